@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,3 +94,37 @@ def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
     ingest_only(paths, store, run="base")
     with hta_sql.ingest({0: paths[1], 1: paths[0]}, store, run="test") as opened:
         yield opened
+
+
+DEEP = (
+    *(
+        "properties/",
+        "parity/",
+        "hta_values/",
+        "overlay/",
+        "spans/",
+        "mutants/",
+        "fuzz/",
+        "unrecorded/",
+    ),
+    *("safety/test_damage.py", "safety/test_remote_faults.py", "safety/test_file_faults.py"),
+    *("safety/test_dask.py", "safety/test_interrupted.py", "safety/test_lost_workers.py"),
+    *("safety/test_threads.py", "safety/test_bad_runs.py", "ingestion/test_whole_files.py"),
+    *("ingestion/test_too_long.py", "ingestion/test_corpus.py", "ingestion/test_event_order.py"),
+    *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
+)
+"""Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in six."""
+
+ONE_OF = 6
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark most cases of the deep suites as slow, the same ones each time."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        path = item.nodeid.removeprefix("tests/").partition("::")[0]
+        if path.startswith(DEEP) and not item.get_closest_marker("slow"):
+            if counts[path] % ONE_OF:
+                item.add_marker(pytest.mark.slow)
+            counts[path] += 1

@@ -23,8 +23,8 @@ SAME = {
 
 NO_THING = {"other", "unknown", "not known", "not told", "(others)", "yes", "no"}
 WAITING = re.compile("wait|receives|synchronization")
-ITS_OWN = {"slow everywhere", "autograd", "communication+memory"}
-"""Amber too: a warning, and parts of two palettes in which nothing waits."""
+ITS_OWN = {"slow everywhere", "autograd", "communication+memory", "intermittent"}
+"""Amber too: a warning, a rank that is late at times, and parts of two palettes in which nothing waits."""
 
 
 def palettes() -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ PHASES = {
     "prefill": "#0072B2",
     "mixed": "#CC79A7",
     "decode": "#009E73",
-    "speculative": "#E69F00",
+    "speculative": "#56B4E9",
     "idle": "#B8C0C8",
     "not known": NORMAL_COLOR,
 }

@@ -32,7 +32,7 @@ OF_SEVERAL_RANKS = {
 """Analyses whose rows of a rank depend on the other ranks."""
 
 WITHOUT_ROWS = {
-    *("collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators"),
+    *("collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators", "slow_links"),
     *("all_to_all_traffic", "expert_load", "links", "graph_kernels"),
 }
 """Analyses of what these jobs do not do: send to another rank, step an optimizer, …"""

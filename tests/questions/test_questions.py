@@ -36,7 +36,7 @@ TRUTH: dict[str, dict[str, Any]] = {
     },
     "Which rank is late, and why?": {"rank": 1, "is_straggler": True, "cause": "slower compute"},
     "Does it wait or transfer?": {"rank": 0, "exposed_wait_ns": 20_000},
-    "What should I do next?": {"rule": "single_precision", "ceiling_ns": 262_500},
+    "What should I do next?": {"rule": "elementwise_kernels", "ceiling_ns": 330_000},
 }
 """Question ─▶ values of the first row that tells."""
 

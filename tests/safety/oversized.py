@@ -91,7 +91,7 @@ COPYING: dict[str, Written] = {
     "BETWEEN": around("SELECT ", "(", "true", " BETWEEN false AND true)"),
     "lambda in lambda": around("SELECT ", "list_transform([1], lambda x: ", "1", ")"),
     "list in list": around("SELECT ", "[", "1", " FOR x IN [1]]"),
-    "macros": around("SELECT ", "fmod(", "1", ", 2)"),
+    "macros": around("SELECT ", "array_pop_back(", "[1]", ")"),
     "nullif": around("SELECT ", "nullif(", "1", ", 2)"),
     "aliases": lambda n: "SELECT 1 AS a0" + "".join(f", a{i}+a{i} AS a{i + 1}" for i in range(n)),
     "names of WITH": named(

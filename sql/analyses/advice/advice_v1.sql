@@ -75,6 +75,19 @@ WITH
     late AS MATERIALIZED (
         FROM lib._advice_late_rank('spans', runs, NULL)
     ),
+    stages AS MATERIALIZED (
+        FROM lib._advice_slow_stage('spans', runs, ranks)
+    ),
+    slow_transfers AS MATERIALIZED (
+        FROM lib._advice_slow_link('spans', runs, ranks)
+    ),
+    holding_up AS (
+        SELECT j.run FROM late AS j
+        UNION ALL
+        SELECT j.run FROM stages AS j
+        UNION ALL
+        SELECT j.run FROM slow_transfers AS j
+    ),
     attention AS MATERIALIZED (
         FROM lib._advice_unfused_attention('spans', 'kernels')
     ),
@@ -124,7 +137,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_exposed_transfer('spans', 'kernels', 'sizes')
         UNION ALL BY NAME
-        FROM lib._advice_collective_waits('spans', 'sizes', 'late')
+        FROM lib._advice_collective_waits('spans', 'sizes', 'holding_up')
         UNION ALL BY NAME
         FROM lib._advice_unfused_optimizer('spans', 'host', runs, ranks, steps, include_last_profiler_step)
         UNION ALL BY NAME
@@ -142,9 +155,9 @@ WITH
         UNION ALL BY NAME
         FROM late AS j WHERE j.ceiling_ns IS NOT NULL AND lib.is_requested(ranks, j.rank)
         UNION ALL BY NAME
-        FROM lib._advice_slow_stage('spans', runs, ranks)
+        FROM stages
         UNION ALL BY NAME
-        FROM lib._advice_slow_link('spans', runs, ranks)
+        FROM slow_transfers
         UNION ALL BY NAME
         FROM lib._advice_data_parallel(runs, ranks)
         UNION ALL BY NAME

@@ -93,7 +93,7 @@ WITH
                 WHEN count(*) = any_value(k.rank_count) AND count(*) > 1 AND min(h.call_count) = max(h.call_count) THEN min(h.dur)
             END AS fastest_ns
         FROM halves AS h
-        JOIN runs AS k ON k.run = h.run
+        JOIN (SELECT r.run, count(DISTINCT r.rank) AS rank_count FROM ranks AS r GROUP BY r.run) AS k ON k.run = h.run
         GROUP BY h.run, h.comm_library, h.comm_role, h.position
     ),
     scoped AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Advice: collectives that wait for another rank take 5 % of the steps or more, and no rank is a straggler.
+-- Advice: collectives that wait for another rank take 5 % of the steps or more, and no rank, stage or link holds the others up.
 --
 -- The waits are those that the traces of the other ranks show. On a rank without a match they are what a collective takes above the
 -- need of its message (`_advice_message_sizes`): 128 bytes need no 200 us.
@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     spans,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes,
-    -- Name of a relation with the columns of lib._advice_data_loading: the rows of late_rank.
+    -- Name of a relation with the columns of lib._advice_data_loading: what a rank, a stage or a link says of runs that it holds up.
     straggling
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
