@@ -111,6 +111,13 @@ DEEP = (
     *("safety/test_dask.py", "safety/test_interrupted.py", "safety/test_lost_workers.py"),
     *("safety/test_threads.py", "safety/test_bad_runs.py", "ingestion/test_whole_files.py"),
     *("ingestion/test_too_long.py", "ingestion/test_corpus.py", "ingestion/test_event_order.py"),
+    *("safety/test_workers.py", "safety/test_crashes.py", "safety/test_two_at_once.py"),
+    *(
+        "safety/test_broken_materialized.py",
+        "safety/test_object_storage.py",
+        "safety/test_disk_full.py",
+    ),
+    *("test_extreme_values.py", "test_derived_tables.py", "test_intervals.py", "jobs/", "runs/"),
     *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
 )
 """Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in six."""

@@ -37,6 +37,7 @@ def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [3, *range(examples(1) - 1)], indirect=True)
 @pytest.mark.parametrize(
     "names",
