@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 NS = 1000
 """ns of a microsecond: n / 1000 is the double nearest to the exact time."""
@@ -50,6 +50,12 @@ def _span_texts(spans: Iterable[tuple[int, int]], separator: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Write ``1 rank`` or ``1,024 ranks``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Write the first texts and how many more there are: ``a, b, c and 2 more``."""
+    more = len(texts) - most
+    return separator.join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plain_number(value: float) -> str:

@@ -14,7 +14,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.library.user_analyses import library_with
 from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.store.disk.run_names import first_capture
-from hta_sql.text import printable, rank_spans
+from hta_sql.text import first_of, printable, rank_spans
 
 FILES = 3
 """File names of a run on its line."""
@@ -75,9 +75,7 @@ def _is_capture(run: str, runs: Collection[str]) -> bool:
 
 
 def _file_names(members: list[RankEntry]) -> str:
-    names = [printable(member.source.rpartition("/")[2]) for member in members]
-    more = len(names) - FILES
-    return ", ".join(names[:FILES]) + (f" and {more} more" if more > 0 else "")
+    return first_of([printable(member.source.rpartition("/")[2]) for member in members], FILES)
 
 
 def _analysis_lines(analyses: list[SqlObject]) -> Iterator[str]:

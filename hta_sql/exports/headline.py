@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hta_sql.text import rank_spans, time_text
+from hta_sql.text import first_of, rank_spans, time_text
 
 PARTS = {
     "compute": "computation",
@@ -139,8 +139,7 @@ def _part_text(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> str:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    more = len(texts) - _NAMED
-    return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(texts, _NAMED)
 
 
 def _row_text(row: Row) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hta_sql.errors import RankError
 from hta_sql.ingestion.captures import distinct_names
-from hta_sql.text import missing_rank_spans
+from hta_sql.text import first_of, missing_rank_spans
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.rank import RankResult
@@ -117,6 +117,4 @@ def _warn_of_copies(found: Sequence[TraceFile]) -> None:
 
 
 def _names(paths: Iterable[str]) -> str:
-    names = distinct_names(list(paths))
-    more = len(names) - NAMES
-    return ", ".join(names[:NAMES]) + (f" and {more} more" if more > 0 else "")
+    return first_of(distinct_names(list(paths)), NAMES)

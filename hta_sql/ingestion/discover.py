@@ -28,7 +28,7 @@ from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.store.disk.manifest import RANKS
-from hta_sql.text import counted, rank_spans
+from hta_sql.text import counted, first_of, rank_spans
 from hta_sql.traces import TraceNames
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import is_remote, located
@@ -124,10 +124,9 @@ def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
     if left_out:
         names = sorted({path.rpartition("/")[2] for path in left_out})
         log.warning(
-            "Left out files of MindSpore's profiler that cannot be read: %s%s. Of its cluster data "
+            "Left out files of MindSpore's profiler that cannot be read: %s. Of its cluster data "
             "these can: %s.",
-            ", ".join(names[:5]),
-            f" and {len(names) - 5} more" if len(names) > 5 else "",
+            first_of(names, MANY_SKIPPED),
             ", ".join(SUPPORTED),
         )
     ranks: dict[tuple[str, int], list[ClusterFile]] = defaultdict(list)

@@ -10,7 +10,7 @@ from hta_sql.errors import RankError
 from hta_sql.ingestion.captures import distinct_names, folder_of, process_of
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.disk.run_names import is_unix_time
-from hta_sql.text import counted
+from hta_sql.text import counted, first_of
 from hta_sql.traces.peek import Stated
 
 MOST_JOBS = 10
@@ -41,10 +41,9 @@ def check_one_job(found: Sequence[TraceFile]) -> None:
     jobs = _jobs(files)
     names = dict(zip((f.path for f in files), distinct_names([f.path for f in files]), strict=True))
     listed = [_job_text(job, names) for job in jobs]
-    more = len(jobs) - MOST_JOBS
     raise RankError(
         f"The traces are of {len(jobs)} jobs, because {', and '.join(reasons)}: "
-        f"{'; '.join(listed[:MOST_JOBS])}{f' and {more} more' if more > 0 else ''}. "
+        f"{first_of(listed, MOST_JOBS, '; ')}. "
         "Ingest each job separately: hta-sql ingest FOLDER --run NAME -o STORE. "
         "If all of them are one job: --one-job (one_job=True)."
     )
@@ -138,15 +137,10 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
 def _job_text(files: Sequence[TraceFile], names: dict[str, str]) -> str:
     """Write ``ddp (world size 2, gloo, 2 files)``: its folders, or the files if these are in one folder."""
     shown = list(dict.fromkeys(folder_of(names[file.path]) or names[file.path] for file in files))
-    more = len(shown) - MOST_FILES
     stated = files[0].stated
     facts = [
         *([f"world size {stated.world_size}"] if stated and stated.world_size else []),
         *([stated.backend] if stated and stated.backend else []),
         counted(len(files), "file"),
     ]
-    return (
-        ", ".join(shown[:MOST_FILES])
-        + (f" and {more} more" if more > 0 else "")
-        + f" ({', '.join(facts)})"
-    )
+    return f"{first_of(shown, MOST_FILES)} ({', '.join(facts)})"

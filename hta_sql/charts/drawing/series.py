@@ -21,6 +21,7 @@ from hta_sql.charts.drawing.style import (
     panel_each,
     tooltips,
 )
+from hta_sql.text import first_of
 
 SLICES = 400
 
@@ -115,13 +116,10 @@ def _number(value: float) -> str:
 
 def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
     """Say which lanes have no panel."""
-    still = [lane for lane, peak in peaks.items() if not peak > 0]
-    told = ", ".join(map(str, still[:FEW])) + (
-        f" and {len(still) - FEW} more" if len(still) > FEW else ""
-    )
+    still = [str(lane) for lane, peak in peaks.items() if not peak > 0]
     return [
         *([f"The {shown} of {moving} with the highest values."] if shown < moving else []),
-        *([f"0 all the time: {told}."] if still else []),
+        *([f"0 all the time: {first_of(still, FEW)}."] if still else []),
     ]
 
 
