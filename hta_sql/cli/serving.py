@@ -46,20 +46,22 @@ def serving(
 
             send(store.run("serving", runs=runs, ranks=ranks), Output("json"))
             return
-        rows = _of_first_ranks(store, "serving", runs, ranks)
-        if not rows:
+        phases = _of_first_ranks(store, "serving", runs, ranks)
+        kinds = _by(_of_first_ranks(store, "serving_kinds", runs, ranks), "run", "rank", "phase")
+        exchanges = _by(
+            _of_first_ranks(store, "expert_parallel", runs, ranks), "run", "rank", "comm_library"
+        )
+        if not phases:
             click.echo(NOTHING)
-        for row in rows:
-            click.echo(_line(row, _kinds(store, row)))
-        exchanges = _exchanges(store, runs, ranks)
-        for line in exchanges:
-            click.echo(line)
-        if rows or exchanges:
+        for row in phases:
+            click.echo(_line(row, kinds.get((row["run"], row["rank"], row["phase"]), [])))
+        for parts in exchanges.values():
+            click.echo(_exchange_line(parts))
+        if phases or exchanges:
             of = "job.store" if is_new else traces
             before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""
-            click.echo(
-                f"See: {before}hta-sql run {shlex.quote(of)} {'iterations' if rows else 'expert_parallel'}"
-            )
+            analysis = "iterations" if phases else "expert_parallel"
+            click.echo(f"See: {before}hta-sql run {shlex.quote(of)} {analysis}")
 
 
 def _of_first_ranks(
@@ -72,9 +74,11 @@ def _of_first_ranks(
     return [row for row in rows if ranks or row["rank"] == first[row["run"]]]
 
 
-def _kinds(store: TraceStore, row: Row) -> list[Row]:
-    kinds = store.run("serving_kinds", runs=[row["run"]], ranks=[row["rank"]]).records()
-    return [kind for kind in kinds if kind["phase"] == row["phase"]][:KINDS]
+def _by(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return groups
 
 
 def _line(row: Row, kinds: list[Row]) -> str:
@@ -99,7 +103,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
     said.append(f"{row['graph_pct']:.0f} % of iterations replay graphs")
     if row["unrecorded_ns"]:
         said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and left out")
-    most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds)
+    most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds[:KINDS])
     return printable(f"{'; '.join(said)}. Most: {most}.")
 
 
@@ -115,26 +119,19 @@ def _rates(row: Row) -> list[str]:
     return said
 
 
-def _exchanges(store: TraceStore, runs: list[str] | None, ranks: list[int] | None) -> list[str]:
-    """Say what expert-parallel exchanges take, a line a rank and library."""
-    rows = _of_first_ranks(store, "expert_parallel", runs, ranks)
-    lines = []
-    for run, rank, library in dict.fromkeys(
-        (row["run"], row["rank"], row["comm_library"]) for row in rows
-    ):
-        own = [
-            row
-            for row in rows
-            if (row["run"], row["rank"], row["comm_library"]) == (run, rank, library)
-        ]
-        roles = dict.fromkeys(row["comm_role"] for row in own)
-        sums = {r: sum(row["total_ns"] for row in own if row["comm_role"] == r) for r in roles}
-        total, exposed = sum(sums.values()), sum(row["exposed_ns"] for row in own)
-        parts = ", ".join(f"{role} {time_text(ns)}" for role, ns in sums.items())
-        said = f"{run} rank {rank}: {library} exchanges tokens of experts for {time_text(total)} ({parts})"
-        said += f"; {100 * (total - exposed) / max(total, 1):.1f} % of it under computation"
-        waits = [row["wait_ns"] for row in own]
-        if None not in waits:
-            said += f", {time_text(sum(waits))} waiting for other ranks"
-        lines.append(printable(f"{said}."))
-    return lines
+def _exchange_line(parts: list[Row]) -> str:
+    """Say what the expert-parallel exchanges of a rank by one library take."""
+    sums = {
+        role: sum(row["total_ns"] for row in of) for (role,), of in _by(parts, "comm_role").items()
+    }
+    total, exposed = sum(sums.values()), sum(row["exposed_ns"] for row in parts)
+    roles = ", ".join(f"{role} {time_text(ns)}" for role, ns in sums.items())
+    first = parts[0]
+    said = (
+        f"{first['run']} rank {first['rank']}: {first['comm_library']} exchanges tokens of experts for "
+        f"{time_text(total)} ({roles}); {100 * (total - exposed) / max(total, 1):.1f} % of it under computation"
+    )
+    waits = [row["wait_ns"] for row in parts]
+    if None not in waits:
+        said += f", {time_text(sum(waits))} waiting for other ranks"
+    return printable(f"{said}.")

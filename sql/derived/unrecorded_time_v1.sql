@@ -73,23 +73,25 @@ WITH
         WHERE c.correlation > 0 AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    evidence AS (
+    -- Of each gap: whether an operation is queued behind earlier work, and whether one of before the first call is.
+    judged_gaps AS (
         SELECT
-            g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id,
-            CASE WHEN g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0)) THEN r.ts ELSE f.ts END AS from_ts
+            g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id, r.ts AS recording_ts, f.ts AS first_call_ts,
+            g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0)) AS is_queued,
+            g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation AND g.end_ts > f.ts AS is_earlier
         FROM gaps AS g
         JOIN recordings AS r ON r.run = g.run AND r.rank = g.rank AND r.span = g.span
         LEFT JOIN usual AS u ON u.run = g.run AND u.rank = g.rank
         LEFT JOIN first_calls AS f ON f.run = g.run AND f.rank = g.rank AND f.span = g.span
-        WHERE
-            g.queued.is_first_of_stream AND g.blocked_ns > greatest(100000, 5 * coalesce(u.blocked_ns, 0))
-            OR g.is_first AND g.launch_id IS NULL AND g.correlation > 0 AND g.correlation < f.correlation AND g.end_ts > f.ts
     ),
     -- From when to when earlier work is known to have run.
     busy_before AS MATERIALIZED (
-        SELECT e.run, e.rank, e.span, min(e.from_ts) AS from_ts, max(e.end_ts) AS until_ts, arg_max(e.evidence_id, e.end_ts) AS evidence_id
-        FROM evidence AS e
-        GROUP BY e.run, e.rank, e.span
+        SELECT
+            j.run, j.rank, j.span, min(CASE WHEN j.is_queued THEN j.recording_ts ELSE j.first_call_ts END) AS from_ts,
+            max(j.end_ts) AS until_ts, arg_max(j.evidence_id, j.end_ts) AS evidence_id
+        FROM judged_gaps AS j
+        WHERE j.is_queued OR j.is_earlier
+        GROUP BY j.run, j.rank, j.span
     ),
     linked AS (
         SELECT DISTINCT g.run, g.rank, g.launch_id AS event_id

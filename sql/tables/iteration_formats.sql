@@ -4,12 +4,11 @@
 -- `iteration_fields`.
 CREATE OR REPLACE VIEW iteration_formats AS
 -- Columns:
---   format     VARCHAR      Name of the format.
+--   format     VARCHAR      Name of the format; it may start in several ways.
 --   framework  VARCHAR      Engine that writes it.
 --   priority   INTEGER [1]  If formats are nested, the lowest that states a number decides.
 --   prefix     VARCHAR      What such names start with.
 --   pattern    VARCHAR      Regular expression that they match.
---   phase      VARCHAR      Phase of all such iterations; NULL: the numbers or the mode say.
 --   source     VARCHAR      Where the engine writes it.
 SELECT
     x.format,
@@ -17,6 +16,5 @@ SELECT
     x.priority,
     x.prefix,
     x.pattern,
-    x.phase,
     x.source
 FROM stored.iteration_formats AS x

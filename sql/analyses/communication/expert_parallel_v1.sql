@@ -107,16 +107,13 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class = 'computation' AND NOT g.is_suspect AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    called AS (
-        SELECT {'run': s.run, 'rank': s.rank, 'event_id': s.event_id} AS lane, s.ts, s.dur FROM scoped AS s
-    ),
     busy AS (
         SELECT b.lane.run AS run, b.lane.rank AS rank, b.ts, b.dur, sum(b.dur) OVER (PARTITION BY b.lane ORDER BY b.ts ROWS UNBOUNDED PRECEDING) - b.dur AS earlier_ns
         FROM lib.merged_intervals('computing') AS b
     ),
     bounds AS (
-        SELECT c.lane.run AS run, c.lane.rank AS rank, c.lane.event_id AS event_id, unnest([c.ts, c.ts + c.dur]) AS at_ts, unnest([-1, 1]) AS factor
-        FROM called AS c
+        SELECT s.run, s.rank, s.event_id, unnest([s.ts, s.ts + s.dur]) AS at_ts, unnest([-1, 1]) AS factor
+        FROM scoped AS s
     ),
     hidden AS (
         SELECT o.run, o.rank, o.event_id, sum(o.factor * coalesce(b.earlier_ns + least(o.at_ts - b.ts, b.dur), 0))::BIGINT AS overlapped_ns

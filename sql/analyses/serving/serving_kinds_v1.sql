@@ -23,8 +23,8 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 --   total_pct     DOUBLE [%]      total_ns as a share of the sum of all operations of the phase.
 --   iteration_ns  BIGINT [ns]     total_ns over the iterations of the phase.
 WITH
-    iterations AS (
-        SELECT i.run, i.rank, i.event_id, i.phase, count(*) OVER (PARTITION BY i.run, i.rank, i.phase) AS iteration_count
+    found AS MATERIALIZED (
+        SELECT i.*, count(*) OVER (PARTITION BY i.run, i.rank, i.phase) AS iteration_count
         FROM lib.serving_iterations(runs, ranks) AS i
     )
 SELECT
@@ -36,8 +36,8 @@ SELECT
     sum(o.dur)::BIGINT AS total_ns,
     100 * sum(o.dur) / nullif(sum(sum(o.dur)) OVER (PARTITION BY o.run, o.rank, i.phase), 0) AS total_pct,
     (sum(o.dur) / any_value(i.iteration_count))::BIGINT AS iteration_ns
-FROM lib.iteration_ops(runs, ranks) AS o
-JOIN iterations AS i ON i.run = o.run AND i.rank = o.rank AND i.event_id = o.iteration_id
+FROM lib.iteration_ops('found', runs, ranks) AS o
+JOIN found AS i ON i.run = o.run AND i.rank = o.rank AND i.event_id = o.iteration_id
 JOIN lib.categorized_gpu_ops(runs, ranks, NULL, true) AS c ON c.run = o.run AND c.rank = o.rank AND c.event_id = o.event_id
 GROUP BY o.run, o.rank, i.phase, c.category
 ORDER BY o.run, o.rank, i.phase, total_ns DESC, c.category

@@ -62,8 +62,7 @@ WITH
     _more AS (
         SELECT
             b.run, b.item_id,
-            [b.compute_ns - m.compute_ns, b.memory_ns - m.memory_ns, b.idle_ns - m.idle_ns] AS parts,
-            b.own_ns
+            [b.compute_ns - m.compute_ns, b.memory_ns - m.memory_ns, b.idle_ns - m.idle_ns] AS parts
         FROM _blocks AS b
         JOIN _judged AS j ON j.run = b.run AND j.item_id = b.item_id
         JOIN _middles AS m ON m.run = b.run AND m.set_id = b.set_id AND m.block = b.block

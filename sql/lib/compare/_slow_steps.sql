@@ -63,8 +63,7 @@ WITH
     _sides AS (
         SELECT
             p.side, p.step_count, median(p.step_ns) AS median_ns, min(p.step_ns) AS least_ns, max(p.step_ns) AS most_ns,
-            -- count_if is NULL where the steps are one group.
-            coalesce(count_if(p.nth > g.fast_count), 0) AS slow_count,
+            count(*) FILTER (p.nth > g.fast_count) AS slow_count,
             avg(p.step_ns) FILTER (p.nth > g.fast_count) / avg(p.step_ns) FILTER (p.nth <= g.fast_count) AS slow_ratio,
             list(p.step ORDER BY p.position) FILTER (p.nth > g.fast_count) AS slow_steps,
             list(p.position ORDER BY p.position) FILTER (p.nth > g.fast_count) AS places

@@ -22,7 +22,6 @@ CREATE OR REPLACE MACRO lib._annotated_iterations(
 --   framework             VARCHAR          Engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Requests.
---   prefill_count         BIGINT [count]   Of these, requests whose prompt is processed.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
 --   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
 --   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
@@ -39,7 +38,7 @@ WITH
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
     _formatted AS MATERIALIZED (
-        SELECT n.name, f.format, f.framework, f.priority, f.phase
+        SELECT n.name, f.format, f.framework, f.priority
         FROM _names AS n
         JOIN iteration_formats AS f ON starts_with(n.name, f.prefix) AND regexp_matches(n.name, f.pattern)
     ),
@@ -75,7 +74,7 @@ WITH
     -- A name with one group of requests says which by its mode.
     _worded AS (
         SELECT
-            f.name, f.framework, f.priority, f.phase, r.mode, r.padded, r.requests,
+            f.name, f.framework, f.priority, r.mode, r.padded, r.requests,
             coalesce(r.context_requests, CASE WHEN r.mode IN ('EXTEND', 'SPLIT_PREFILL', 'prefill', 'DRAFT_EXTEND', 'DRAFT_EXTEND_V2') THEN r.requests WHEN r.mode IN ('DECODE', 'TARGET_VERIFY', 'decode', 'IDLE') THEN 0 END) AS context_requests,
             coalesce(r.generation_requests, CASE WHEN r.mode IN ('DECODE', 'TARGET_VERIFY', 'decode') THEN r.requests WHEN r.mode IN ('EXTEND', 'SPLIT_PREFILL', 'prefill', 'DRAFT_EXTEND', 'DRAFT_EXTEND_V2', 'IDLE') THEN 0 END) AS generation_requests,
             coalesce(r.context_tokens, CASE WHEN r.mode IN ('DECODE', 'decode', 'IDLE') THEN 0 END) AS context_tokens,
@@ -106,7 +105,6 @@ WITH
             arg_min(g.event_id, (g.ts, -g.end_ts, g.event_id)) AS event_id,
             arg_min(g.name, (g.ts, -g.end_ts, g.event_id)) AS name,
             arg_min(g.framework, (g.priority, g.event_id)) AS framework,
-            arg_min(g.phase, (g.priority, g.event_id)) AS phase,
             arg_min(g.mode, (g.priority, g.event_id)) AS mode,
             arg_min(g.padded, (g.priority, g.event_id)) AS padded_request_count,
             arg_min(g.requests, (g.priority, g.event_id)) AS requests,
@@ -140,7 +138,7 @@ WITH
     )
 SELECT
     m.run, m.rank, m.span, m.event_id, m.pid, m.tid, m.name, m.framework,
-    coalesce(m.phase, CASE
+    CASE
         WHEN m.mode = 'IDLE' THEN 'idle'
         WHEN m.mode IN ('TARGET_VERIFY', 'DRAFT_EXTEND', 'DRAFT_EXTEND_V2') THEN 'speculative'
         WHEN m.context_requests > 0 AND m.generation_requests > 0 OR m.mode = 'MIXED' THEN 'mixed'
@@ -148,9 +146,8 @@ SELECT
         WHEN m.generation_tokens > m.generation_requests THEN 'speculative'
         WHEN m.generation_requests > 0 THEN 'decode'
         ELSE 'idle'
-    END) AS phase,
+    END AS phase,
     coalesce(m.context_requests + m.generation_requests, m.requests) AS request_count,
-    m.context_requests AS prefill_count,
     m.context_tokens + m.generation_tokens AS new_tokens,
     m.context_tokens AS prefill_tokens,
     m.generation_requests AS min_output_tokens,

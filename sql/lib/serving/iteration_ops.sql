@@ -5,6 +5,8 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.iteration_ops(
+    -- Name of a relation with the columns of lib.serving_iterations.
+    iterations,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -19,9 +21,6 @@ CREATE OR REPLACE MACRO lib.iteration_ops(
 --   dur           BIGINT [ns]  Duration.
 --   replay_id     BIGINT       event_id of the call that replays its graph; NULL outside of replays.
 WITH
-    _iterations AS MATERIALIZED (
-        SELECT i.run, i.rank, i.span, i.event_id, i.pid, i.tid, i.ts, i.end_ts FROM lib.serving_iterations(runs, ranks) AS i
-    ),
     _ops AS (
         SELECT g.run, g.rank, g.span, g.event_id, g.ts, g.dur, g.launch_id, g.launch_pid, g.launch_tid, g.launch_ts
         FROM gpu_ops AS g
@@ -31,7 +30,7 @@ SELECT
     o.run AS run, o.rank AS rank, i.event_id AS iteration_id, o.event_id AS event_id, o.ts AS ts, o.dur AS dur,
     CASE WHEN contains(c.name, 'GraphLaunch') THEN c.event_id END AS replay_id
 FROM _ops AS o
-ASOF JOIN _iterations AS i
+ASOF JOIN query_table(iterations) AS i
     ON i.run = o.run AND i.rank = o.rank AND i.span = o.span AND i.pid = o.launch_pid AND i.tid = o.launch_tid AND o.launch_ts >= i.ts
 LEFT JOIN runtime_calls AS c ON c.run = o.run AND c.rank = o.rank AND c.event_id = o.launch_id
 WHERE o.launch_ts < i.end_ts

@@ -44,7 +44,7 @@ WITH
         SELECT
             o.*, o.ts + o.dur AS end_ts,
             greatest(0, o.ts + o.dur - greatest(o.ts, coalesce(max(o.ts + o.dur) OVER earlier, o.ts))) AS added_ns
-        FROM lib.iteration_ops(runs, ranks) AS o
+        FROM lib.iteration_ops('_found', runs, ranks) AS o
         WINDOW earlier AS (PARTITION BY o.run, o.rank, o.iteration_id ORDER BY o.ts, o.ts + o.dur, o.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
     _parts AS (

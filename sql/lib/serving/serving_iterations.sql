@@ -23,7 +23,6 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   framework             VARCHAR          Engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Requests.
---   prefill_count         BIGINT [count]   Of these, requests whose prompt is processed.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
 --   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
 --   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.

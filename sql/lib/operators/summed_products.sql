@@ -1,0 +1,35 @@
+-- Matrix products of each rank next to its step time: the input of two recommendations.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.summed_products(
+    -- Name of a relation with the columns of lib._advice_products: the rows that count.
+    chosen,
+    -- Name of a relation with the columns of lib.step_sums.
+    spans
+) AS TABLE
+-- Columns:
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   subject       VARCHAR         Operator that takes longest.
+--   event_count   BIGINT [count]  Kernels.
+--   affected_ns   BIGINT [ns]     Their durations.
+--   affected_pct  DOUBLE [%]      The same as a share of the steps.
+--   least_ns      BIGINT [ns]     The least time that the device needs for them.
+--   evidence_sql  VARCHAR         Query of the rooflines of the rank.
+--   step_ns       BIGINT [ns]     The steps.
+--   compute_ns    BIGINT [ns]     Of these, a computation kernel runs.
+WITH
+    _summed AS (
+        SELECT
+            p.run, p.rank, arg_max(p.name, (p.total_ns, p.name)) AS subject, sum(p.event_count)::BIGINT AS event_count,
+            sum(p.total_ns)::BIGINT AS affected_ns, sum(p.least_ns)::BIGINT AS least_ns
+        FROM query_table(chosen) AS p
+        GROUP BY p.run, p.rank
+    )
+SELECT
+    u.run, u.rank, u.subject, u.event_count, u.affected_ns, 100 * (u.affected_ns / nullif(s.step_ns, 0)) AS affected_pct, u.least_ns,
+    format('FROM roofline_v1(runs := [{}], ranks := [{}])', lib.sql_literal(u.run), u.rank) AS evidence_sql,
+    s.step_ns, s.compute_ns
+FROM _summed AS u
+JOIN query_table(spans) AS s ON s.run = u.run AND s.rank = u.rank
