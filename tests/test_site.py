@@ -37,7 +37,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
     write_pages(tmp_path)
     page = (tmp_path / "notebooks" / "stragglers.md").read_text(encoding="utf-8")
     assert page.startswith("# Who is late, and why\n")
-    assert "rank 5" in page
+    assert "Straggler: rank 5 costs the other ranks" in page
     assert "<table><thead>" in page
     pictures = re.findall(r"!\[([^\]]+)\]\((\S+\.svg)\)", page)
     assert "Who holds up the others" in {words for words, _ in pictures}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import chain
 from typing import Any
 from unittest.mock import patch
@@ -68,12 +69,23 @@ def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
     for most_held in (0, ANY):
         by_native, read_natively = read(texts, by_native=True, most_held=most_held)
         for table, expected in by_statements.items():
-            assert _spelled(by_native[table]) == _spelled(expected), (table, most_held)
+            found = by_native[table]
+            is_equal = found == expected or (respells() and _spelled(found) == _spelled(expected))
+            assert is_equal, (table, most_held)
     return read_natively
 
 
+@cache
+def respells() -> bool:
+    """Return whether the engine writes numbers inside of JSON as doubles: 2.0.1 does, 2.0.0 as they were."""
+    text, kind = '[{"ts": 1, "args": {"b": 1.10}}]', '[{"ts": "DECIMAL(20,3)", "args": "JSON"}]'
+    with duckdb.connect() as con:
+        ((args,),) = con.execute("SELECT from_json(?, ?)[1].args", [text, kind]).fetchall()
+    return bool(args != '{"b":1.10}')
+
+
 def _spelled(content: tuple[list[str], list[tuple[Any, ...]]]) -> list[object]:
-    """Leave out how numbers are spelled inside of text: DuckDB 2.0.1 writes them as doubles, 2.0.0 as they were."""
+    """Leave out how numbers are spelled inside of text."""
     kinds, rows = content
     return [kinds, *([_plain(cell) for cell in row] for row in rows)]
 
