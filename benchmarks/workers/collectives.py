@@ -29,7 +29,7 @@ def measure(asked: dict[str, Any]) -> None:
         con.execute("SELECT count(*), sum(wait_ns), max(busbw_gbps) FROM collective_waits_v1()")
         laps.lap("collective_waits")
         late = con.execute(
-            "SELECT list(rank) FROM lib.late_ranks(NULL, 1.0) WHERE is_late"
+            "WITH blocks AS (FROM lib.rank_blocks(NULL)) SELECT list(rank) FROM lib.late_ranks(NULL, 'blocks', 1.0) WHERE is_late"
         ).fetchall()[0][0]
         laps.lap("straggler_signals")
     laps.print(late=late)

@@ -71,15 +71,18 @@ WITH
     products AS MATERIALIZED (
         FROM lib._advice_products(runs, ranks, steps, include_last_profiler_step)
     ),
+    blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
     -- Of all ranks: others wait for one that is not requested, too.
     late AS MATERIALIZED (
-        FROM lib._advice_late_rank('spans', runs, NULL)
+        FROM lib._advice_late_rank('spans', 'blocks', runs, NULL)
     ),
     stages AS MATERIALIZED (
-        FROM lib._advice_slow_stage('spans', runs, ranks)
+        FROM lib._advice_slow_stage('spans', 'blocks', runs, ranks)
     ),
     slow_transfers AS MATERIALIZED (
-        FROM lib._advice_slow_link('spans', runs, ranks)
+        FROM lib._advice_slow_link('spans', 'blocks', runs, ranks)
     ),
     holding_up AS (
         SELECT j.run FROM late AS j

@@ -33,8 +33,11 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   message_code  VARCHAR      Code of the message in the table messages.
 --   message       VARCHAR      What was found, in a sentence.
 WITH
+    blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
     slow AS (
-        SELECT l.* FROM lib.slow_links(runs, min_pct) AS l
+        SELECT l.* FROM lib.slow_links(runs, 'blocks', min_pct) AS l
     ),
     told AS (
         SELECT

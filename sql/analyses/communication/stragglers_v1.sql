@@ -61,11 +61,14 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   trusted_pct         DOUBLE [%]      Share of its collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
 WITH
+    blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
     judged AS MATERIALIZED (
-        SELECT j.* FROM lib.late_ranks(runs, min_pct) AS j
+        SELECT j.* FROM lib.late_ranks(runs, 'blocks', min_pct) AS j
     ),
     causes AS MATERIALIZED (
-        SELECT c.* FROM lib._lateness_causes(runs, 'judged') AS c
+        SELECT c.* FROM lib._lateness_causes('blocks', 'judged') AS c
     ),
     kernels AS MATERIALIZED (
         SELECT c.kernel AS name FROM causes AS c WHERE c.kernel IS NOT NULL
@@ -83,7 +86,7 @@ WITH
         SELECT w.* FROM lib._caused_waits(runs) AS w
     ),
     stages AS MATERIALIZED (
-        SELECT g.* FROM lib.slow_stages(runs) AS g
+        SELECT g.* FROM lib.slow_stages('blocks') AS g
     ),
     sizes AS MATERIALIZED (
         SELECT k.run, max(k.world_size) AS world_size, max(k.world_size) - count(*) AS missing_count
@@ -93,7 +96,7 @@ WITH
     ),
     -- Of each rank the link that costs most.
     link_ends AS (
-        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, min_pct) AS l
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, 'blocks', min_pct) AS l
     ),
     slow_links AS MATERIALIZED (
         SELECT l.* FROM link_ends AS l QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY l.cost_ns DESC, l.channel_id) = 1

@@ -40,8 +40,11 @@ WITH RECURSIVE
         SELECT w.*, dense_rank() OVER (ORDER BY w.run, w.rank, w.span) AS row_id
         FROM lib._rank_works(runs) AS w
     ),
+    blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
     late AS MATERIALIZED (
-        SELECT j.run, j.rank FROM lib.late_ranks(runs, 1.0) AS j WHERE j.is_late
+        SELECT j.run, j.rank FROM lib.late_ranks(runs, 'blocks', 1.0) AS j WHERE j.is_late
     ),
     late_runs AS (
         SELECT l.run, to_json(list(l.rank ORDER BY l.rank))::VARCHAR AS changed_ranks FROM late AS l GROUP BY l.run

@@ -114,9 +114,12 @@ WITH
         GROUP BY c.run, c.cost, c.subject
         HAVING sum(c.ns) > 0
     ),
+    blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
     late AS (
         SELECT j.run, string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) AS ranks, count(*) AS n
-        FROM lib.late_ranks(runs, 1.0) AS j
+        FROM lib.late_ranks(runs, 'blocks', 1.0) AS j
         WHERE j.is_late
         GROUP BY j.run
     ),

@@ -7,6 +7,8 @@
 CREATE OR REPLACE MACRO lib._advice_late_rank(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -21,7 +23,7 @@ SELECT
     lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
-FROM lib.late_ranks(runs, 1.0) AS j
+FROM lib.late_ranks(runs, blocks, 1.0) AS j
 -- A rank without steps in scope is late for the others all the same.
 LEFT JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
 WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)

@@ -10,8 +10,8 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._lateness_causes(
-    -- Runs to include; NULL means every run.
-    runs,
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks,
     -- Name of a relation with the columns of lib.late_ranks.
     judged_items
 ) AS TABLE
@@ -46,7 +46,7 @@ WITH
     _blocks AS MATERIALIZED (
         SELECT b.*
         FROM (SELECT DISTINCT l.run FROM _late AS l) AS r
-        JOIN lib.rank_blocks(runs) AS b ON b.run = r.run
+        JOIN query_table(blocks) AS b ON b.run = r.run
     ),
     -- Each late rank and those that it is compared with.
     _members AS MATERIALIZED (

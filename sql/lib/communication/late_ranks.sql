@@ -11,6 +11,8 @@
 CREATE OR REPLACE MACRO lib.late_ranks(
     -- Runs to include; NULL means every run.
     runs,
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks,
     -- Smallest share of the time that others have to wait more, in percent.
     min_pct
 ) AS TABLE
@@ -32,7 +34,7 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   reason_code      VARCHAR         Code of the reason of an unknown verdict in the table messages.
 WITH
     _blocks AS MATERIALIZED (
-        SELECT b.* FROM lib.rank_blocks(runs) AS b
+        SELECT b.* FROM query_table(blocks) AS b
     ),
     _judged AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('_blocks', min_pct) AS j

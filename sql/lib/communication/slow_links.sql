@@ -10,6 +10,8 @@
 CREATE OR REPLACE MACRO lib.slow_links(
     -- Runs to include; NULL means every run.
     runs,
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks,
     -- Smallest share of the time that its transfers take more, in percent.
     min_pct
 ) AS TABLE
@@ -48,7 +50,7 @@ WITH
         QUALIFY row_number() OVER (PARTITION BY m.run, m.collective_id ORDER BY m.rank, m.event_id) = 1
     ),
     _blocks AS MATERIALIZED (
-        SELECT b.run, b.item_id AS rank, b.span, b.block, b.ts, b.block_ns, b.transfer_ns FROM lib.rank_blocks(runs) AS b
+        SELECT b.run, b.item_id AS rank, b.span, b.block, b.ts, b.block_ns, b.transfer_ns FROM query_table(blocks) AS b
     ),
     _ordered AS (
         SELECT o.*, last_value(o.block IGNORE NULLS) OVER (PARTITION BY o.run, o.rank, o.span ORDER BY o.at_ts, o.is_end ROWS UNBOUNDED PRECEDING) AS in_block

@@ -6,8 +6,8 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.slow_stages(
-    -- Runs to include; NULL means every run.
-    runs
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
@@ -24,7 +24,7 @@ WITH
         SELECT
             b.run, 'stages' AS set_id, b.stage AS item_id, b.block, min(b.block_ns) AS block_ns,
             quantile_disc(b.own_ns, 0.5) AS own_ns, -quantile_disc(-b.wait_ns, 0.5) AS wait_ns
-        FROM lib.rank_blocks(runs) AS b
+        FROM query_table(blocks) AS b
         WHERE b.stage IS NOT NULL
         GROUP BY b.run, b.stage, b.block
     )
