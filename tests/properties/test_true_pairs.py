@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import statistics
 from dataclasses import replace
@@ -13,6 +15,7 @@ import hta_sql
 from hta_sql import synthetic
 from hta_sql.exports.changes import Comparison, compare_steps
 from hta_sql.exports.comparison import Side
+from tests.parity.jobs import SHARED
 from tests.properties.true_pairs import BASE, PAIRS, pairs_store
 from tests.shared_stores import made_once
 
@@ -99,6 +102,52 @@ def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
     for name in PAIRS:
         step = compared(store, name, steps=[13, 15]).step
         assert step["verdict"] not in ("unchanged", "within noise") or abs(step["diff_pct"]) < 2
+
+
+PUBLIC = {
+    # Quantized communication (qcomm): fewer bytes to transfer, new element-wise kernels to quantize them.
+    "torchrec_a2a_5": ("run0", "qcomm_run0", {"unknown", "faster"}, ["elementwise"]),
+    # Another GPU, world size and version: computation takes twice as long.
+    "hta_trace_diff": ("control", "test", {"slower"}, ["computation", "gemm"]),
+    # Both hold the same single step; what differs lies in the last one.
+    "hta_trace_compare": ("base", "test", {"unchanged"}, ["Nothing changed"]),
+}
+"""Pair of public traces ─▶ its two folders, verdicts that are true, words that lead."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
+    """Against the mean of the steps as the JSON files state them, without the last one."""
+    control, test, verdicts, lead = PUBLIC[name]
+    for side in (control, test):
+        folder = SHARED / "traces" / f"{name}_{side}"
+        hta_sql.ingest(folder, tmp_path / "store", run=side, jobs=1).close()
+    with hta_sql.open(tmp_path / "store") as opened:
+        told = compare_steps(Side(opened, control), Side(opened, test))
+    for side, key in ((control, "control_ns"), (test, "test_ns")):
+        assert told.step[key] == pytest.approx(
+            mean_step(SHARED / "traces" / f"{name}_{side}"), 1e-3
+        )
+    assert told.step["verdict"] in verdicts
+    assert all(text in told.message for text in lead), told.message
+
+
+def mean_step(folder: Path) -> float:
+    """Return the mean duration of the steps but the last one of each rank, read from the JSON alone [ns]."""
+    times = []
+    for file in folder.glob("*.json*"):
+        opener = gzip.open if file.suffix == ".gz" else open
+        with opener(file, "rt") as text:
+            events = json.load(text)["traceEvents"]
+        steps = sorted(
+            (event["ts"], event["dur"])
+            for event in events
+            if event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#")
+        )
+        times += [dur * 1000 for _, dur in (steps[:-1] or steps)]
+    return statistics.fmean(times)
 
 
 @pytest.fixture(scope="module")
