@@ -12,6 +12,7 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import supervised
+from hta_sql.cli.sql import sql
 from hta_sql.ingestion import rank, staging
 from hta_sql.machine import MEMORY_SHARE
 from hta_sql.serve.mcp import bounded_json
@@ -101,6 +102,14 @@ def test_each_limit_is_that_of_the_code() -> None:
     for start, says in NUMBERS.items():
         (row,) = (row for row in rows if re.match(rf"\| {re.escape(start)}[ ,]", row))
         assert says in row, start
+
+
+def test_the_command_has_the_limits_of_a_store() -> None:
+    """Its options repeat them: the engine is not loaded to read a command line."""
+    defaults = {option.name: option.default for option in sql.params}
+    stated = [defaults[name] for name in ("timeout", "max_rows", "spill_limit")]
+    of_a_store = limits.Limits()
+    assert stated == [of_a_store.seconds, of_a_store.rows, of_a_store.spill]
 
 
 def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:

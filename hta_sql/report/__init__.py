@@ -21,7 +21,7 @@ from hta_sql.report.first_screen import questions_markup
 from hta_sql.report.headlines import costs_markup, findings_markup
 from hta_sql.report.overview import overview_markup
 from hta_sql.report.rendering import render
-from hta_sql.report.sections import PAPER, Rendered, not_shown, rendered
+from hta_sql.report.section import PAPER, Rendered, not_shown, rendered
 from hta_sql.report.tiles import figures_markup
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.text import printable

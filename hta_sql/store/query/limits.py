@@ -44,6 +44,8 @@ def engine(threads: int | None, memory_limit: str | None) -> Config:
 class Limits:
     """How much a question may cost that somebody else wrote.
 
+    ``hta-sql sql`` states the same defaults in cli/options.py, which does without the engine.
+
     Attributes:
         seconds: Time after which it is interrupted; None: it takes what it takes.
         rows: Rows of an answer, at most; None: any number.
