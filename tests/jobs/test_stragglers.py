@@ -31,9 +31,8 @@ def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
     assert late == job.late or (run in UNSURE and not late)
     for rank, is_late, _, message in rows:
         assert (message is not None) == bool(is_late)
-        assert message is None or message.startswith(
-            f"Straggler: rank {rank} costs the other ranks up to"
-        )
+        # The words stand in sql/messages; the golden case of stragglers_v1 has them.
+        assert message is None or f"rank {rank} " in message
 
 
 def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> None:
