@@ -1,5 +1,7 @@
-"""Stores: opened, asked and written; the name that others have to know without opening one."""
+"""Stores of ingested traces: disk format, catalog, queries and maintenance."""
 
 STORE_NAME = ".hta_sql"
-"""Store of a folder of traces, inside of it, where nobody says otherwise; hidden, so that it is never
-taken for a trace."""
+"""Default name of the store inside a folder of traces.
+
+It is hidden, so that it is never mistaken for a trace.
+"""

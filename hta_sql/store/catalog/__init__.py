@@ -1,1 +1,1 @@
-"""Catalog of a store: template, bindings to Parquet files, columns, materialized tables, own analyses."""
+"""Catalog of a store: template, Parquet bindings, columns, materialized tables, user analyses."""

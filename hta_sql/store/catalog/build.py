@@ -1,10 +1,9 @@
-"""Builds catalog.duckdb: views and macros over the Parquet of a store, no data.
+"""Builds catalog.duckdb: views and macros over the Parquet files of a store, without data.
 
-It is rebuilt whole beside the old one and moved over it, so readers see one or
-the other; everybody opens it read-only. It carries the digest of the manifest
-that it was built from: what the manifest names is the store, and a catalog of
-another manifest, library or place is found out when it is opened. A manifest is
-replaced when its catalog is built; a run that cannot be read is left out of it.
+The catalog is rebuilt in a temporary file and moved over the old one, so readers see either one. It
+is always opened read-only. It records the digest of its manifest, because the manifest defines the
+store. A catalog of another manifest, library or location is detected when it is opened. A manifest
+is replaced only after its catalog is built. Runs that cannot be read are excluded from the catalog.
 """
 
 from __future__ import annotations
@@ -61,21 +60,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Identity:
-    """What a catalog was built from, and for where."""
+    """What a catalog was built from: store location, manifest and library."""
 
     location: str
     manifest: str
     library: str
 
     def serves(self, wanted: Identity) -> bool:
-        """Whether a catalog has what is wanted; it may have analyses of a team besides."""
+        """Return whether a catalog matches an identity; additional user analyses are allowed."""
         beside = BESIDE in wanted.library
         library = self.library if beside else self.library.partition(BESIDE)[0]
         return replace(self, library=library) == wanted
 
 
 def identity_of(folder: StoreFolder, library: Library) -> Identity:
-    """Say what a catalog that fits would be built from; reads the manifest.
+    """Return the identity of an up-to-date catalog of a store; reads the manifest.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -84,32 +83,32 @@ def identity_of(folder: StoreFolder, library: Library) -> Identity:
 
 
 def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
-    """Read what an opened catalog was built from; None where it does not say so."""
+    """Read the identity of an open catalog; None if it does not record one."""
     try:
         rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
     except duckdb.OutOfMemoryException:
-        raise  # nothing is known of it then
+        raise  # nothing is known about the catalog then
     except duckdb.Error:
         return None
     return Identity(*rows[0]) if rows else None
 
 
 def build_catalog(store: Store, library: Library | None = None, *, relative: bool = False) -> Path:
-    """Build the catalog of a store from its manifest; returns where it is.
+    """Build the catalog of a store from its manifest; return its path.
 
     Args:
         store: The store.
-        library: Tables, macros and analyses; default: those of this installation, and those that
-            were put into the store. What it adds to the shipped ones is put into it: from then on
-            each of its catalogs has them.
-        relative: Build :data:`RELATIVE_CATALOG` beside it as well, and return that. From then on
-            it is rebuilt with the other.
+        library: Tables, macros and analyses. Default: the shipped library and the user analyses in
+            the store. Objects that it adds to the shipped library are stored in the store, so that
+            later catalogs contain them.
+        relative: Also build :data:`RELATIVE_CATALOG`, and return its path. From then on, both are
+            rebuilt together.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: It was written with other table definitions.
-        StoreError: An ingest is writing it, for longer than we wait.
-        LibraryError: The engine refuses a file of the library.
+        StoreVersionError: The store was written with other table definitions.
+        StoreError: The lock was not released within the timeout.
+        LibraryError: The engine rejects a file of the library.
     """
     folder = store_folder(store)
     manifest_bytes(folder)
@@ -119,7 +118,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
         )
     with store_lock(folder):
         if library:
-            template(library)  # which finds what is wrong with it
+            template(library)  # raises if the library is invalid
             store_user_analyses(folder, library)
         write_catalog(folder, library, relative=relative)
     return Path(folder.path(RELATIVE_CATALOG if relative else CATALOG))
@@ -128,20 +127,20 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
 def write_catalog(
     folder: StoreFolder, library: Library | None = None, *, relative: bool = False
 ) -> None:
-    """Replace the catalog of a store, and the relative one if there is or shall be one.
+    """Replace the catalog of a store, and the relative one if it exists or is requested.
 
-    Under its lock.
+    Call only under the store's lock.
     """
     _write(folder, manifest_bytes(folder), library or load_library(), relative=relative)
 
 
 def build_aside(target: Path, folder: StoreFolder) -> None:
-    """Build the catalog that a store should have, somewhere else."""
+    """Build an up-to-date catalog of a store at another path."""
     _build(target, folder, manifest_bytes(folder), with_those_of_store(folder, load_library()))
 
 
 def copy_of_manifest(folder: StoreFolder) -> bytes | None:
-    """Read the manifest that the catalog was built from, out of the catalog; None: it has none."""
+    """Read the copy of the manifest that a catalog contains; None if there is none."""
     with temporary_folder() as temporary:
         copied = Path(temporary, CATALOG)
         try:
@@ -154,9 +153,9 @@ def copy_of_manifest(folder: StoreFolder) -> bytes | None:
 
 
 def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
-    """Replace the manifest of a store and its catalog, which is built before anything changes.
+    """Replace the manifest of a store and its catalog. The catalog is built first.
 
-    Under its lock.
+    Call only under the store's lock.
     """
     _write(folder, manifest_content(manifest), load_library(), publishes=True)
 
@@ -169,7 +168,7 @@ def _write(
     relative: bool = False,
     publishes: bool = False,
 ) -> None:
-    """Build catalogs aside; then, where it is new, replace the manifest, and then the catalogs."""
+    """Build catalogs in temporary files; then replace the manifest if changed, and the catalogs."""
     if not library.shipped:
         library = with_those_of_store(folder, library)
     with ExitStack() as ready:
@@ -194,10 +193,10 @@ def private_catalog(
     lost: frozenset[str] = frozenset(),
     broken: frozenset[str] = frozenset(),
 ) -> Path:
-    """Return a catalog in the user's cache, for a store whose own one cannot be used as it is.
+    """Return a catalog in the user's cache, for a store whose own catalog cannot be used.
 
-    It is at a URL, of another manifest or library and not ours to replace, or has runs whose files
-    were lost since it was built, or files of derived tables that broke.
+    The store is at a URL, or its catalog is stale and cannot be replaced. Or files of runs or of
+    derived tables were lost since the catalog was built.
     """
     whose = [
         folder.root,
@@ -219,7 +218,7 @@ def private_catalog(
 
 
 def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
-    """Copy the store's own catalog, if it is the right one."""
+    """Copy the store's own catalog if it is up to date; return whether it was."""
     try:
         target.write_bytes(folder.read(CATALOG))
         with duckdb.connect(str(target), read_only=True) as con:
@@ -241,12 +240,12 @@ def _build(
     lost: Iterable[str] = (),
     broken: Collection[str] = (),
 ) -> None:
-    """Build a catalog of those runs of a manifest that can be read, and are not known to be lost.
+    """Build a catalog of the runs that can be read and are not known to be lost.
 
-    Derived tables whose files are known to be broken are computed by each question.
+    Derived tables whose files are known to be broken are computed by each query.
 
     Raises:
-        StoreError: There are runs, but none of them can.
+        StoreError: There are runs, but none of them can be read.
     """
     manifest = parse_manifest(content, folder).without_materialized(broken)
     identity = Identity(
@@ -262,7 +261,7 @@ def _build(
             more = unreadable_runs(error, manifest.without(lost), folder)
             if not more and not manifest.materialized:
                 raise
-            # What was computed can be computed again.
+            # Materialized files can be recomputed, so only these are dropped.
             gone = unreadable_materialized(error, manifest, folder)
             manifest = (
                 manifest.without_materialized(gone) if gone else replace(manifest, materialized=[])
@@ -284,7 +283,7 @@ def _build_of(
     built_of: tuple[Identity, bytes],
     library: Library,
 ) -> None:
-    """Copy the template and put the tables of a store below its views, with a copy of the manifest."""
+    """Copy the template, add the store's tables below its views, and a copy of the manifest."""
     identity, content = built_of
     relative = not identity.location
     shutil.copyfile(template(library), target)
@@ -300,10 +299,10 @@ def _build_of(
 def _to_be_filled(
     target: Path, folder: StoreFolder, *, relative: bool
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """Open a catalog to be filled: in an engine of its own if it needs more than a database."""
+    """Open a catalog for writing, in a separate engine if it needs its own configuration."""
     if folder.local and not relative:
         return scratch(target, f"STORAGE_VERSION {sqltext.literal(STORAGE_VERSION)}")
-    # The engine looks for the files while it creates a view.
+    # The engine opens the files when it creates a view.
     found_from = {"file_search_path": str(folder.local)} if relative else {}
     return duckdb.connect(str(target), config=CONFIG | found_from)
 
@@ -316,14 +315,14 @@ def put_tables(
     *,
     relative: bool = False,
 ) -> None:
-    """Put the tables of a store below the views of a template.
+    """Create the tables of a store below the views of a template.
 
     Args:
         con: A copy of the template, in a transaction.
-        folder: Store.
-        files: What of the store can be read.
+        folder: The store.
+        files: The readable files of the store.
         library: Tables, macros and analyses.
-        relative: Whether the files are named from the folder on, or by their whole paths.
+        relative: Whether to name files relative to the store instead of by absolute path.
     """
     tables = {name: files.parts(name) for name in stored_columns()}
     if filesystem := folder.filesystem():
@@ -338,7 +337,7 @@ def put_tables(
         ]
         if located:
             con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
-    # Tables: 1,600 ranks as a view of constants cost every client that opens it 34 ms.
+    # As tables: 1,600 ranks in a view of constants cost each client 34 ms at opening.
     for name, rows in scope_rows(files).items():
         select = sqltext.values(SCOPE_TABLES[name], rows)
         for statement in sqltext.replace_view_by_table(f"stored.{name}", select):
@@ -352,12 +351,12 @@ def put_tables(
 def open_for_computing(
     target: Path, folder: StoreFolder, manifest: Manifest, library: Library, limits: Config
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a catalog of no identity, to compute derived tables in; nobody opens it again.
+    """Open a temporary catalog without identity to compute derived tables in.
 
     Args:
         target: File to write.
-        folder: Store.
-        manifest: What of the store can be read.
+        folder: The store.
+        manifest: The readable part of the store.
         library: Tables, macros and analyses.
         limits: Settings of the engine.
     """
@@ -370,14 +369,14 @@ def open_for_computing(
         if folder.local:
             yield con
             return
-    # The file system of that one knows of columns, not of rows.
+    # The file system used for binding serves columns only, no rows.
     with duckdb.connect(str(target), config=CONFIG | limits) as con:
         con.register_filesystem(folder.filesystem())
         yield con
 
 
 def _store_info(identity: Identity, files: StoredFiles) -> str:
-    """Where the catalog expects its files, what it was made from, and what it leaves out."""
+    """Build the view of the catalog's identity, versions and excluded runs."""
     values = {
         **asdict(identity),
         "hta_sql_version": __version__,

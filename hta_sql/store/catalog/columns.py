@@ -1,7 +1,7 @@
-"""Which columns the files of a store have, and how those of several versions are read as one table.
+"""Columns of a store's files, and reading files of several versions as one table.
 
-A file is written once, with the columns of the version that writes it. A column that came later is
-NULL in it, and one whose type has grown is cast; what today's tables do not have is not read.
+A file is written once, with the columns of the writing version. A column that was added later is
+NULL in it, and a column whose type was widened is cast. Columns that no longer exist are not read.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LOSSLESS = {
     ("INTEGER", "DOUBLE"),
     ("JSON", "VARCHAR"),
 }
-"""(Type in an older file, type today) where a cast keeps every value as it is."""
+"""(Type in an older file, type today) for which a cast is lossless."""
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files of one table and span that have the same columns; their paths are relative to the store."""
+    """Files of one table and span with the same columns; paths are relative to the store."""
 
     columns: dict[str, str]
     paths: list[str]
@@ -38,17 +38,17 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """The files of a store, as this version reads them."""
+    """The files of a store as this version reads them."""
 
     manifest: Manifest
-    """With the entries that can be read; its schemas describe the files of all of them."""
+    """Contains the readable entries; its schemas describe the files of all of them."""
     left_out: list[str]
-    """Runs of which there are files with columns that cannot be read."""
+    """Runs with files whose columns cannot be read by this version."""
     lost: tuple[str, ...] = ()
-    """Runs of which there are files that are gone or broken."""
+    """Runs with missing or corrupt files."""
 
     def parts(self, table: str) -> list[FileGroup]:
-        """List the files of a table, those of a span with the same columns together."""
+        """Return the files of a table, grouped by span and columns."""
         found: dict[tuple[object, ...], FileGroup] = {}
         for entry in self.manifest.entries:
             if table in entry.files:
@@ -60,7 +60,7 @@ class StoredFiles:
         return list(found.values())
 
     def missing(self, entry: RankEntry) -> list[str]:
-        """List what today's tables have and a rank's files have not: ``gpu_ops.queued_ns``."""
+        """List the tables and columns that a rank's files lack, such as ``gpu_ops.queued_ns``."""
         if entry.schema == columns_digest():
             return []
         had = self.manifest.schemas[entry.schema]
@@ -74,7 +74,7 @@ class StoredFiles:
 
 
 def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
-    """Find out what the files of a store have; looks into some of those that nothing describes.
+    """Determine the columns of a store's files; opens one for each schema missing in the manifest.
 
     Raises:
         StoreVersionError: There are entries, but none of them can be read.
@@ -100,7 +100,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
 
 
 def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, Columns]:
-    """Read from one file of each table and schema which columns it has."""
+    """Read the columns of each table and schema from one of its files."""
     found: dict[str, Columns] = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         if filesystem := folder.filesystem():
@@ -111,12 +111,12 @@ def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, C
                 path = folder.path(entry.files[table]["path"])
                 file = con.read_parquet(path, hive_partitioning=False)
                 tables[table] = dict(zip(file.columns, map(str, file.types), strict=True))
-    # Of tables without a file nothing is missing.
+    # A table without a file lacks no columns.
     return {digest: stored_columns() | tables for digest, tables in found.items()}
 
 
 def _changed(schema: Columns) -> list[str]:
-    """Say which columns have a type that cannot be cast to today's without a loss."""
+    """List the columns whose type cannot be cast losslessly to today's type."""
     return [
         f"{table}.{name} is {had}, not {kind}"
         for table, columns in stored_columns().items()
@@ -131,7 +131,7 @@ def _changed(schema: Columns) -> list[str]:
 def viewed(
     files: StoredFiles, folder: StoreFolder, tables: Iterable[str]
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory with views of some tables: ``stored.gpu_ops``."""
+    """Open an in-memory database with views of some tables, such as ``stored.gpu_ops``."""
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         if filesystem := folder.filesystem():
             con.register_filesystem(filesystem)

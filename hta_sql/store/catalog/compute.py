@@ -1,4 +1,4 @@
-"""Computes derived tables and answers, and writes them."""
+"""Computes derived tables and answers of a run, and writes them as Parquet files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = (
 )
 
 SMALL_BYTES = 100_000
-"""Size of an answer for one run above which it is kept only where it was asked for by name."""
+"""Size of a run's answer [bytes] above which it is materialized only if requested by name."""
 
 
 @dataclass
@@ -39,9 +39,9 @@ class Request:
     """Which answers to compute.
 
     Attributes:
-        names: Analyses, whatever the size of their answers; none: those whose answers are small.
-        until: Time of the monotonic clock from which on no other run is begun [s].
-        failed: (Analysis, run) that the engine failed; they are not tried again.
+        names: Analyses to materialize regardless of size; empty: those whose answers are small.
+        until: Time of the monotonic clock after which no further run is started [s].
+        failed: (Analysis, run) pairs that the engine failed to compute; they are not retried.
     """
 
     names: Collection[str] = ()
@@ -50,13 +50,13 @@ class Request:
 
 
 Todo = dict[str, list[SqlObject]]
-"""Run ─▶ what to compute of it, in that order."""
+"""Run ─▶ objects to compute, in that order."""
 
 
 def to_compute(
     manifest: Manifest, library: Library, runs: Collection[str] | None, request: Request | None
 ) -> Todo:
-    """List what is not kept of derived tables, and of the answers that are requested."""
+    """List the derived tables and requested answers that are not materialized."""
     wanted = missing_answers(manifest, library, runs, request.names) if request else []
     reads = any(library.reads_derived(about) for about, _ in wanted)
     tables = (
@@ -82,11 +82,11 @@ def run_computed(
     """Compute derived tables and answers of a run.
 
     Args:
-        con: A catalog of that run alone, which may be written.
+        con: A writable catalog that contains only that run.
         folder: The store.
-        alone: That run alone.
-        todo: What to compute.
-        request: How much of answers to keep.
+        alone: Manifest that contains only that run.
+        todo: Objects to compute.
+        request: Which answers to materialize.
 
     Raises:
         duckdb.Error: The engine failed to compute a derived table.
@@ -98,10 +98,11 @@ def run_computed(
         at = (about.base_name, run)
         asked = MaterializedTable(*at, keys[at], None, 0)
         if about in library.derived:
-            # To keep the order of rows that have none would take twice the memory.
+            # Preserving the insertion order, which has no meaning here, would take twice the
+            # memory.
             con.execute("SET preserve_insertion_order = false")
             kept = _computed(con, folder, sqltext.rows_of_run(f"derived.{about.name}"), asked)
-            # The next one reads it from the file.
+            # Later objects of the run read this one from its file.
             con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
             con.execute("SET preserve_insertion_order = true")
         else:
@@ -126,7 +127,7 @@ def _computed(
     asked: MaterializedTable,
     largest: int | None = None,
 ) -> MaterializedTable:
-    """Compute the rows of a run and put them where they belong, unless there are none or too many."""
+    """Compute the rows of a run and write them to the store, unless there are none or too many."""
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
         origin = origin_of(asked.table, asked.run, asked.key)

@@ -15,19 +15,20 @@ log = logging.getLogger(__name__)
 
 
 def is_of_database(error: duckdb.Error) -> bool:
-    """Say whether the engine stumbled over a catalog, not over Parquet: a block of it is damaged."""
+    """Return whether an engine error comes from a corrupt catalog file, not from Parquet."""
     if isinstance(error, (duckdb.IOException, duckdb.SerializationException)):
         return CATALOG in str(error)
     return "Corrupt database" in str(error)
 
 
 def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
-    """Find the runs with files that are not what was written, among those that an error may mean.
+    """Find the runs whose files differ from the manifest, among those that an error may concern.
 
     Args:
-        error: What the engine said; where it names no file, as for a broken footer, all may be meant.
-        manifest: What the store holds.
-        folder: Where it is.
+        error: The engine's error. If it names no file, as for a corrupt footer, all files are
+            checked.
+        manifest: Manifest of the store.
+        folder: Folder of the store.
     """
     faults = faults_of(folder, _meant(error, of_entries(manifest.entries)))
     if faults:
@@ -38,7 +39,7 @@ def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder
 def unreadable_materialized(
     error: duckdb.Error, manifest: Manifest, folder: StoreFolder
 ) -> set[str]:
-    """Find the files of derived tables that are not what was written.
+    """Find the materialized files that differ from the manifest.
 
     The arguments are those of :func:`unreadable_runs`.
     """
@@ -53,7 +54,7 @@ def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
 
 
 def warn_of_changed_files(root: str, files: Collection[str]) -> None:
-    """Name the files whose size, checksum or origin is not what was written."""
+    """Log a warning with the files whose size, checksum or origin differs from the manifest."""
     log.warning(
         "%s: files are not what was written; hta-sql verify %s tells what is wrong: %s.",
         root,

@@ -1,4 +1,4 @@
-"""Where an ingest writes: the store, the run and its tags, and the writes of ranks under the store's lock."""
+"""The target of an ingest: store, run, tags, and writing ranks under the store's lock."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Contents:
-    """The ranks that a store has, as far as their files are complete."""
+    """The ranks of a store whose files are complete."""
 
     manifest: Manifest
     published: list[RankEntry] = field(default_factory=list)
     unpublished: list[RankEntry] = field(default_factory=list)
-    """Ranks that an interrupted ingest of the run has read: the next one takes them over."""
+    """Ranks that an interrupted ingest of the run has read; the next ingest reuses them."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class IngestTarget:
     Attributes:
         folder: The store.
         run: Name of the run.
-        tags: Tags of the run, which it gets in addition to those that it has.
+        tags: Tags to add to the run.
         lock_timeout: Time to wait for another writer [s].
-        all_or_nothing: An interrupted ingest keeps none of its ranks.
+        all_or_nothing: Whether an interrupted ingest discards the ranks it has read.
         materialize: Materialize the small answers after the ingest.
     """
 
@@ -52,19 +52,22 @@ class IngestTarget:
     materialize: bool = False
 
     def contents(self) -> Contents:
-        """Read which ranks the store has."""
+        """Read which ranks the store contains."""
         manifest = manifest_or_empty(self.folder)
         left = [] if self.all_or_nothing else unfinished(self.folder, self.run)
         return Contents(manifest, intact(self.folder, manifest.entries), intact(self.folder, left))
 
     @contextmanager
     def locked(self) -> Iterator[RankWriter]:
-        """Wait for the store's lock and hold it."""
+        """Acquire the store's lock, and yield a writer of ranks."""
         with store_lock(self.folder, self.lock_timeout):
             yield RankWriter(self, self.contents())
 
     def finish(self, report: IngestReport) -> None:
-        """Tag the runs if no rank was published, and materialize answers. Not under the lock."""
+        """Tag the runs if no rank was published, and materialize answers.
+
+        Call without the lock.
+        """
         if self.tags and not (report.results or report.resumed):
             tag_runs(self.folder, report.runs, self.tags, lock_timeout=self.lock_timeout)
         if self.materialize:
@@ -72,11 +75,13 @@ class IngestTarget:
 
 
 class RankWriter:
-    """Adds ranks to a store: resumable while they are read, visible in one step. Only under its lock.
+    """Adds ranks to a store: resumable while they are read, published atomically.
+
+    Use only under the store's lock.
 
     Args:
         target: Where to write.
-        contents: What the store has, read under the lock.
+        contents: The content of the store, read under the lock.
     """
 
     def __init__(self, target: IngestTarget, contents: Contents) -> None:
@@ -88,13 +93,13 @@ class RankWriter:
 
     @contextmanager
     def adding(self, resumed: Sequence[RankEntry]) -> Iterator[None]:
-        """Clean up after earlier ingests; add ranks inside of this.
+        """Clean up after earlier ingests, then let the caller add ranks in this context.
 
         Args:
-            resumed: What an interrupted ingest has read and this one publishes.
+            resumed: Ranks that an interrupted ingest has read and this one publishes.
 
         Raises:
-            StoreError: The disk is full; what was written is deleted.
+            StoreError: The disk is full; the files written in this context are deleted.
         """
         with reporting_full_disk(self._folder, self._remove_unnamed):
             self._resumed = list(resumed)
@@ -104,7 +109,7 @@ class RankWriter:
 
     @contextmanager
     def resumable(self) -> Iterator[None]:
-        """Keep the ranks that are added inside of this if it is interrupted, unless all or nothing."""
+        """Save the ranks added in this context if it is interrupted, unless ``all_or_nothing``."""
         try:
             yield
         except BaseException as error:
@@ -120,16 +125,16 @@ class RankWriter:
             raise
 
     def add(self, entry: RankEntry) -> None:
-        """Add a rank that was read; nobody sees it before it is published."""
+        """Add a rank that was read; it becomes visible when it is published."""
         if not self._target.all_or_nothing:
             self._unfinished.add(entry)
 
     def publish(self, entries: Sequence[RankEntry], runs: Collection[str]) -> None:
-        """Publish the ranks that were read, and those that are resumed, and tag their runs.
+        """Publish the ranks that were read or resumed, and tag their runs.
 
         Args:
             entries: The ranks that were read.
-            runs: The runs that the traces are.
+            runs: The runs of the traces.
 
         Raises:
             TraceError: They cannot be spans of one run.
@@ -147,7 +152,7 @@ class RankWriter:
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Return the entries all of whose files exist with their size; the others must be read again."""
+    """Return the entries whose files all exist with the right size; others must be read again."""
     files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
     there = folder.sizes([path for named in files for path, _ in named]).items()
     return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]

@@ -1,4 +1,4 @@
-"""Has derived tables and answers computed: at the end of an ingest, on demand, by the first question."""
+"""Materializes derived tables and answers: after an ingest, on demand, or before a query."""
 
 from __future__ import annotations
 
@@ -37,25 +37,27 @@ from hta_sql.store.disk.manifest import (
 log = logging.getLogger(__name__)
 
 DEAR_EVENTS = 50_000
-"""Events of a run from which on an ingest computes its derived tables: about half a second."""
+"""Events of a run above which an ingest computes its derived tables; that takes about 0.5 s."""
 
 FEW_EVENTS = 500_000
-"""Events of a run up to which a second core saves none of its time, and costs a fifth of CPU."""
+"""Events of a run below which a second core saves no time, and costs 20 % more CPU."""
 
 SOON_EVENTS = 5_000_000
-"""Events of a run up to which they are there before the run is shown: one catalog less to build,
-which costs 0.1 s of CPU. They take a second; more take longer, and who is interrupted meanwhile
-should have the run."""
+"""Events of a run up to which its derived tables are computed before the run is published.
+
+This takes about a second, and saves building a second catalog (0.1 s of CPU). Larger runs are
+published first, so that an interrupted ingest keeps the run.
+"""
 
 BATCH_S = 30
-"""Time after which what was computed is shown to readers, and others may write."""
+"""Time after which results are published and the lock is released for other writers [s]."""
 
 
 def publish(folder: StoreFolder, manifest: Manifest) -> None:
-    """Replace the manifest and the catalog of a store, and compute what is dear to compute.
+    """Replace the manifest and the catalog of a store, and compute expensive derived tables.
 
-    Under the store's lock. What cannot be computed now, or is quickly computed, is computed by
-    the first question.
+    Call only under the store's lock. Tables that are cheap, or that fail now, are computed by the
+    first query.
     """
     sizes: dict[str, list[int]] = defaultdict(list)
     for entry in manifest.entries:
@@ -72,13 +74,13 @@ def publish(folder: StoreFolder, manifest: Manifest) -> None:
 
 
 def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
-    """Compute derived tables of runs that are not shown yet; what fails is left to the first question."""
+    """Compute derived tables of unpublished runs; the first query computes those that fail."""
     try:
         return _computed(folder, manifest, load_library(), runs)[1] if runs else manifest
     except (OSError, duckdb.Error) as error:
         _warn_of_missing(folder, error)
     except StoreVersionError as error:
-        # Of runs that can be read nothing is left: who builds the catalog says so.
+        # No readable run is left; building the catalog reports that.
         log.debug("Nothing to compute from in %s: %s", folder.root, error)
     return manifest
 
@@ -90,9 +92,9 @@ def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
 def materialize_derived(
     folder: StoreFolder, library: Library, runs: Collection[str] | None = None
 ) -> list[MaterializedTable]:
-    """Compute the derived tables that are not kept yet; returns them.
+    """Compute and return the derived tables that are not materialized yet.
 
-    Under the store's lock.
+    Call only under the store's lock.
 
     Args:
         folder: The store.
@@ -100,7 +102,7 @@ def materialize_derived(
         runs: Runs to compute; None: all.
 
     Raises:
-        duckdb.Error: The engine failed; the store is as before.
+        duckdb.Error: The engine failed; the store is unchanged.
     """
     return _keep(folder, library, runs, None)
 
@@ -108,7 +110,10 @@ def materialize_derived(
 def _keep(
     folder: StoreFolder, library: Library, runs: Collection[str] | None, request: Request | None
 ) -> list[MaterializedTable]:
-    """Compute derived tables, and what is requested of answers. Under the store's lock."""
+    """Materialize derived tables and the requested answers, and publish them.
+
+    Call only under the store's lock.
+    """
     manifest = parse_manifest(manifest_bytes(folder), folder)
     if request:
         manifest = manifest.without_materialized(
@@ -127,7 +132,7 @@ def _computed(
     runs: Collection[str] | None,
     request: Request | None = None,
 ) -> tuple[list[MaterializedTable], Manifest]:
-    """Compute what is not kept; returns it, and the manifest that names it: the same if all is."""
+    """Compute missing tables and answers; return them, and the (possibly updated) manifest."""
     readable = stored_files(manifest, folder).manifest
     todo = to_compute(readable, library, runs, request)
     if not todo:
@@ -136,7 +141,7 @@ def _computed(
     for run, abouts in todo.items():
         if request and found and time.monotonic() > request.until:
             break
-        # Alone: the engine plans for the files of all runs what it is asked of one.
+        # A manifest of one run: otherwise the engine plans over the files of all runs.
         alone = readable.without([other for other in readable.runs() if other != run])
         if changed := changed_files(folder, alone):
             _warn_of_damaged_run(folder, run, changed)
@@ -162,12 +167,12 @@ def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> N
 def _opened(
     folder: StoreFolder, manifest: Manifest, library: Library
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a catalog to compute in."""
+    """Open a temporary catalog to compute in."""
     with temporary_folder() as temporary:
         events = sum(entry.event_count for entry in manifest.entries)
         threads = cpu_count() if events > FEW_EVENTS else 1
         limits: Config = {"threads": threads, "memory_limit": duckdb_memory_limit()}
-        # As in a store that is opened: the engine takes the rows of nearly every stage for few.
+        # As in an opened store: the engine underestimates the row counts of most query stages.
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
         target = Path(temporary, CATALOG)
         with open_for_computing(target, folder, manifest, library, limits) as con:
@@ -176,26 +181,26 @@ def _opened(
 
 
 def forget(folder: StoreFolder, paths: Collection[str]) -> None:
-    """Keep no longer what is in files that are broken: the next question computes it.
+    """Drop materialized tables whose files are corrupt; the next query recomputes them.
 
-    Under the store's lock.
+    Call only under the store's lock.
     """
     manifest = parse_manifest(manifest_bytes(folder), folder)
     publish_manifest(folder, manifest.without_materialized(paths))
 
 
 def materialize_for(store: Store, query: str, library: Library | None = None) -> None:
-    """Compute what a query reads of derived tables, before the store is opened for reading only.
+    """Materialize the derived tables that a query reads, before the store is opened read-only.
 
-    Without them the engine computes them anew in each place that names them, which may take
-    minutes. Where they cannot be kept it does so still.
+    Otherwise the engine recomputes them at every reference, which may take minutes. If they cannot
+    be materialized, it still does.
     """
     if (library or load_library()).asks_derived(query):
         materialize_if_free(store)
 
 
 def materialize_if_free(store: Store) -> None:
-    """Compute the derived tables, unless somebody is writing the store or it may not be written."""
+    """Materialize the derived tables, unless the store is locked or read-only."""
     try:
         materialize(store, lock_timeout=0)
     except (OSError, HtaSqlError) as error:
@@ -205,17 +210,17 @@ def materialize_if_free(store: Store) -> None:
 def materialize(
     store: Store, runs: Collection[str] | None = None, *, lock_timeout: float = LOCK_TIMEOUT_S
 ) -> list[MaterializedTable]:
-    """Compute the derived tables that a store does not keep yet; returns them.
+    """Compute and return the derived tables that are not materialized yet.
 
     Args:
         store: The store.
         runs: Runs to compute; None: all.
-        lock_timeout: Seconds to wait for an ingest that is writing it.
+        lock_timeout: Time to wait for an ingest that is writing the store [s].
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreError: An ingest is writing it, for longer than we wait.
-        QueryError: The engine failed; the store is as before.
+        StoreError: The lock was not released within the timeout.
+        QueryError: The engine failed; the store is unchanged.
     """
     return _materialize(store, runs, None, lock_timeout)
 
@@ -227,24 +232,25 @@ def materialize_answers(
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> list[MaterializedTable]:
-    """Keep what analyses return with their defaults, for views to read; returns what is new.
+    """Materialize the answers of analyses with default arguments; return the new ones.
 
-    What can be kept is a run's part of an answer. Readers see it every half minute, and others
-    that want to write get their turn. What the engine fails is left out with a warning.
+    Only answers that can be partitioned by run are materialized. Results are published every half
+    minute, which also gives other writers their turn. Answers that the engine fails to compute are
+    skipped with a warning.
 
     Args:
         store: The store.
-        names: Analyses, and derived tables; none: these, and all analyses whose answer for a run
-            is below :data:`SMALL_BYTES`, which is found out once for each run.
+        names: Analyses and derived tables. Empty: all derived tables, and all analyses whose answer
+            for a run is smaller than :data:`SMALL_BYTES`, which is determined once for each run.
         runs: Runs to compute; None: all.
-        lock_timeout: Seconds to wait, each time, for another that is writing it.
+        lock_timeout: Time to wait, at each attempt, for another writer [s].
 
     Raises:
-        AnalysisNotFoundError: There is no analysis of a name.
-        ParameterError: What an analysis returns is not that of one run.
+        AnalysisNotFoundError: An analysis does not exist.
+        ParameterError: The answer of an analysis cannot be partitioned by run.
         StoreNotFoundError: There is no store at that path.
-        StoreError: An ingest is writing it, for longer than we wait.
-        QueryError: The engine failed to compute derived tables; the store is as before.
+        StoreError: The lock was not released within the timeout.
+        QueryError: The engine failed to compute derived tables; the store is unchanged.
     """
     library = load_library()
     derived = {about.base_name for about in library.derived}

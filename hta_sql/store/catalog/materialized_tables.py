@@ -1,11 +1,11 @@
 """Materialized derived tables and answers: which are up to date, and the views that read them.
 
-Derived tables need all ranks of a run; answers are what analyses return with their defaults. SQL of the
-library computes both. The rows of one run are one Parquet file, which the manifest names by a key: a hash of
-the SQL with all that it depends on, of the files of the run and of what else the catalog knows of its ranks.
-None of these changes, so a materialized file is never stale: a rank that is read again has other files, and
-the key no longer matches. Views read the files and compute the runs that have none, with the same rows, and
-answers in the same order.
+Derived tables need all ranks of a run; answers are the results of analyses with default arguments.
+SQL of the library computes both. The rows of one run are one Parquet file, which the manifest names
+by a key. The key is a hash of the SQL with its dependencies, of the run's files, and of what the
+catalog knows about its ranks. A materialized file is never stale: a rank that is ingested again has
+other files, so the key no longer matches. Views read the files and compute the runs that have none.
+Both return the same rows, and answers have the same row order.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from hta_sql.store.catalog.columns import FileGroup
 from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
 Missing = list[tuple[SqlObject, list[str]]]
-"""What is to be computed, and its runs."""
+"""Objects to compute, each with its runs."""
 
 
 def keys_of(
     manifest: Manifest, library: Library, names: Collection[str] | None = None
 ) -> dict[tuple[str, str], str]:
-    """Name what derived tables and answers are computed from: (name, run) ─▶ key.
+    """Return the keys of derived tables and answers: (name, run) ─▶ key.
 
     Args:
-        manifest: What is in the store.
+        manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        names: Of which; those that the library has not are left out. None: the derived tables.
+        names: Tables and answers to include; unknown names are ignored. None: the derived tables.
     """
     ranks: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in manifest.entries:
@@ -52,7 +52,7 @@ def keys_of(
 
 
 def _known_of(entry: RankEntry) -> tuple[object, ...]:
-    """Say all that rows of a rank may hang on: its files, and what makes up its line of rank_scope."""
+    """Return what the derived rows of a rank depend on: its files, and its row of rank_scope."""
     files = sorted(file["path"] for file in entry.files.values())
     changed = entry.options.get("definitions") != definitions()
     return entry.rank, entry.span, files, entry.start_ns, entry.step_names, entry.schema, changed
@@ -61,12 +61,12 @@ def _known_of(entry: RankEntry) -> tuple[object, ...]:
 def kept_tables(
     manifest: Manifest, library: Library, names: Collection[str] | None = None
 ) -> dict[tuple[str, str], MaterializedTable]:
-    """Find what is kept and up to date: (name, run) ─▶ where it is; also what was found too large.
+    """Return the up-to-date tables, including those found too large: (name, run) ─▶ table.
 
     Args:
-        manifest: What is in the store.
+        manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        names: Of which; None: of all.
+        names: Tables and answers to include; None: all.
     """
     tables = {
         (kept.table, kept.run): kept
@@ -80,12 +80,12 @@ def kept_tables(
 def missing_tables(
     manifest: Manifest, library: Library, runs: Collection[str] | None = None
 ) -> Missing:
-    """List the derived tables that are not kept, in the order in which to compute them.
+    """List the derived tables that are not materialized, in the order in which to compute them.
 
     Args:
-        manifest: What is in the store.
+        manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        runs: Runs to look at; None: all.
+        runs: Runs to include; None: all.
     """
     kept = kept_tables(manifest, library, {about.base_name for about in library.derived})
     return _without(kept, library.derived, _wanted(manifest, runs))
@@ -97,13 +97,13 @@ def missing_answers(
     runs: Collection[str] | None = None,
     names: Collection[str] = (),
 ) -> Missing:
-    """List the answers that are not kept.
+    """List the answers that are not materialized.
 
     Args:
-        manifest: What is in the store.
+        manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        runs: Runs to look at; None: all.
-        names: Analyses, also those whose answers are large; none: those that were not found to be.
+        runs: Runs to include; None: all.
+        names: Analyses to include regardless of size; empty: all except those found too large.
     """
     wanted = [about for name, about in answers(library).items() if name in names or not names]
     kept = kept_tables(manifest, library, {about.base_name for about in wanted}).items()
@@ -125,13 +125,13 @@ def _without(
 
 
 def kept_columns(library: Library) -> Columns:
-    """Name the columns of all that can be kept."""
+    """Return the columns of all tables and answers that can be materialized."""
     of_answers = {name: columns_of(about) for name, about in answers(library).items()}
     return library.derived_columns() | of_answers
 
 
 def materialized_files(manifest: Manifest, library: Library) -> list[FileGroup]:
-    """List the files of what is kept, those of one table together."""
+    """Return the materialized files, grouped by table."""
     columns = kept_columns(library)
     paths: dict[str, list[str]] = {}
     for one in kept_tables(manifest, library).values():
@@ -140,12 +140,12 @@ def materialized_files(manifest: Manifest, library: Library) -> list[FileGroup]:
 
 
 def materialized_views(manifest: Manifest, library: Library, place: str) -> list[str]:
-    """Build the statements that define the views of what a store keeps some of.
+    """Build the statements that define the views over materialized files.
 
     Args:
-        manifest: What is in the store.
+        manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        place: What to put before the paths of the files: that of the store, and a slash.
+        place: Prefix of the file paths: the store's location and a slash.
     """
     kept: dict[str, list[MaterializedTable]] = {}
     for one in kept_tables(manifest, library).values():
@@ -176,13 +176,13 @@ def materialized_view(
     place: str,
     runs: Iterable[str],
 ) -> str:
-    """Build the view of one of which something is kept.
+    """Build the view of a derived table or an answer that is materialized for some runs.
 
     Args:
         library: Tables, macros and analyses.
-        about: What computes it.
-        kept: What is kept of it.
-        place: What to put before the paths of the files.
+        about: The derived table or analysis.
+        kept: Its materialized tables.
+        place: Prefix of the file paths.
         runs: The runs of the store.
     """
     name, columns = about.base_name, kept_columns(library)[about.base_name]

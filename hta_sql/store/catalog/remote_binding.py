@@ -1,9 +1,9 @@
-"""Lets the engine define views over files at a URL without a request for any of them.
+"""File system that lets the engine define views over files at a URL without any request.
 
-To define a view, the engine asks for every file that it names and reads the columns of one: for
-a thousand ranks on an object storage that is fifteen thousand requests, for what is known. While
-a catalog is built, this file system answers in place of the real one: every file is there, and
-has the columns that it was written with.
+To define a view, the engine opens every file that it names and reads the columns of one. For a
+thousand ranks on an object storage, these are fifteen thousand requests for known information.
+While a catalog is built, this file system replaces the real one: every file exists, with the
+columns of its schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hta_sql.store.catalog.columns import FileGroup
 
 
 class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
-    """Answers for each file of a store with an empty one of its columns."""
+    """Serves, for each file of a store, an empty Parquet file with its columns."""
 
     cachable = False
 
@@ -34,33 +34,33 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         self._samples = samples
 
     def _sample(self, path: str) -> bytes:
-        """Find what stands for .../tables/<table>/run=.../rank=.../<id>.parquet."""
+        """Return the sample of .../tables/<table>/run=.../rank=.../<id>.parquet."""
         name = "/".join(path.split("/")[-5:])
         if name not in self._samples:
             raise FileNotFoundError(path)
         return self._samples[name]
 
     def info(self, path: str, **_options: Any) -> dict[str, Any]:
-        """Describe a file."""
+        """Return name, size and type of a file."""
         return {"name": path, "size": len(self._sample(path)), "type": "file"}
 
     def glob(self, path: str, **_options: Any) -> list[str]:
-        """Find what is asked for."""
+        """Return the path itself."""
         return [path]
 
     def modified(self, _path: str) -> datetime:
-        """Tell a time; nobody remembers it."""
+        """Return a constant modification time; the engine does not cache by it."""
         return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, *_arguments: Any, **_options: Any) -> io.BytesIO:
-        """Open a file."""
+        """Open the sample of a file."""
         return io.BytesIO(self._sample(path))
 
 
 def known_columns(
     con: duckdb.DuckDBPyConnection, real: Any, tables: Iterable[list[FileGroup]]
 ) -> KnownColumns:
-    """Make the file system of the files of a store's tables."""
+    """Create the file system for the files of a store's tables."""
     samples: dict[str, bytes] = {}
     with temporary_folder() as folder:
         sample = Path(folder, "sample.parquet")

@@ -17,10 +17,10 @@ _VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
 
 
 def checked_tags(tags: Mapping[str, object] | None) -> dict[str, str]:
-    """Return tags as texts, or say what is wrong with one.
+    """Return tags as strings after validation.
 
     Raises:
-        ParameterError: A name or a value that cannot be one.
+        ParameterError: A tag name or value is not valid.
     """
     checked = {str(tag): str(value) for tag, value in (tags or {}).items()}
     for tag, value in checked.items():
@@ -46,15 +46,15 @@ def tag_runs(
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        runs: The runs, or one.
-        tags: Tag ─▶ value. The other tags of a run stay; an empty value takes one away.
+        runs: One run or several.
+        tags: Tag ─▶ value. Other tags of a run remain; an empty value removes a tag.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
-        ParameterError: A name or a value that cannot be one.
-        RankError: There is no such run.
+        ParameterError: A tag name or value is not valid.
+        RankError: A run does not exist.
         StoreNotFoundError: There is no store at that path.
-        StoreError: Another process is writing it for longer than ``lock_timeout``.
+        StoreError: The lock was not released within ``lock_timeout``.
     """
     checked = checked_tags(tags)
     runs = [runs] if isinstance(runs, str) else runs
@@ -68,9 +68,9 @@ def tag_runs(
 def changing_runs(
     store: Store, runs: Collection[str], lock_timeout: float
 ) -> Iterator[tuple[StoreFolder, Manifest]]:
-    """Hold the lock of a store that has some runs; gives its folder and what is in it."""
+    """Lock a store, check that the runs exist, and yield its folder and manifest."""
     folder = store_folder(store)
-    read_manifest(folder)  # else the lock would make a folder where there is none
+    read_manifest(folder)  # raises before the lock creates a folder
     with store_lock(folder, lock_timeout):
         manifest = read_manifest(folder)
         known = manifest.runs()

@@ -1,4 +1,4 @@
-"""Shards of a run: written by jobs that share nothing but the store, then published together."""
+"""Shards of a run: written by jobs that share only the store, then published together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAME = re.compile(r"^(.*)\.(\d+)-of-(\d+)$")
 
 
 class ShardWriter:
-    """Keeps the file of a shard up to date while its ranks are read: a killed job goes on from there.
+    """Updates the file of a shard after each rank, so that a killed job can resume.
 
     Args:
         folder: The store.
@@ -55,10 +55,10 @@ class ShardWriter:
 
     @contextmanager
     def adding(self) -> Iterator[None]:
-        """Add ranks inside of this.
+        """Let the caller add ranks in this context.
 
         Raises:
-            StoreError: The disk is full; what was written is deleted.
+            StoreError: The disk is full; the files written in this context are deleted.
         """
         with reporting_full_disk(self._folder, self._remove_unnamed):
             yield
@@ -79,7 +79,7 @@ class ShardWriter:
         write_shard(self._folder, self.shard)
 
     def _remove_unnamed(self) -> None:
-        """Delete the files of this job that belong to no rank that was read to its end."""
+        """Delete the files that this job wrote for ranks it did not finish."""
         named = {f["path"] for entry in self.shard.entries for f in entry.files.values()}
         mine = (self.shard.writer, f".{self.shard.writer}")
         names = set(self._folder.files(TABLES)) - named
@@ -88,7 +88,7 @@ class ShardWriter:
 
 @contextmanager
 def locked_shard(target: IngestTarget, number: int, of: int) -> Iterator[list[RankEntry]]:
-    """Wait for the lock of a shard and hold it; yields the ranks that an earlier job of it has read."""
+    """Acquire the lock of a shard; yield the ranks that an earlier job of it has read."""
     folder, name = target.folder, shard_name(target.run, number, of)
     with store_lock(folder, target.lock_timeout, _lock_of(name)):
         shards = [shard for shard in read_shards(folder) if shard.name == name]
@@ -102,7 +102,7 @@ def publish_shards(
     lock_timeout: float = LOCK_TIMEOUT_S,
     materialize: bool = False,
 ) -> PublishReport:
-    """Merge the shards that are complete into the manifest; see :func:`hta_sql.publish`."""
+    """Merge the complete shards into the manifest; see :func:`hta_sql.publish`."""
     folder = store_folder(store)
     with store_lock(folder, lock_timeout):
         manifest = manifest_or_empty(folder)
@@ -139,7 +139,7 @@ def publish_shards(
 
 
 def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
-    """Take a shard whose Parquet was removed for one that was not read to its end."""
+    """Mark shards whose Parquet files were removed as incomplete."""
     entries = [entry for shard in shards for entry in shard.entries]
     whole = set(map(id, intact(folder, entries)))
     found = []
@@ -166,7 +166,7 @@ def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
 
 
 def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> list[str]:
-    """Name the shards that are neither published nor ready to be, of every run that has some."""
+    """List the shards that are neither published nor complete, of every run that has shards."""
     there: dict[tuple[str, int], set[int]] = defaultdict(set)
     for name in manifest.published:
         if match := _NAME.match(name):
@@ -187,7 +187,7 @@ def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> lis
 
 
 def _forget(folder: StoreFolder, shard: Shard) -> None:
-    """Remove the file of a published shard, unless its job has started again."""
+    """Delete the file of a published shard, unless its job has started again."""
     try:
         with store_lock(folder, 0, _lock_of(shard.name)):
             now = {other.name: other.digest for other in read_shards(folder)}
@@ -198,14 +198,14 @@ def _forget(folder: StoreFolder, shard: Shard) -> None:
 
 
 def _remove_traces_of_jobs(folder: StoreFolder) -> None:
-    """Remove what killed jobs were writing of shards, and the locks of shards that are gone.
+    """Delete partial shard files of killed jobs, and the locks of shards that no longer exist.
 
-    Each run would leave its own.
+    Otherwise these files would accumulate with every run.
     """
     present = folder.files(SHARDS) if folder.local else []
     for lock in [name for name in present if name.endswith(".lock")]:
         shard = lock.removesuffix("lock")
-        with suppress(StoreError), store_lock(folder, 0, lock):  # else its job is at it
+        with suppress(StoreError), store_lock(folder, 0, lock):  # fails if its job is running
             folder.remove([name for name in present if _is_partial(name, shard)])
             if not folder.sizes([shard.replace("/.", "/", 1) + "json"]):
                 folder.remove([lock])

@@ -1,12 +1,12 @@
 """The part of a catalog that is the same for every store: views and macros over empty tables.
 
-The engine binds each macro as it is created, which takes half a second for all of them. So they
-are created once for each state of the library, in a file of the user's cache; the catalog of a
-store is a copy of it with other tables below.
+The engine binds each macro when it is created, which takes half a second in total. Therefore they
+are created once per version of the library, in a file in the user's cache. The catalog of a store
+is a copy of it with other tables below.
 
-A checkpoint writes all definitions into free blocks before it frees the old ones, and cuts only the
-end of the file off. A template therefore starts with free blocks: the definitions of a store go
-there, and the rest is cut off (3.0 MB instead of 6.0).
+A checkpoint writes all definitions into free blocks before it frees the old ones, and truncates
+only the end of the file. A template therefore starts with free blocks. The definitions of a store
+go there, and the rest is truncated (3.0 MB instead of 6.0 MB).
 """
 
 from __future__ import annotations
@@ -34,29 +34,33 @@ from hta_sql.store.disk.manifest import digest_of
 from hta_sql.traces.writing import replacing
 
 STORAGE_VERSION = "v1.4.0"
-"""What BI tools that still bundle DuckDB 1.4 can open."""
+"""Readable by BI tools that still bundle DuckDB 1.4."""
 
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}
 
 _FORMAT = 14
-"""Raised when the code here, in build.py or in library/creation.py writes something else from the same library."""
+"""Format version of a catalog.
+
+Incremented when the code here, in build.py or in library/creation.py writes something else from the
+same library.
+"""
 
 _BLOCK_BYTES = 32768
-"""An eighth of the default: less of the last block is unused. Smaller blocks take longer to read."""
+"""An eighth of the default block size, to waste less of the last block. Smaller is slower."""
 
 _FREE_ROWS = 600_000
-"""Rows of 8 bytes in the free blocks at the start: 4.8 MB, more than the definitions of a store take."""
+"""Rows of 8 bytes in the leading free blocks: 4.8 MB, more than the definitions of a store need."""
 
 OUTDATED_S = 3600
-"""Age of a template of a team's folder at which it gives way to a newer one."""
+"""Age at which the template of a team's folder is replaced by a newer one [s]."""
 
 BESIDE = "+"
-"""Between the name of the shipped library and that of what is added to it."""
+"""Separates the digest of the shipped library from that of the user's additions."""
 
 
 def library_digest(library: Library) -> str:
-    """Name a state of the library, of the table definitions and of what writes catalogs."""
+    """Return a digest of the library, the table definitions and the format of catalogs."""
     if not library.shipped:
         return _shipped_digest(library)
     own = library.user_library
@@ -74,16 +78,16 @@ def _shipped_digest(library: Library) -> str:
 
 
 def _texts(abouts: Iterable[SqlObject]) -> str:
-    # Not by properties of the paths, which take ten times as long.
+    # Avoids pathlib properties, which take ten times as long.
     places = [(*os.fspath(about.path).rsplit(os.sep, 2)[1:], about.text) for about in abouts]
     return "".join(f"{topic}/{name}\0{text}\0" for topic, name, text in places)
 
 
 def template(library: Library) -> Path:
-    """Return the template of a library, from the cache or built now.
+    """Return the template of a library, from the cache or newly built.
 
     Raises:
-        LibraryError: The engine refuses a file that is added to the shipped library.
+        LibraryError: The engine rejects a file that is added to the shipped library.
     """
     folder = cache_folder("templates")
     name = f"{library_digest(library.base)[:24]}-duckdb{duckdb.__version__}.duckdb"
@@ -95,7 +99,7 @@ def template(library: Library) -> Path:
 
 
 def _with_own(shipped: Path, library: Library) -> Path:
-    """Copy a template and add what is not shipped."""
+    """Copy a template and add the user's objects."""
     paths = sorted({str(about.path.parent) for about in library.user_library.analyses})
     place = f"own-{digest_of(repr(paths).encode())[:16]}-"
     state = digest_of(f"{library_digest(library)} {shipped.name}".encode())
@@ -114,7 +118,7 @@ def _with_own(shipped: Path, library: Library) -> Path:
 
 
 def _free_start(con: duckdb.DuckDBPyConnection) -> None:
-    """Write what follows behind blocks that become free with the next checkpoint."""
+    """Allocate leading blocks that the next checkpoint frees."""
     con.execute(sqltext.create_table("free_start", sqltext.numbers(_FREE_ROWS)))
     con.execute("CHECKPOINT")
     con.execute("DROP TABLE free_start")
@@ -124,8 +128,8 @@ def connected(path: Path, block_bytes: int | None = None) -> duckdb.DuckDBPyConn
     """Open a catalog that is being built.
 
     Args:
-        path: File; a new one if there is none.
-        block_bytes: Size of the blocks of a new file; None: that of DuckDB.
+        path: File; created if it does not exist.
+        block_bytes: Block size of a new file; None: DuckDB's default.
     """
     blocks: Config = {"default_block_size": block_bytes} if block_bytes else {}
     return duckdb.connect(str(path), config=CONFIG | blocks)

@@ -1,7 +1,7 @@
-"""Analyses that a team has put into the catalog of a store, so that all who open it find the views.
+"""User analyses that are stored in a store, so that everyone who opens it finds their views.
 
-Their texts stand in the store beside the manifest: every catalog that is built from then on, on
-whichever machine, has them as well.
+Their texts are stored next to the manifest. Every catalog built later, on any machine, contains
+them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hta_sql.store.disk.integrity import is_damaged, with_checksum
 log = logging.getLogger(__name__)
 
 OWN = "analyses.json"
-"""Path of each file, as it was read ─▶ text."""
+"""File name in the store; maps the original path of each file to its text."""
 
 
 def store_user_analyses(folder: StoreFolder, library: Library) -> None:
-    """Put what a library adds to the shipped one into a store, in place of what was there.
+    """Replace the user analyses in a store by those that a library adds to the shipped one.
 
-    Under its lock.
+    Call only under the store's lock.
     """
     own = library.user_library
     texts = {str(about.path): about.text for about in (*own.macros, *own.analyses)}
@@ -40,16 +40,16 @@ def store_user_analyses(folder: StoreFolder, library: Library) -> None:
 
 
 def may_serve(folder: StoreFolder, library: Library) -> bool:
-    """Whether the catalog of a local store may have all of a library."""
+    """Return whether the catalog of a local store may contain all objects of a library."""
     return not library.shipped or bool(folder.local and (folder.local / OWN).exists())
 
 
 def user_texts(folder: StoreFolder) -> dict[str, str]:
-    """Read the texts that were put into a store.
+    """Read the texts of the user analyses in a store.
 
     Raises:
-        FileNotFoundError: There are none.
-        StoreDamagedError: They are not what was written.
+        FileNotFoundError: The store has none.
+        StoreDamagedError: They differ from their checksum.
     """
     content = folder.read(OWN)
     try:
@@ -72,7 +72,10 @@ def _damaged(folder: StoreFolder) -> str:
 
 
 def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
-    """Add what a team has put into a store; without, and with a warning, where that fits no more."""
+    """Add the user analyses of a store to a library.
+
+    If they no longer fit the library, log a warning and return the library without them.
+    """
     try:
         texts = user_texts(folder)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Runs by a name, as a file says them: in a store, or wherever a team keeps it."""
+"""Baselines: named runs recorded in a JSON file, inside a store or in a team's shared location."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hta_sql.errors import StoreError
 from hta_sql.store.disk.folder import StoreFolder
 
 BASELINES = "baselines.json"
-"""The file of a store."""
+"""Name of the baselines file inside a store."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A run by a name.
+    """A named run.
 
     Attributes:
-        name: The name.
-        store: Path of its store, relative to the file, or URL.
-        run: The run.
-        digest: Of its content; see :func:`hta_sql.exports.baselines.content_digest`.
+        name: Name of the baseline.
+        store: Path of its store relative to the baselines file, or a URL.
+        run: Name of the run.
+        digest: Content digest of the run; see :func:`hta_sql.exports.baselines.content_digest`.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Baseline:
 
 
 def read_baselines(folder: StoreFolder, name: str = BASELINES) -> dict[str, Baseline]:
-    """List the baselines of a file by name; none where there is no file.
+    """Read a baselines file: name ─▶ baseline. Empty if the file does not exist.
 
     Raises:
-        StoreError: It is not such a file.
+        StoreError: The file is not a baselines file.
     """
     try:
         content = json.loads(folder.read(name))
@@ -46,10 +46,10 @@ def read_baselines(folder: StoreFolder, name: str = BASELINES) -> dict[str, Base
 
 
 def baseline_runs(folder: StoreFolder) -> dict[str, str]:
-    """List the runs of a store that its own file gives a name, with that.
+    """Return the baseline runs of this store: run ─▶ baseline name.
 
     Raises:
-        StoreError: It is not such a file.
+        StoreError: The store's baselines file is not valid.
     """
     named = read_baselines(folder).values()
     return {baseline.run: baseline.name for baseline in named if baseline.store == "."}

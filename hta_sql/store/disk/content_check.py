@@ -1,8 +1,8 @@
-"""Compares the contents of the files that a query reads with what was written.
+"""Verifies the content of the files that a query reads against the manifest.
 
-Checksums of small files, and the origins of larger materialized ones, while the engine computes;
-each file once in a process, until its size or its time of change is another one. Checksums of large
-files only if the store was opened with ``verify``.
+Checksums of small files, and the origins of larger materialized files, are checked while the engine
+computes. Each file is checked once per process, until its size or modification time changes. Large
+files are hashed only if the store was opened with ``verify``.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from hta_sql.store.disk.origins import names_other_origin, origin_of
 from hta_sql.store.disk.size_check import SizeCheck
 
 SMALL_BYTES = 1 << 20
-"""Files up to this size are compared at the first query that reads them: 2 ms of CPU each at most."""
+"""Files up to this size are checked at the first query that reads them: at most 2 ms of CPU."""
 
 MOST_BYTES = 64 << 20
-"""Small files of a query, in all, from which on only those of the runs that it mentions are compared.
+"""Total small files [bytes] above which only those of the runs that a query mentions are checked.
 
-The engine reads no others of ``WHERE run = 'name'``, and a store may have thousands of runs."""
+For ``WHERE run = 'name'`` the engine reads no other runs, and a store may have thousands of runs.
+"""
 
 
 class Reads(NamedTuple):
-    """What a query may read."""
+    """The objects, runs and ranks that a query may read."""
 
     names: frozenset[str]
-    """Analyses, macros and tables."""
+    """Names of analyses, macros and tables."""
     runs: frozenset[str] | None = None
-    """None: all."""
+    """None: all runs."""
     ranks: frozenset[int] | None = None
     mentioned: frozenset[str] = frozenset()
-    """Runs whose names are in the text or the values of the query."""
+    """Runs whose names occur in the query text or in its bound values."""
 
 
 class _Written(NamedTuple):
-    """What the manifest says of a file."""
+    """A file as the manifest describes it."""
 
     path: str
     run: str
@@ -55,14 +56,14 @@ class _Written(NamedTuple):
 
 
 class FileCheck(SizeCheck):
-    """Sizes of all files of a store at once, and contents of those that queries read.
+    """Checks the sizes of all files of a store, and the content of those that queries read.
 
     Args:
         folder: The store.
-        library: Tables, macros and analyses; they tell which tables a query reads.
-        lost: Runs that are left out already.
-        broken: Materialized files that are left out already.
-        verify: Compare files of every size, also at a URL.
+        library: Tables, macros and analyses, used to find the tables that a query reads.
+        lost: Runs that are excluded already.
+        broken: Materialized files that are excluded already.
+        verify: Check files of every size, also at a URL.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class FileCheck(SizeCheck):
         self._failure: StoreError | None = None
 
     def begin(self, reads: Reads) -> None:
-        """Compare what a query reads, in a thread of its own; :meth:`wrong` waits for it."""
+        """Start checking the files that a query reads in a thread; :meth:`wrong` waits for it."""
         if not (self._folder.local or self._verify):
             return
         with self._lock:
@@ -97,10 +98,10 @@ class FileCheck(SizeCheck):
                 self._comparing.append(thread)
 
     def wrong(self) -> set[str]:
-        """Return the files that are not what was written; waits until all begun were looked at.
+        """Return the files that differ from the manifest; waits for all checks that were started.
 
         Raises:
-            StoreError: ``verify`` was asked for, and files cannot be compared.
+            StoreError: ``verify`` was requested, but files cannot be read.
         """
         for thread in list(self._comparing):
             thread.join()
@@ -111,7 +112,7 @@ class FileCheck(SizeCheck):
         return super().wrong() | self._changed
 
     def _compare(self, reads: Reads) -> None:
-        super().wrong()  # which reads the manifest
+        super().wrong()  # reads the manifest
         try:
             files = [file for file in self._read_by(reads) if file.path not in self._compared]
             if (
@@ -124,7 +125,8 @@ class FileCheck(SizeCheck):
             with ThreadPoolExecutor(cpu_count()) as pool:
                 are_whole = list(pool.map(check, files))
         except (HtaSqlError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-            # Of the manifest, an object storage, or a process that ends: told by whoever asks.
+            # The manifest or the object storage failed, or the process is ending: the query reports
+            # it.
             if self._verify:
                 self._failure = StoreError(f"{self._folder.root!r} cannot be verified: {error}")
         else:
@@ -134,7 +136,7 @@ class FileCheck(SizeCheck):
             )
 
     def _read_by(self, reads: Reads) -> Iterator[_Written]:
-        """List the files that a query may read, and that were not found to be missing or cut off."""
+        """List the files that a query may read, except those found missing or truncated."""
         lost, broken = self._without
         kept = [
             one
@@ -176,7 +178,7 @@ def _is_whole(folder: StoreFolder, file: _Written, *, verify: bool) -> bool:
             return _digest(local / file.path, found.st_size, found.st_mtime_ns) == file.sha256
         return not (local and file.origin and names_other_origin(local / file.path, file.origin))
     except FileNotFoundError:
-        return True  # told by the engine, which looks for it as well
+        return True  # the engine opens the file as well, and reports it
     except OSError as error:
         if verify and not local:
             raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
@@ -184,13 +186,13 @@ def _is_whole(folder: StoreFolder, file: _Written, *, verify: bool) -> bool:
 
 
 @lru_cache(1 << 16)
-def _digest(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - of that state of the file
-    """Compute the checksum of a file, once in a process as long as nobody writes it."""
+def _digest(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - part of the cache key
+    """Compute the checksum of a file, cached until its size or modification time changes."""
     return file_digest(path)
 
 
 def changed_files(folder: StoreFolder, manifest: Manifest) -> list[str]:
-    """List the small files of ranks that are not what was written; none at a URL."""
+    """List the small rank files whose content differs from the manifest; always empty for a URL."""
     written = (
         _Written(file["path"], entry.run, file["bytes"], file["sha256"])
         for entry in manifest.entries
@@ -207,9 +209,9 @@ def _is_in(wanted: Collection[object] | None, value: object) -> bool:
 def reads_of_analysis(
     library: Library, analysis: SqlObject, values: Mapping[str, Any], *, is_kept: bool = False
 ) -> Reads:
-    """Describe what an analysis reads with these values: its materialized answer alone, or tables."""
+    """Describe what an analysis reads: its materialized answer only, or the tables."""
     name = analysis.base_name if is_kept else analysis.name
-    # What is derived has rows of all ranks of a run.
+    # Derived tables hold the rows of all ranks of a run in one file.
     ranks = None if library.reads_derived(analysis) else values.get("ranks")
     return reads_of([name], values.get("runs"), ranks)
 
@@ -217,11 +219,11 @@ def reads_of_analysis(
 def reads_of_query(
     library: Library, query: str, values: Mapping[str, Any] | list[Any] | None, runs: Iterable[str]
 ) -> Reads:
-    """Describe what a query reads, as far as its words tell.
+    """Describe what a query reads, as far as its text shows.
 
     Args:
         library: Tables, macros and analyses.
-        query: Its text.
+        query: Text of the query.
         values: Values that are bound to it.
         runs: Runs of the store.
     """
@@ -239,8 +241,8 @@ def reads_of(
 
     Args:
         names: Analyses, macros and tables.
-        runs: Runs that it is narrowed to; None: all.
-        ranks: Likewise ranks.
+        runs: Runs that the query is restricted to; None: all.
+        ranks: Ranks that the query is restricted to; None: all.
     """
     return Reads(
         frozenset(names),

@@ -1,4 +1,4 @@
-"""A disk that is full, a quota or a file size that is exceeded while a store is written."""
+"""Reports a full disk, or an exceeded quota or file size limit, while a store is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reporting_full_disk(folder: StoreFolder, clean_up: Callable[[], object]) -> 
 
     Args:
         folder: The store that is written.
-        clean_up: Deletes the files that the failed write leaves.
+        clean_up: Deletes the files of the failed write.
 
     Raises:
         StoreError: The disk is full, or a quota or the limit of file sizes is exceeded.

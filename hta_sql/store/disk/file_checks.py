@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""What lies at this process, not at the file."""
+"""Errors of this process (out of memory or of file descriptors), not of the file."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a file."""
+    """A defect of a file."""
 
     file: str
-    """Relative to the store."""
+    """Path relative to the store."""
     kind: str
     """manifest, catalog, analyses, shard; missing, size, content, footer, rows, pages, origin, links."""
     message: str
@@ -39,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the manifest says of a Parquet file."""
+    """A Parquet file as the manifest describes it."""
 
     path: str
     rows: int
@@ -47,13 +47,13 @@ class Expected:
     sha256: str
     run: str
     rank: int | None
-    """None of what is of all ranks of its run."""
+    """None for a file that covers all ranks of its run."""
     origin: str | None = None
-    """What a materialized file says of itself; see store/disk/origins.py."""
+    """Origin that a materialized file must name; see store/disk/origins.py."""
 
 
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
-    """List the files of ranks."""
+    """List the expected files of rank entries."""
     return [
         Expected(file["path"], file["rows"], file["bytes"], file["sha256"], entry.run, entry.rank)
         for entry in entries
@@ -62,7 +62,7 @@ def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
 
 
 def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
-    """List the files of derived tables and answers."""
+    """List the expected files of derived tables and materialized answers."""
     return [
         Expected(
             one.path,
@@ -79,14 +79,14 @@ def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
 
 
 def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
-    """Look at files, several at once; what is found first of each is told.
+    """Check files in parallel; return the first fault found in each.
 
     Args:
         folder: The store.
-        files: What the manifest says of them.
+        files: The files as the manifest describes them.
 
     Raises:
-        StoreError: An object storage does not answer.
+        StoreError: The object storage does not respond.
     """
     sizes = folder.sizes([file.path for file in files])
     look = partial(_look, folder, sizes)
@@ -98,7 +98,7 @@ def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
 
 
 def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Fault | str | None:
-    """Look at one file; returns what is wrong, else the run that is written inside of it."""
+    """Check one file. Return its fault, or the run that is written inside the file."""
     fault = partial(_fault, file)
 
     if file.path not in sizes:
@@ -114,7 +114,7 @@ def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Faul
     except OSError as error:
         if error.errno in _OURS:
             raise
-        if not folder.local:  # that it does not answer now says nothing of the file
+        if not folder.local:  # an object storage that does not respond is no fault of the file
             raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
         return fault("content", f"it cannot be read: {error}")
 
@@ -124,8 +124,8 @@ def _fault(file: Expected, kind: str, message: str) -> Fault:
 
 
 def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
-    """Compare what the end of a Parquet file says with the manifest."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Compare the footer of a Parquet file (rows, origin, statistics) with the manifest."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     source = folder.local / file.path if folder.local else io.BytesIO(folder.read(file.path))
@@ -148,7 +148,7 @@ def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
 
 
 def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
-    """Return the least and the largest value of a column, as its statistics have them."""
+    """Return the minimum and maximum of a column from its Parquet statistics."""
     names = parquet.schema_arrow.names
     if column not in names:
         return set()
@@ -161,9 +161,9 @@ def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
 
 
 def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
-    """Find files that hold another run than the others of their rank.
+    """Find files that hold another run than the other files of their rank.
 
-    That it is not the run which the manifest names means nothing: a run may have been renamed.
+    The run in the manifest may differ from the one in the files, because runs can be renamed.
     """
     inside: dict[tuple[str, int | None], Counter[str]] = {}
     for file, run in looked:

@@ -1,7 +1,7 @@
-"""The folder of a store, local or at an fsspec URL: read, replace in one step, list, remove.
+"""The folder of a store, local or at an fsspec URL: read, replace atomically, list, remove.
 
-A local file is written beside its place, flushed to the disk and moved there. An object storage
-shows an object when all of it has arrived, so that a plain upload does the same.
+A local file is written to a temporary file next to its target, fsynced and renamed. An object
+storage shows an object only after its upload is complete, so a plain upload is atomic as well.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hta_sql.traces.names import is_utf8, path_text
 from hta_sql.traces.writing import make_folder, replacing, sync_all
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
-"""Also with one slash, which is what a ``pathlib.Path`` makes of a URL."""
+"""Also matches one slash, because ``pathlib.Path`` collapses the two slashes of a URL."""
 
 
 class StoreFolder(ABC):
-    """Where a store is; names are relative to it, with slashes."""
+    """The folder of a store. File names are relative to it and use slashes."""
 
     root: str
-    """Absolute path or URL, without a slash at its end."""
+    """Absolute path or URL, without a trailing slash."""
 
     local: Path | None
-    """The folder, where it is on this machine."""
+    """The local folder; None for a URL."""
 
     def path(self, name: str) -> str:
         """Return the absolute path or URL of a file."""
@@ -42,64 +42,64 @@ class StoreFolder(ABC):
         """Return the content of a file.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: The file does not exist.
         """
 
     @abstractmethod
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step, durable before it is visible."""
+        """Write a file atomically; it is durable before it is visible."""
 
     @abstractmethod
     def put(self, source: Path, name: str) -> None:
-        """Copy a local file to its place in one step, durable before it is visible."""
+        """Copy a local file into the store atomically; it is durable before it is visible."""
 
     @abstractmethod
     def copy(self, source: str, target: str) -> None:
-        """Give a file a second name: another link to it, or a copy where there are none."""
+        """Hard-link a file under a second name, or copy it if links are not supported."""
 
     @abstractmethod
     def files(self, folder: str) -> list[str]:
-        """List the files below a folder, sorted; none where there is no such folder."""
+        """List the files below a folder, sorted; empty if the folder does not exist."""
 
     @abstractmethod
     def sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Look up the sizes of some files [bytes]; those that are not there have none."""
+        """Return the sizes of files [bytes]; missing files are omitted."""
 
     @abstractmethod
     def digest(self, name: str) -> str:
         """Compute the SHA-256 of a file.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: The file does not exist.
         """
 
     def missing(self, names: Collection[str]) -> set[str]:
-        """Find those of some files that are not there."""
+        """Return the files that do not exist."""
         return set(names).difference(self.sizes(names))
 
     @abstractmethod
     def remove(self, names: list[str]) -> None:
-        """Delete files; those that are gone already do not matter."""
+        """Delete files; missing files are ignored."""
 
     @abstractmethod
     def remove_empty(self, folder: str) -> None:
-        """Delete a folder and those in it, as far as there is no file in them."""
+        """Delete a folder and its subfolders if they contain no files."""
 
     @abstractmethod
     def settle(self, names: Iterable[str]) -> None:
-        """Make sure that the folders of files are on the disk, as the files are."""
+        """Fsync the folders that contain the files."""
 
     def filesystem(self) -> Any:
-        """Return what the engine has to know to read here; None where it can do so itself."""
+        """Return the fsspec file system that DuckDB needs for the store; None for local files."""
         return None
 
     def spellings(self) -> list[str]:
-        """List the ways in which the engine may write the root."""
+        """List the spellings of the root that DuckDB may use in paths."""
         return [self.root]
 
 
 class LocalFolder(StoreFolder):
-    """A store on this machine, or on what is mounted here."""
+    """A store on a local or mounted file system."""
 
     def __init__(self, path: Path) -> None:
         self.local: Path = path
@@ -110,20 +110,20 @@ class LocalFolder(StoreFolder):
         return (self.local / name).read_bytes()
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step, durable before it is visible."""
+        """Write a file atomically; it is durable before it is visible."""
         target = self.local / name
         make_folder(target.parent)
         with replacing(target) as partial:
             partial.write_bytes(content)
 
     def put(self, source: Path, name: str) -> None:
-        """Copy a local file to its place in one step, durable before it is visible."""
+        """Copy a local file into the store atomically; it is durable before it is visible."""
         make_folder((self.local / name).parent)
         with replacing(self.local / name) as partial:
             shutil.copyfile(source, partial)
 
     def copy(self, source: str, target: str) -> None:
-        """Give a file a second name: another link to it, or a copy where there are none."""
+        """Hard-link a file under a second name, or copy it if links are not supported."""
         make_folder((self.local / target).parent)
         try:
             os.link(self.local / source, self.local / target)
@@ -131,17 +131,17 @@ class LocalFolder(StoreFolder):
             self.put(self.local / source, target)
 
     def files(self, folder: str) -> list[str]:
-        """List the files below a folder, sorted; none where there is no such folder."""
+        """List the files below a folder, sorted; empty if the folder does not exist."""
         top = self.local / folder
         found = [Path(place, name) for place, _, names in os.walk(top) for name in names]
         return sorted(path.relative_to(self.local).as_posix() for path in found)
 
     def sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Look up the sizes of some files [bytes]; those that are not there have none."""
+        """Return the sizes of files [bytes]; missing files are omitted."""
         found = {}
         for name in names:
             with suppress(FileNotFoundError, NotADirectoryError):
-                found[name] = os.stat(f"{self.root}/{name}").st_size  # noqa: PTH116 - 24,000 of them
+                found[name] = os.stat(f"{self.root}/{name}").st_size  # noqa: PTH116 - called for up to 24,000 files
         return found
 
     def digest(self, name: str) -> str:
@@ -149,41 +149,41 @@ class LocalFolder(StoreFolder):
         return file_digest(self.local / name)
 
     def remove(self, names: list[str]) -> None:
-        """Delete files; those that are gone already do not matter."""
+        """Delete files; missing files are ignored."""
         for name in names:
             (self.local / name).unlink(missing_ok=True)
 
     def remove_empty(self, folder: str) -> None:
-        """Delete a folder and those in it, as far as there is no file in them."""
+        """Delete a folder and its subfolders if they contain no files."""
         for place, _, _ in os.walk(self.local / folder, topdown=False):
             with suppress(OSError):
-                os.rmdir(place)  # noqa: PTH106 - as os.walk gives it
+                os.rmdir(place)  # noqa: PTH106 - os.walk yields strings
 
     def settle(self, names: Iterable[str]) -> None:
-        """Flush the folders above the files, each once."""
+        """Fsync each folder above the files once."""
         above = {parent for name in names for parent in PurePosixPath(name).parents}
         sync_all(self.local / folder for folder in above)
 
 
 class RemoteFolder(StoreFolder):
-    """A store on an object storage, or whatever else fsspec knows."""
+    """A store on an object storage, or on any other file system that fsspec supports."""
 
     local = None
 
     def __init__(self, url: str) -> None:
-        import fsspec  # noqa: PLC0415 - a store on this machine does without
+        import fsspec  # noqa: PLC0415 - not needed for a local store
 
         self._fs, self._top = fsspec.url_to_fs(url)
         self._top = str(self._top).rstrip("/")
         self.root = url.rstrip("/")
 
     def _ask(self, what: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """Ask the file system; what its client raises of its own becomes an error of the system."""
+        """Call the file system and convert client-specific exceptions to OSError."""
         try:
             return what(*given, **named)
         except (OSError, TypeError, ValueError, NotImplementedError):
             raise
-        except Exception as error:  # as botocore's, where there is no network
+        except Exception as error:  # such as botocore's exceptions without a network
             raise OSError(f"The storage of {self.root!r} does not answer: {error}") from error
 
     def read(self, name: str) -> bytes:
@@ -191,26 +191,27 @@ class RemoteFolder(StoreFolder):
         return bytes(self._ask(self._fs.cat_file, f"{self._top}/{name}"))
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step."""
+        """Write a file atomically."""
         self._ask(self._fs.pipe_file, f"{self._top}/{name}", content)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless it is there; returns whether it was written.
+        """Write a file unless it exists; return whether it was written.
 
-        Of two that do so at once only one succeeds where the file system can create exclusively
-        (S3, Google, Azure, memory); elsewhere the moment between looking and writing is open.
+        If two writers race, only one succeeds, provided that the file system supports exclusive
+        creation (S3, Google, Azure, memory). Otherwise there is a race between the existence check
+        and the write.
         """
         path = f"{self._top}/{name}"
         for is_last in (False, True):
             try:
                 self._ask(self._fs.pipe_file, path, content, mode="create")
             except FileExistsError:
-                break  # by us, perhaps: by a request whose answer was lost, so that it was repeated
+                break  # possibly created by our own request, retried after its response was lost
             except (OSError, TypeError, ValueError, NotImplementedError):
                 self._fs.invalidate_cache()
                 if self._ask(self._fs.exists, path):
                     break
-                if is_last:  # it cannot; else it may have failed for once
+                if is_last:  # exclusive creation is unsupported, or failed twice
                     self._ask(self._fs.pipe_file, path, content)
             else:
                 break
@@ -228,14 +229,14 @@ class RemoteFolder(StoreFolder):
         self._ask(self._fs.cp_file, f"{self._top}/{source}", f"{self._top}/{target}")
 
     def files(self, folder: str) -> list[str]:
-        """List the files below a folder, sorted; none where there is no such folder."""
-        # Another process may have written since this one listed.
+        """List the files below a folder, sorted; empty if the folder does not exist."""
+        # Another process may have written since the cached listing.
         self._fs.invalidate_cache()
         found = self._ask(self._fs.find, f"{self._top}/{folder}")
         return sorted(str(path)[len(self._top) + 1 :] for path in found)
 
     def sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Look up the sizes of some files [bytes], with one listing."""
+        """Return the sizes of files [bytes], using one listing per top-level folder."""
         self._fs.invalidate_cache()
         found: dict[str, int] = {}
         for folder in {name.partition("/")[0] for name in names}:
@@ -252,30 +253,30 @@ class RemoteFolder(StoreFolder):
             return digest_of_stream(file)
 
     def remove(self, names: list[str]) -> None:
-        """Delete files; those that are gone already do not matter."""
+        """Delete files; missing files are ignored."""
         if names:
             self._ask(self._fs.rm, [f"{self._top}/{name}" for name in names])
 
     def remove_empty(self, folder: str) -> None:
-        """Object storages have no folders."""
+        """Do nothing: object storages have no folders."""
 
     def settle(self, names: Iterable[str]) -> None:
-        """Object storages have no folders."""
+        """Do nothing: object storages have no folders."""
 
     def filesystem(self) -> Any:
         """Return the fsspec file system, for ``register_filesystem``."""
         return self._fs
 
     def spellings(self) -> list[str]:
-        """List the ways in which the engine may write the root."""
+        """List the spellings of the root that DuckDB may use in paths."""
         return sorted({self.root, str(self._fs.unstrip_protocol(self._top))})
 
 
 def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
-    """Tell a URL from a local path.
+    """Return the store folder for a local path or a URL.
 
     Raises:
-        StoreError: The path is not UTF-8, so that the engine cannot open it.
+        StoreError: The path is not UTF-8, so DuckDB cannot open it.
     """
     if isinstance(path, StoreFolder):
         return path

@@ -1,4 +1,4 @@
-"""Integrity of JSON files and Parquet files: SHA-256 checksums, and types of parsed fields."""
+"""Integrity of JSON and Parquet files: SHA-256 checksums, and type checks of parsed fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type
 CHECKSUM = "sha256"
 
 HASHED_BYTES = 1 << 17
-"""Read at once: hashing lets other threads run meanwhile."""
+"""Bytes per read; hashing releases the GIL, so other threads run meanwhile."""
 
 _OPEN = "0" * 64
-"""What stands in the place of the digest while it is computed."""
+"""Placeholder for the digest while it is computed."""
 
 Made = TypeVar("Made")
 Check = Callable[[Any], bool]
@@ -26,7 +26,7 @@ _BIGINT = 1 << 63
 
 
 def with_checksum(values: Mapping[str, Any]) -> bytes:
-    """Write values as JSON, with the digest of what is written in front; data classes as their fields."""
+    """Serialize values (data classes as their fields) as JSON, preceded by their checksum."""
     named = {CHECKSUM: _OPEN, **values}
     fields = [f"{json.dumps(name)}: {_json(value)}" for name, value in named.items()]
     content = "{{\n{}\n}}\n".format(",\n".join(fields)).encode()
@@ -34,17 +34,20 @@ def with_checksum(values: Mapping[str, Any]) -> bytes:
 
 
 def _json(value: object) -> str:
-    """Write a value as JSON, each item of a list on a line: with ``indent`` the encoder takes ten times as long."""
+    """Serialize a value as JSON, with each list item on its own line.
+
+    The encoder's ``indent`` option would take ten times as long.
+    """
     if not isinstance(value, list):
         return json.dumps(value, default=vars)
     return "[\n{}\n]".format(",\n".join(json.dumps(item, default=vars) for item in value))
 
 
 def is_damaged(content: bytes, values: Mapping[str, Any]) -> bool:
-    """Return whether a content differs from its checksum, or has none.
+    """Return whether content differs from its checksum, or has none.
 
     Args:
-        content: All bytes.
+        content: All bytes of the file.
         values: The values parsed from them.
     """
     seal = values.get(CHECKSUM)
@@ -61,19 +64,19 @@ def file_digest(path: Path) -> str:
 
 
 def digest_of_stream(file: BinaryIO) -> str:
-    """Compute the SHA-256 of what is left to be read."""
+    """Compute the SHA-256 of the rest of a stream."""
     digest, buffer = hashlib.sha256(), bytearray(HASHED_BYTES)
     view = memoryview(buffer)
-    while count := file.readinto(view):  # type: ignore[attr-defined]  # which files of bytes have
+    while count := file.readinto(view):  # type: ignore[attr-defined]  # binary files have it
         digest.update(view[:count])
     return digest.hexdigest()
 
 
 def validated(made: Made) -> Made:
-    """Return a data class whose fields are what their types say; whole numbers fit a BIGINT.
+    """Check the field types of a data class and return it; integers must fit a BIGINT.
 
     Raises:
-        TypeError: One is not.
+        TypeError: A field has another type.
     """
     fields: type = type(made)
     for name, check in _checks(fields).items():
@@ -85,7 +88,7 @@ def validated(made: Made) -> Made:
 
 @cache
 def _checks(kind: type) -> dict[str, Check]:
-    """Make a test of each field; once for a class, because a store has many ranks."""
+    """Build the type check of each field. Cached per class, because a store has many ranks."""
     return {name: _check(hint) for name, hint in get_type_hints(kind).items()}
 
 

@@ -1,4 +1,4 @@
-"""Where TraceAnalysis keeps the store of traces for which the caller names none."""
+"""Chooses the location of the store for traces that are opened without a store path."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ log = logging.getLogger(__name__)
 
 
 def absolute(path: str | os.PathLike[str], folder: str | None = None) -> str:
-    """Make a local path absolute, looking into ``folder`` first; leave a URL as it is.
+    """Make a local path absolute, preferring a file in ``folder``; return a URL unchanged.
 
-    The store remembers where a trace came from, so that the same trace has to have the
-    same name from every working directory.
+    The store records the source of a trace, so a trace must have the same name from every working
+    directory.
     """
     if "://" in os.fspath(path):
         return os.fspath(path)
     local = Path(path).expanduser()
     if folder and not local.is_absolute() and (Path(folder) / local).exists():
         local = Path(folder) / local
-    # Not resolve(): a link is what the user sees.
+    # Not resolve(): users expect to see the link, not its target.
     return os.path.abspath(local)  # noqa: PTH100
 
 
 def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
-    """Choose the folder of the store for a folder of traces, a list or ``{rank: path}``.
+    """Choose the location of the store for a folder of traces, a list or ``{rank: path}``.
 
     Returns:
-        ``.hta_sql`` in the folder that holds all traces, where that can be written; else a
-        folder of the user's cache, the same one for the same traces.
+        ``.hta_sql`` in the folder that contains all traces, if that is writable. Otherwise a folder
+        in the user's cache, the same one for the same traces.
     """
     if isinstance(traces, str):
         paths = [traces]
@@ -53,9 +53,12 @@ def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
 
 
 def is_writable(folder: Path) -> bool:
-    """Say whether a store can be made or updated in a folder; permissions alone do not tell."""
+    """Return whether a store can be created or updated in a folder.
+
+    Creates a temporary file there, because permission bits alone are not conclusive.
+    """
     if not is_utf8(str(folder)):
-        return False  # the engine opens no such file
+        return False  # DuckDB cannot open such a path
     store = folder / STORE_NAME
     try:
         with tempfile.TemporaryFile(dir=store if store.is_dir() else folder):
@@ -67,7 +70,7 @@ def is_writable(folder: Path) -> bool:
 def selected(
     trace_files: Mapping[int, str] | Iterable[str] | None, trace_dir: str
 ) -> tuple[str | list[str] | dict[int, str], str]:
-    """Return what TraceAnalysis ingests, by absolute paths, and the name of its run."""
+    """Return the traces that TraceAnalysis ingests, as absolute paths, and the name of the run."""
     folder = absolute(trace_dir)
     if trace_files is None:
         return folder, default_run_name(folder)
@@ -76,18 +79,19 @@ def selected(
         traces = {int(rank): absolute(path, folder) for rank, path in trace_files.items()}
     else:
         traces = [absolute(path, folder) for path in trace_files]
-    # A selection is a run of its own: the next selection from the same folder must not add to it.
+    # Each selection is its own run, so that another selection from the same folder is not added to
+    # it.
     return traces, f"{default_run_name(traces)}-{_selection_id(traces)}"
 
 
 def lost_sources(sources: Mapping[int, str]) -> list[int]:
-    """List the ranks whose (local) trace is not there any more."""
+    """List the ranks whose local trace file no longer exists."""
     paths = {rank: path_of(source) for rank, source in sources.items()}
     return [rank for rank, path in paths.items() if "://" not in path and not Path(path).exists()]
 
 
 def _selection_id(traces: Iterable[str] | Mapping[int, str]) -> str:
-    """Tell selections of files apart, in eight characters that depend on nothing else."""
+    """Return an eight-character digest that identifies a selection of trace files."""
     items = sorted(traces.items()) if isinstance(traces, Mapping) else sorted(traces)
     return hashlib.sha256(repr(items).encode()).hexdigest()[:8]
 

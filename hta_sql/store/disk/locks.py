@@ -1,4 +1,4 @@
-"""One writer at a time; the system drops the lock of a process that dies."""
+"""The lock of a store: one writer at a time. The system releases it if the process dies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_S = 60.0
-"""Time to wait for another ingest that is writing a store."""
+"""Time to wait for another ingest that is writing a store [s]."""
 
 LOCK = ".lock"
 POLL_S = 0.05
@@ -30,14 +30,14 @@ POLL_S = 0.05
 def store_lock(
     folder: StoreFolder, timeout_s: float = LOCK_TIMEOUT_S, name: str = LOCK
 ) -> Iterator[None]:
-    """Hold the lock of a store, waiting for another process that does.
+    """Acquire the lock of a store, waiting while another process holds it.
 
-    At a URL it is an object that is created exclusively and renewed; see ``remote_lock``.
+    At a URL, the lock is an object that is created exclusively and renewed; see ``remote_lock``.
 
     Raises:
-        StoreError: Another ingest still held it after the timeout.
+        StoreError: Another ingest still held the lock after the timeout.
     """
-    # The package imports the timeout from here; without these its import takes half of the time.
+    # The package imports the timeout from this module; lazy imports halve its import time.
     import socket  # noqa: PLC0415
 
     from hta_sql.store.disk.folder import RemoteFolder  # noqa: PLC0415
@@ -48,7 +48,7 @@ def store_lock(
         with remote_lock(folder, timeout_s, name):
             yield
         return
-    # Not on Windows, where ingests of one store must not overlap.
+    # No locking on Windows: ingests of one store must not overlap there.
     if folder.local is None or not find_spec("fcntl"):
         yield
         return
@@ -59,7 +59,7 @@ def store_lock(
         with path.open("a+") as file:
             _wait_for(folder, file, until, timeout_s)
             if not _is_at(path, file):
-                continue  # whoever held it has removed it, and another may hold the new one
+                continue  # deleted by its holder; another process may lock a new file
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
@@ -68,7 +68,7 @@ def store_lock(
 
 
 def _wait_for(folder: StoreFolder, file: IO[str], until: float, timeout_s: float) -> None:
-    import fcntl  # noqa: PLC0415 - which is there
+    import fcntl  # noqa: PLC0415 - available, see store_lock
 
     waiting = False
     while True:

@@ -1,8 +1,7 @@
-"""What is in a store: the list of its Parquet files, replaced in one atomic step.
+"""The manifest of a store: the list of its Parquet files, replaced atomically.
 
-Readers see the manifest of before or of after, never anything between. The
-files that it names are immutable; files that no manifest names are leftovers
-of a killed ingest and are removed by the next one.
+Readers see either the previous manifest or the new one. The files that it references are immutable.
+Files that no manifest references are orphaned by a killed ingest; the next ingest deletes them.
 """
 
 from __future__ import annotations
@@ -26,15 +25,18 @@ from hta_sql.traces.names import path_of
 MANIFEST = "manifest.json"
 CATALOG = "catalog.duckdb"
 RELATIVE_CATALOG = "catalog_relative.duckdb"
-"""For clients that see the store under another path: its views name files relative to the store,
-found from the working directory or through the engine's ``file_search_path``."""
+"""Catalog for clients that see the store under another path.
+
+Its views name files relative to the store. DuckDB finds them from the working directory or through
+``file_search_path``.
+"""
 TABLES = "tables"
 SHARDS = "shards"
 FORMAT = "hta_sql store"
 SCHEMA_VERSION = 2
 
 RANKS = range(-(1 << 31), 1 << 31)
-"""What a rank may be: its column is an INTEGER in every table."""
+"""Valid ranks: the column is an INTEGER in every table."""
 
 AGAIN = "Ingest the traces again, into a new store: hta-sql ingest TRACES -o STORE"
 UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql."
@@ -42,22 +44,22 @@ UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql.
 Store = str | os.PathLike[str] | StoreFolder
 
 FROM_PATH = {"run": "VARCHAR", "rank": "INTEGER"}
-"""Columns that the path of a file says, whatever is inside."""
+"""Columns that are taken from the path of a file, not from its content."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Tells whether a source file is the one that was ingested."""
+    """Identifies the version of a source file that was ingested."""
 
     size: int
     mtime_ns: int
     content: str
-    """Hash of its first and last bytes, or the ETag where an object storage gives one."""
+    """Hash of the first and last bytes, or the ETag from an object storage."""
 
 
 @dataclass(frozen=True)
 class RankEntry:
-    """One rank of one run: where it came from and the files that hold it."""
+    """One rank of one run: its source and its Parquet files."""
 
     run: str
     rank: int
@@ -67,71 +69,75 @@ class RankEntry:
     event_count: int
     quarantined: int
     start_ns: int | None
-    """First event; Unix time where the trace has a base time; None without events."""
+    """Time of the first event; Unix time if the trace has a base time; None without events."""
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
     """table ─▶ {"path": relative to the store, "rows": count, "bytes": size, "sha256": of its content}"""
     schema: str
-    """Digest of the columns of all tables as they were written; see :attr:`Manifest.schemas`."""
+    """Digest of the columns of all tables when they were written; see :attr:`Manifest.schemas`."""
     facts: dict[str, Any]
-    """What the view ``runs`` shows of it: the columns of sql/readers/rank_facts.sql."""
+    """Columns that the view ``runs`` shows, as defined in sql/readers/rank_facts.sql."""
     process: str | None = None
-    """What wrote the trace and when it had ended; only of traces that do not state their rank."""
+    """Process that wrote the trace; like ``end_ns``, only if the trace does not state its rank."""
     end_ns: int | None = None
     ingested_ns: int | None = None
-    """When it was read, as Unix time; None if that is not recorded."""
+    """Time when the trace was ingested, as Unix time; None if not recorded."""
     span: int = 0
-    """Which recording of the rank: of several that are one run, in order of time."""
+    """Index, in time order, of this recording among several recordings of the rank in one run."""
 
     @property
     def path(self) -> str:
-        """Path of the trace; ``source`` is its text, see :func:`hta_sql.traces.names.path_text`."""
+        """Path of the trace, decoded from ``source``; see ``hta_sql.traces.names.path_text``."""
         return path_of(self.source)
 
 
 @dataclass(frozen=True)
 class MaterializedTable:
-    """A derived table or an answer of one run, as it was computed."""
+    """A materialized derived table or answer of one run."""
 
     table: str
     run: str
     key: str
-    """Names the SQL that computed it and the files that this read; see store/catalog/materialized_tables.py."""
+    """Hash of the SQL and of its input files; see store/catalog/materialized_tables.py."""
     path: str | None
-    """Relative to the store; None where it has no rows, or is too large to keep unasked."""
+    """Relative to the store; None if there are no rows, or too many to materialize by default."""
     rows: int
     bytes: int = 0
     sha256: str | None = None
-    """Of its content; None without a file."""
+    """Checksum of the file; None without a file."""
 
     @property
     def is_left_out(self) -> bool:
-        """Say whether it was found to be too large; views compute it."""
+        """Return whether the table was found too large to materialize; views compute it."""
         return self.path is None and self.rows > 0
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that a store holds."""
+    """The complete content of a store."""
 
     entries: list[RankEntry] = field(default_factory=list)
     writer: str = __version__
     published: dict[str, str] = field(default_factory=dict)
-    """Shard ─▶ digest of its manifest, for those that were merged into this one."""
+    """Shard ─▶ digest of its manifest, for shards merged into this store."""
     schemas: dict[str, Columns] = field(default_factory=dict)
-    """Digest ─▶ the columns that the files of its entries have."""
+    """Digest ─▶ columns of the entries' files."""
     materialized: list[MaterializedTable] = field(default_factory=list)
     tags: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Run ─▶ what its users say of it: tag ─▶ value."""
+    """Run ─▶ the tags set by users: tag ─▶ value."""
     aside: list[RankEntry] = field(default_factory=list)
-    """Ranks whose files were found damaged: their runs are left out until they are read again."""
+    """Quarantined ranks, whose files were found damaged.
+
+    Their runs are excluded until they are ingested again.
+    """
 
     def with_entries(self, new: list[RankEntry]) -> Manifest:
-        """Add entries; an entry of the same run, rank and span is replaced.
+        """Add entries; an entry with the same run, rank and span is replaced.
 
-        So is that of the same file in another capture of the run: spans that were runs of their own
-        and are one now, or the other way round. What was computed from all ranks of their runs goes.
+        An entry of the same source file in another capture of the run is replaced too. This happens
+        when spans that were separate runs are joined into one, or the other way round. Materialized
+        tables of the changed runs are dropped.
         """
         replaced = set(map(in_order, new)) | set(map(_in_captures, new))
         kept: list[RankEntry] = []
@@ -151,7 +157,7 @@ class Manifest:
         return replace(self, entries=entries, materialized=still, aside=aside, writer=__version__)
 
     def set_aside(self, damaged: Collection[RankEntry]) -> Manifest:
-        """Take ranks out of their runs, and remember what they were."""
+        """Quarantine ranks: remove them from their runs, and record them in ``aside``."""
         named = set(map(in_order, damaged))
         entries = [entry for entry in self.entries if in_order(entry) not in named]
         runs = {entry.run for entry in damaged}
@@ -159,34 +165,34 @@ class Manifest:
         return replace(self, entries=entries, materialized=kept, aside=[*self.aside, *damaged])
 
     def aside_runs(self) -> set[str]:
-        """Collect the runs that lack ranks which were set aside."""
+        """Return the runs with quarantined ranks."""
         return {entry.run for entry in self.aside}
 
     def paths(self, table: str) -> list[str]:
-        """List the files of a table, relative to the store, in order of run and rank."""
+        """List the files of a table, relative to the store, ordered by run and rank."""
         return [entry.files[table]["path"] for entry in self.entries if table in entry.files]
 
     def named_files(self) -> set[str]:
-        """Collect all files, relative to the store."""
+        """Return all files that the manifest references, relative to the store."""
         entries = (*self.entries, *self.aside)
         files = {file["path"] for entry in entries for file in entry.files.values()}
         return files | {kept.path for kept in self.materialized if kept.path}
 
     def without(self, runs: Collection[str]) -> Manifest:
-        """Leave runs out, with what was computed of them."""
+        """Remove runs and their materialized tables."""
         entries = [entry for entry in self.entries if entry.run not in runs]
         aside = [entry for entry in self.aside if entry.run not in runs]
         kept = [one for one in self.materialized if one.run not in runs]
         return replace(self, entries=entries, materialized=kept, aside=aside)
 
     def without_materialized(self, paths: Collection[str]) -> Manifest:
-        """Leave out what was computed: that with these files."""
+        """Remove the materialized tables stored in these files."""
         return replace(
             self, materialized=[one for one in self.materialized if one.path not in paths]
         )
 
     def with_tags(self, runs: Iterable[str], tags: Mapping[str, str]) -> Manifest:
-        """Add tags to runs; the other tags that they have stay, and an empty value takes one away."""
+        """Add tags to runs. Other tags of the runs remain; an empty value removes a tag."""
         changed = dict(self.tags)
         for run in runs:
             values = {**changed.pop(run, {}), **tags}
@@ -200,12 +206,12 @@ class Manifest:
 
 
 def in_order(entry: RankEntry) -> tuple[str, int, int]:
-    """Say what an entry is of, which is the order of entries, too."""
+    """Return the identity (run, rank, span) of an entry, which is also the sort key of entries."""
     return entry.run, entry.rank, entry.span
 
 
 def _in_captures(entry: RankEntry) -> tuple[str, int, str]:
-    """Say what an entry is of, whichever capture or span of its run."""
+    """Return the identity of an entry regardless of its capture or span: run, rank, source."""
     return first_capture(entry.run), entry.rank, entry.source
 
 
@@ -214,14 +220,14 @@ def read_manifest(store: Store) -> Manifest:
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: It was written by an incompatible version.
+        StoreVersionError: The manifest was written by an incompatible version.
     """
     folder = store_folder(store)
     return parse_manifest(manifest_bytes(folder), folder)
 
 
 def manifest_or_empty(folder: StoreFolder) -> Manifest:
-    """Read the manifest; a store that is not there yet is an empty one."""
+    """Read the manifest; return an empty one if the store does not exist yet."""
     try:
         return read_manifest(folder)
     except StoreNotFoundError:
@@ -229,17 +235,17 @@ def manifest_or_empty(folder: StoreFolder) -> Manifest:
 
 
 def manifest_bytes(folder: StoreFolder) -> bytes:
-    """Read the manifest without looking into it.
+    """Read the manifest without parsing it.
 
     Raises:
-        StoreNotFoundError: There is none.
+        StoreNotFoundError: The store has no manifest.
     """
     try:
         return folder.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError) as error:
         hint = f"Make one with: hta-sql ingest TRACES -o {folder.root}"
-        if os.path.exists(folder.root):  # noqa: PTH110 - a path or a URL
-            # Most likely the traces themselves: a store is not to be mixed with them.
+        if os.path.exists(folder.root):  # noqa: PTH110 - may be a URL
+            # Most likely a folder of traces: a store must not be mixed with them.
             hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
         if folder.files(SHARDS):
             hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
@@ -251,16 +257,16 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """Name a content; a catalog carries the digest of the manifest that it was built from."""
+    """Return the SHA-256 of content. A catalog records that of the manifest it was built from."""
     return hashlib.sha256(content).hexdigest()
 
 
 def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
-    """Read what a manifest says.
+    """Parse a manifest.
 
     Raises:
-        StoreDamagedError: It is not what was written.
-        StoreVersionError: It was written by an incompatible version, or is none.
+        StoreDamagedError: The content differs from its checksum.
+        StoreVersionError: It was written by an incompatible version, or is not a manifest.
     """
     path = folder.path(MANIFEST)
     try:
@@ -301,7 +307,7 @@ def _damaged(folder: StoreFolder, how: str) -> str:
 
 
 def is_newer_version(version: str) -> bool:
-    """Say whether a version of hta_sql came after this one; what is no version did not."""
+    """Return whether a version of hta_sql is newer than this one; False if it is not a version."""
 
     def numbers(text: str) -> list[int]:
         return [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]
@@ -310,11 +316,11 @@ def is_newer_version(version: str) -> bool:
 
 
 def entry_from(values: dict[str, Any]) -> RankEntry:
-    """Turn what JSON holds back into an entry.
+    """Create an entry from parsed JSON.
 
     Raises:
-        TypeError: A value is of another type than is written.
-        KeyError: One is missing.
+        TypeError: A value has the wrong type.
+        KeyError: A value is missing.
     """
     content = validated(Fingerprint(**values["fingerprint"]))
     entry = validated(RankEntry(**{**values, "fingerprint": content}))
@@ -328,7 +334,7 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
 
 
 def manifest_content(manifest: Manifest) -> bytes:
-    """Write down what a store holds."""
+    """Serialize a manifest."""
     schemas = {**manifest.schemas, columns_digest(): stored_columns()}
     entries = (*manifest.entries, *manifest.aside)
     used = sorted({entry.schema for entry in entries} & schemas.keys())

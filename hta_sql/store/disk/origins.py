@@ -1,7 +1,7 @@
-"""The origin of a materialized file (table, run, key), which its Parquet metadata names.
+"""The origin of a materialized file (table, run, key), stored in its Parquet metadata.
 
-Materialized files of two runs have the same columns. A file that was exchanged for another one is
-noticed by what it says of itself, at the cost of its footer.
+Materialized files of different runs have the same columns. The origin detects that a file was
+swapped for another one, at the cost of reading its footer.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ _TAIL_BYTES = 8
 
 
 def origin_of(table: str, run: str, key: str) -> str:
-    """Return what a materialized file says of itself.
+    """Return the origin that a materialized file must name.
 
     Args:
         table: Derived table or analysis.
-        run: Run whose rows it holds.
-        key: Names the SQL that computed it and the files that this read; see store/catalog/materialized_tables.py.
+        run: Run whose rows the file holds.
+        key: Hash of the SQL that computed it and of its input files; see
+            store/catalog/materialized_tables.py.
     """
     return json.dumps({"table": table, "run": run, "key": key})
 
@@ -30,7 +31,7 @@ def origin_of(table: str, run: str, key: str) -> str:
 def names_other_origin(path: Path, origin: str) -> bool:
     """Return whether the footer of a Parquet file names another origin.
 
-    The footer holds texts as they are, so that no parser (and no import of one) is needed.
+    The footer stores the text uncompressed, so a substring search needs no Parquet parser.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,8 +1,9 @@
-"""Files that no manifest names: resume records of an interrupted ingest, and orphaned files to delete.
+"""Files that no manifest references: resume records of an interrupted ingest, and orphaned files.
 
-``<store>/unfinished/<run>.<id>.json`` names the files of ranks that an ingest has read and not published:
-the same ingest, run again, goes on from there. Readers do not look at them. Any other file that nothing
-names was left by a killed write or replaced by a later one, and the next writer deletes it.
+``<store>/unfinished/<run>.<id>.json`` lists the files of ranks that an ingest has read but not
+published. Running the same ingest again resumes from them; readers ignore them. Any other
+unreferenced file was left by a killed write or replaced by a later one, and the next writer deletes
+it.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ log = logging.getLogger(__name__)
 
 UNFINISHED = "unfinished"
 SAVE_S = 2.0
-"""Time between two records: what is read in less is not worth one, and is read again."""
+"""Minimum time between two resume records [s]; less work than that is cheaper to repeat."""
 
 
 class Unfinished:
-    """The ranks of a run that are read and not published. Only under the lock of the store.
+    """The ranks of a run that are read but not published. Use only under the store's lock.
 
     Args:
         folder: The store.
-        run: What the ingest calls the run.
+        run: Name that the ingest gives to the run.
     """
 
     def __init__(self, folder: StoreFolder, run: str) -> None:
@@ -50,13 +51,13 @@ class Unfinished:
         self._saved_at = time.monotonic()
 
     def add(self, entry: RankEntry) -> None:
-        """Remember a rank that was read."""
+        """Add a rank that was read, and save if the last record is older than :data:`SAVE_S`."""
         self._new.append(entry)
         if time.monotonic() - self._saved_at >= SAVE_S:
             self.save()
 
     def save(self) -> int:
-        """Write down what was read since the last time; returns how many ranks."""
+        """Write the ranks that were read since the last save; return their number."""
         new, self._new = self._new, []
         if new:
             self._folder.settle(file["path"] for entry in new for file in entry.files.values())
@@ -67,7 +68,7 @@ class Unfinished:
         return len(new)
 
     def keep(self, entries: Sequence[RankEntry]) -> None:
-        """Forget all ranks but these."""
+        """Discard all ranks except these."""
         records = [name for name in _records(self._folder) if _run_of(name) == self._run]
         if records:
             self._new = list(entries)
@@ -77,21 +78,21 @@ class Unfinished:
 
 
 def unfinished(folder: StoreFolder, run: str | None = None) -> list[RankEntry]:
-    """List the ranks that are read and not published, of one run or of all."""
+    """List the ranks that are read but not published, of one run or of all."""
     found: list[RankEntry] = []
     for name in _records(folder):
         if run in (None, _run_of(name)):
             try:
                 found.extend(_parsed(folder.read(name)))
             except FileNotFoundError:
-                continue  # its ingest has ended since it was listed
+                continue  # its ingest finished after the listing
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 log.info("%r names no ranks that can be taken over: %r.", folder.path(name), error)
     return found
 
 
 def unfinished_files(folder: StoreFolder) -> set[str]:
-    """Collect the files of ranks that are read and not published."""
+    """Return the files of ranks that are read but not published."""
     return {file["path"] for entry in unfinished(folder) for file in entry.files.values()}
 
 
@@ -112,12 +113,13 @@ def _run_of(name: str) -> str:
 
 
 def remove_orphaned_files(folder: StoreFolder, manifest: Manifest) -> int:
-    """Delete files that nothing names; returns how many there were. Only under the lock.
+    """Delete orphaned files; return their number. Call only under the store's lock.
 
-    They come from a killed ingest, or were replaced by the previous one: readers
-    that opened the store before it could still use them until now.
+    They were left by a killed ingest or replaced by the previous one. Readers that opened the store
+    before it could still use them until now.
     """
-    # Listed first: a shard that starts later is announced before it writes, and not listed here.
+    # List files first: a shard that starts later announces itself before it writes, so it is not
+    # listed.
     present = folder.files("")
     named = manifest.named_files() | protected_files(folder, present) | unfinished_files(folder)
     leftovers = [name for name in present if _is_orphaned(name, named)]
@@ -128,7 +130,7 @@ def remove_orphaned_files(folder: StoreFolder, manifest: Manifest) -> int:
 
 
 def _is_orphaned(name: str, named: set[str]) -> bool:
-    """Judge only what this program writes: somebody's notes in the folder are not ours."""
+    """Return whether an unreferenced file was written by hta_sql; other files are never deleted."""
     if name in named:
         return False
     top, _, last = name.rpartition("/")

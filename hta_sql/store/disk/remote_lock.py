@@ -1,8 +1,8 @@
 """The lock of a store at a URL: an object that only one writer can create.
 
-No system drops the lock of a process that dies there, so its holder renews it: it
-writes the object anew every BEAT_S seconds. Who waits and sees no change for STALE_S seconds,
-by its own clock, takes the lock over; clocks of different machines are never compared.
+An object storage does not release the lock of a process that dies. Therefore the holder rewrites
+the object every BEAT_S seconds. A waiting process takes the lock over if it sees no change for
+STALE_S seconds by its own clock. Clocks of different machines are never compared.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ log = logging.getLogger(__name__)
 
 BEAT_S = 10.0
 STALE_S = 45.0
-"""Four beats may be late; below the minute for which an ingest waits by default."""
+"""Tolerates four late beats; shorter than the minute for which an ingest waits by default."""
 
 SETTLE_S = 1.0
-"""After a stale lock was taken over: two that take over at once both look again after this."""
+"""Delay after taking over a stale lock [s].
+
+Two processes that take over at once both check again after this delay.
+"""
 
 POLL_S = 0.5
 
 
 @contextmanager
 def remote_lock(folder: RemoteFolder, timeout_s: float, name: str) -> Iterator[None]:
-    """Hold the lock of a store at a URL, waiting for another process that does.
+    """Acquire the lock of a store at a URL, waiting while another process holds it.
 
     Raises:
-        StoreError: Another ingest still held it after the timeout.
+        StoreError: Another ingest still held the lock after the timeout.
     """
     lock = _RemoteLock(folder, name)
     lock.acquire(timeout_s)
@@ -49,7 +52,7 @@ def remote_lock(folder: RemoteFolder, timeout_s: float, name: str) -> Iterator[N
 
 
 class _RemoteLock:
-    """One attempt to hold a lock."""
+    """One attempt to acquire a lock."""
 
     def __init__(self, folder: RemoteFolder, name: str) -> None:
         self._folder = folder
@@ -58,7 +61,7 @@ class _RemoteLock:
         self._beats = 0
 
     def acquire(self, timeout_s: float) -> None:
-        """Create the object; wait while another one's is there and alive."""
+        """Create the lock object, waiting while a live lock of another process exists."""
         started = time.monotonic()
         seen, since = b"", started
         while not self._create():
@@ -83,7 +86,7 @@ class _RemoteLock:
         return self._folder.create(self._name, self._content())
 
     def _taken_over(self, stale: bytes) -> bool:
-        """Replace a lock that nobody renews; of two that do so at once, the later one has it."""
+        """Replace a stale lock; if two processes do so at once, the later one wins."""
         if self._read() != stale:
             return False
         log.warning(
@@ -98,7 +101,7 @@ class _RemoteLock:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Renew the lock from another thread for as long as it is held."""
+        """Renew the lock in a background thread while it is held."""
         done = threading.Event()
         thread = threading.Thread(target=self._renew, args=(done.wait,), daemon=True)
         thread.start()
@@ -124,7 +127,7 @@ class _RemoteLock:
                 log.warning("The lock of %s could not be renewed: %s", self._folder.root, error)
 
     def release(self) -> None:
-        """Remove the object, unless it is another one's by now."""
+        """Delete the lock object, unless another process has taken it over."""
         try:
             if self._is_mine():
                 self._folder.remove([self._name])

@@ -1,4 +1,4 @@
-"""What an ingest or a publish did to a store, as far as whoever asked for it wants to know."""
+"""Results of an ingest or a publish, for the caller."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hta_sql.store.disk.manifest import RankEntry
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What an ingest did: the ranks it read, those it found unchanged, and the runs.
+    """Result of an ingest: ranks read, ranks unchanged, and their runs.
 
     Attributes:
-        results: Ranks that it read.
-        unchanged: Ranks that the store has already.
+        results: Ranks that were read.
+        unchanged: Ranks that the store already had.
         runs: Runs of all of them.
         resumed: Ranks that an interrupted ingest had read.
     """
@@ -26,7 +26,7 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class PublishReport:
-    """What a publish did: the shards it merged, those that are missing, the traces that failed."""
+    """Result of a publish: merged shards, missing shards, and traces that failed."""
 
     merged: list[str]
     missing: list[str]

@@ -1,4 +1,4 @@
-"""Names of runs: one capture of one job, usually one folder of per-rank traces."""
+"""Names of runs. A run is one capture of one job, usually one folder of per-rank traces."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ _TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?$")
 
 
 def is_run_name(run: str) -> bool:
-    """Say whether a text can name a run."""
+    """Return whether a text is a valid run name."""
     return _ALLOWED.fullmatch(run) is not None
 
 
 def check_run_name(run: str) -> str:
-    """Return the name, or say why it cannot be one; it becomes part of file names."""
+    """Return the name if it is valid; it becomes part of file names.
+
+    Raises:
+        ParameterError: The name is not valid.
+    """
     if not is_run_name(run):
         raise ParameterError(
             f"Run name {run!r}: use letters, digits, '.', '_' and '-', starting with a letter "
@@ -30,12 +34,12 @@ def check_run_name(run: str) -> str:
 
 
 def default_run_name(traces: TraceNames) -> str:
-    """Name a run after its folder, or after the file where one file is given."""
+    """Name a run after its folder, or after the trace if there is only one file."""
     paths = list(traces.values()) if isinstance(traces, Mapping) else traces
     if not isinstance(paths, str):
         items = [str(path) for path in paths]
         paths = items[0] if len(items) == 1 else _common_folder(items)
-    # Imports are the start-up cost.
+    # Lazy imports reduce the start-up time.
     from hta_sql.traces.source import located  # noqa: PLC0415
     from hta_sql.traces.unpack import uncompressed_name  # noqa: PLC0415
 
@@ -55,15 +59,19 @@ def _common_folder(paths: list[str]) -> str:
 
 
 def run_of_capture(name: str, capture: int) -> str:
-    """Name the run of the n-th capture: several captures of one rank are several runs."""
+    """Return the run name of the n-th capture; several captures of one rank are separate runs."""
     return name if capture == 0 else f"{name}-capture{capture + 1}"
 
 
 def first_capture(run: str) -> str:
-    """Name the run whose first capture has the same traces: what :func:`run_of_capture` was given."""
+    """Return the run name of the first capture; the inverse of :func:`run_of_capture`."""
     return _CAPTURE.sub("", run)
 
 
 def is_unix_time(start_ns: int) -> bool:
-    """Tell a time since 1970 from one since the start of a machine: fifteen years lie between."""
+    """Return whether a timestamp [ns] counts from 1970 instead of from machine boot.
+
+    The threshold is fifteen years: no machine runs that long, and all Unix times of traces are
+    later.
+    """
     return start_ns > 500_000_000_000_000_000

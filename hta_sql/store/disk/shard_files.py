@@ -1,8 +1,8 @@
-"""Shard manifests: what one job of an array has read and nobody has published yet.
+"""Shard manifests: the ranks that one job of an array has read and that are not published yet.
 
-``<store>/shards/<run>.<i>-of-<n>.json`` is there from the start of the job, incomplete, so that
-an ingest which cleans up knows whose the new files are. It is replaced after each rank: a job
-that was killed goes on where it stopped.
+``<store>/shards/<run>.<i>-of-<n>.json`` exists, incomplete, from the start of the job, so that an
+ingest that cleans up knows the owner of the new files. It is replaced after each rank, so that a
+killed job resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -30,51 +30,51 @@ FORMAT = "hta_sql shard"
 
 @dataclass(frozen=True)
 class Shard:
-    """The i-th of n parts of a run, counted from 1."""
+    """The i-th of n shards of a run, counted from 1."""
 
     run: str
     number: int
     of: int
     writer: str
-    """Beginning of the names of the Parquet files that this job writes."""
+    """File name prefix of the Parquet files that this job writes."""
     complete: bool = False
     entries: list[RankEntry] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     digest: str = ""
-    """Of its file."""
+    """Digest of the shard's file."""
     tags: dict[str, str] = field(default_factory=dict)
-    """What its user says of the run."""
+    """Tags of the run, set by the user."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages and in the manifest."""
+        """Name of the shard in messages and in the manifest."""
         return shard_name(self.run, self.number, self.of)
 
     @property
     def path(self) -> str:
-        """Where it is, relative to the store."""
+        """Path of the shard's file, relative to the store."""
         return f"{SHARDS}/{self.name}.json"
 
     def with_entries(self, new: list[RankEntry]) -> Shard:
-        """Add ranks that were read."""
+        """Return the shard with more ranks that were read."""
         return replace(self, entries=[*self.entries, *new])
 
 
 def shard_name(run: str, number: int, of: int) -> str:
-    """Name a part of a run."""
+    """Return the name of a shard of a run."""
     return f"{run}.{number}-of-{of}"
 
 
 def run_of_shard(name: str) -> str:
-    """Return the run that a part of it is named after."""
+    """Return the run of a shard name."""
     return name.rpartition(".")[0]
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
-    """Return number and count, or say what is wrong with them.
+    """Return number and count if they are valid.
 
     Raises:
-        ParameterError: Not a part of a whole.
+        ParameterError: The number is not between 1 and the count.
     """
     number, of = shard
     if not 1 <= number <= of:
@@ -83,19 +83,19 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 
 
 def write_shard(folder: StoreFolder, shard: Shard) -> None:
-    """Replace the file of a shard in one step."""
+    """Replace the file of a shard atomically."""
     content = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **vars(shard)}
     del content["digest"]
     folder.replace(shard.path, with_checksum(content))
 
 
 def read_shards(folder: StoreFolder) -> list[Shard]:
-    """Read all shards that are there, complete or not, without those that nobody can read."""
+    """Read all readable shards, complete or not."""
     return shards_at(folder)[0]
 
 
 def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
-    """Read all shards; beside them the files that are none: path ─▶ why."""
+    """Read all shards; return also the unreadable files: path ─▶ reason."""
     shards: list[Shard] = []
     damaged: dict[str, str] = {}
     for path in folder.files(SHARDS):
@@ -105,7 +105,7 @@ def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
         try:
             shards.append(_parsed(folder.read(path)))
         except FileNotFoundError:
-            continue  # published and removed since it was listed
+            continue  # published and removed after the listing
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             damaged[path] = repr(error)
     return sorted(shards, key=lambda shard: (shard.run, shard.of, shard.number)), damaged
@@ -123,9 +123,9 @@ def _parsed(content: bytes) -> Shard:
 
 
 def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
-    """Collect the files among those present that belong to shards: published or not, alive or not.
+    """Return which of the present files belong to shards: published or not, running or not.
 
-    Which are those of a shard that cannot be read nobody knows, so that all stay.
+    If a shard cannot be read, its files are unknown, so all table files are protected.
     """
     shards, damaged = shards_at(folder)
     for path, why in damaged.items():

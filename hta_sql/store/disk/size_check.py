@@ -1,7 +1,8 @@
-"""Compares the sizes of a store's files with those that were written, while the engine is busy.
+"""Compares the sizes of a store's files with the manifest while the engine is busy.
 
-Names are never used twice: a file that has another size than its manifest says is not the one that was
-written. One that is gone is found where it is asked for, since others may have removed it meanwhile.
+File names are never reused, so a file with another size than in the manifest was truncated or
+changed. Missing files are reported by the query that reads them, since another process may have
+removed them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from hta_sql.store.disk.manifest import manifest_bytes
 
 
 class SizeCheck:
-    """Looks the files up in a thread of its own: 20,000 of them take 0.1 s.
+    """Checks file sizes in a background thread: 20,000 files take 0.1 s.
 
-    An object storage shows no part of an object, and each look there is a request: nothing is done.
+    Does nothing at a URL. An object storage never shows partial objects, and each check there is a
+    request.
 
     Args:
         folder: The store.
-        lost: Runs that are left out already.
-        broken: Files of derived tables that are left out already.
+        lost: Runs that are excluded already.
+        broken: Files of derived tables that are excluded already.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class SizeCheck:
             self._thread.start()
 
     def wrong(self) -> set[str]:
-        """Return the files that have another size; waits until all were looked at."""
+        """Return the files with another size, after waiting for all checks."""
         if self._thread.ident is not None:
             self._thread.join()
         return self._wrong
@@ -46,7 +48,7 @@ class SizeCheck:
     def _look(self) -> None:
         lost, broken = self._without
         try:
-            # As it is: to look at all of its values costs more than to look at the files.
+            # Not validated: validating all values costs more than checking the files.
             self._manifest = manifest = json.loads(manifest_bytes(self._folder))
             named = [
                 (file["path"], file["bytes"])
@@ -58,5 +60,5 @@ class SizeCheck:
             sizes = dict([*named, *(one for one in kept if all(one) and one[0] not in broken)])
             found = self._folder.sizes(sizes)
         except (OSError, HtaSqlError, ValueError, LookupError, TypeError, AttributeError):
-            return  # told by whoever asks
+            return  # the query that reads the manifest reports it
         self._wrong = {path for path, size in found.items() if size != sizes[path]}

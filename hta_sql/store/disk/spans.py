@@ -1,4 +1,4 @@
-"""Whether several recordings of a rank can be one run: one after the other, of different steps."""
+"""Checks that several recordings (spans) of a rank can form one run, without overlaps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.store.disk.run_names import is_unix_time
 
 MOST_SPANS = 256
-"""Queries put a rank above the forty bits that event ids have."""
+"""Queries store the rank in the bits above the forty bits of an event id."""
 
 
 def check_spans(entries: Iterable[RankEntry]) -> None:
-    """Refuse a run whose spans cannot be told apart by time and step.
+    """Raise if the spans of a run cannot be distinguished by time and step.
 
     Args:
-        entries: Those of all runs, with their facts.
+        entries: Entries of all runs, with their facts.
 
     Raises:
-        TraceError: Spans of a run overlap in time, have clocks of two kinds, or share a step; or one
-            has no step; or there are too many.
+        TraceError: Spans of a run overlap in time, use different kinds of clocks, share a step or
+            lack one, or there are more than :data:`MOST_SPANS`.
     """
     runs: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in entries:
@@ -45,7 +45,7 @@ def _problem(entries: Sequence[RankEntry]) -> str | None:
     if len(is_unix) > 1:
         return "some have baseTimeNanoseconds and some have not, so that their times cannot be compared"
     spans_of: dict[str, set[int]] = defaultdict(set)
-    # Clocks that count from the start of a machine are compared within a rank.
+    # Clocks that count from machine boot are only comparable within a rank.
     times: dict[int | None, dict[int, tuple[int, int]]] = defaultdict(dict)
     for entry, start in known:
         end = start + int(entry.facts.get("dur") or 0)

@@ -1,1 +1,1 @@
-"""Maintenance of a store: verify, repair, edits of runs, retention."""
+"""Maintenance of a store: verify, repair, edit runs, retention."""

@@ -1,8 +1,8 @@
-"""Changes of the runs of a store: their tags and names, and which of them there are.
+"""Edits of a store's runs: remove and rename.
 
-Each is one replaced manifest, under the store's lock: a reader sees the store of before or of after.
-Files go after the manifest that no longer names them. Whoever is killed in between leaves files that
-nothing names, and the next one who writes the store removes them.
+Each edit atomically replaces the manifest under the store's lock, so readers see the state before
+or after it. Files are deleted after the new manifest is in place. If the process is killed in
+between, the files are orphaned, and the next writer deletes them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ log = logging.getLogger(__name__)
 def remove_runs(
     store: Store, runs: Collection[str] | str, *, lock_timeout: float = LOCK_TIMEOUT_S
 ) -> int:
-    """Remove runs from a store, and their files; returns how many bytes those had.
+    """Remove runs and their files from a store; return the size of these files [bytes].
 
-    A store that is open here or in another process goes on with the runs that are left: its next
-    question that needs a removed file is answered by the store of now.
+    A store that is open here or in another process continues with the remaining runs. Its next
+    query that needs a removed file is run on the current store.
 
     The arguments and errors are those of :func:`tag_runs`.
 
     Raises:
-        StoreError: One of them is a baseline by the file of baselines in the store.
+        StoreError: A run is a baseline according to the store's baselines file.
     """
     runs = [runs] if isinstance(runs, str) else runs
     with changing_runs(store, runs, lock_timeout) as (folder, manifest):
@@ -62,11 +62,12 @@ def remove_runs(
 
 
 def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_TIMEOUT_S) -> None:
-    """Give a run another name.
+    """Rename a run.
 
-    The path of a file says of which run it is, and files do not change. So its files get new names:
-    second links to them, which take no space, or copies where there are no links, as at URLs; the
-    old names go when the manifest has the new ones. What was computed of the run is computed anew.
+    The path of a file contains the name of its run, and files are immutable. Therefore the files
+    are hard-linked under new names, which takes no disk space, or copied if links are not
+    supported, as at URLs. The old names are deleted after the manifest is replaced. Materialized
+    tables of the run are recomputed.
 
     Args:
         store: Folder of the store, or its fsspec URL.
@@ -75,18 +76,18 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
-        ParameterError: A name that cannot be one.
+        ParameterError: The new name is not valid.
         RankError: There is no such run.
         StoreNotFoundError: There is no store at that path.
-        StoreError: There is a run of the new name already; the run is a baseline by the file of
-            baselines in the store; or another process is writing the store.
+        StoreError: A run of the new name exists already; the run is a baseline according to the
+            store's baselines file; or the lock was not released in time.
     """
     check_run_name(name)
     with changing_runs(store, [run], lock_timeout) as (folder, manifest):
         _refuse_baselines(folder, [run], "renamed")
         if name in manifest.runs():
             raise StoreError(f"{folder.root!r} has a run {name!r} already.")
-        # What a killed one of this name has left would be in the way.
+        # Orphaned files of a killed rename to this name would be in the way.
         remove_orphaned_files(folder, manifest)
         entries = [_renamed(e, name) if e.run == run else e for e in manifest.entries]
         for entry, other in zip(manifest.entries, entries, strict=True):
@@ -108,7 +109,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
 
 
 def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> None:
-    """Raise for what somebody compares others with."""
+    """Raise if a run is a baseline."""
     for run, name in baseline_runs(folder).items():
         if run in runs:
             raise StoreError(
@@ -118,7 +119,7 @@ def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> 
 
 
 def _renamed(entry: RankEntry, name: str) -> RankEntry:
-    """Return an entry as one of another run, with the paths that its files will have."""
+    """Return an entry of the renamed run, with the new paths of its files."""
     files = {
         table: {**file, "path": file["path"].replace(f"/run={entry.run}/", f"/run={name}/", 1)}
         for table, file in entry.files.items()
@@ -127,9 +128,9 @@ def _renamed(entry: RankEntry, name: str) -> RankEntry:
 
 
 def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:
-    """Delete what the manifest names no longer, and the empty folders of runs that are gone."""
+    """Delete orphaned files, and the empty folders of removed runs."""
     remove_orphaned_files(folder, manifest)
-    # A job may be about to write into those of its run.
+    # The job of a shard may be about to write into its run's folders.
     for run in set(runs) - {shard.run for shard in read_shards(folder)}:
         for table in (*stored_columns(), *kept_columns(load_library())):
             folder.remove_empty(f"{TABLES}/{table}/run={run}")

@@ -1,8 +1,8 @@
-"""Mends a store: what can be made again is, what cannot is set aside, so that the rest answers.
+"""Repairs a store: rebuilds what can be rebuilt, quarantines the rest, keeps other runs usable.
 
-The catalog and what was computed of runs are built anew. A rank whose files are damaged is taken out
-of its run, and read again where its trace is there and is the one that was read; until then the run is
-left out, with a warning. No file is deleted for it.
+The catalog and materialized tables are rebuilt. A rank with damaged files is quarantined, and its
+trace is ingested again if it still exists unchanged. Until then the run is excluded, with a
+warning. Damaged files are kept.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from hta_sql.store.disk.shard_files import shards_at, write_shard
 from hta_sql.store.maintenance.verify import verify_store
 
 ASIDE = ".damaged"
-"""End of the name of what is kept for who wants to look at it; nothing reads it."""
+"""File name suffix of quarantined files, for inspection; nothing reads them."""
 
 ReadAgain = Callable[
     [StoreFolder, Manifest], tuple[list[tuple[str, int]], dict[tuple[str, int], str]]
 ]
-"""Reads the traces of quarantined ranks again: returns what it read, and why it did not read the others."""
+"""Ingests quarantined ranks again; returns those ingested, and a reason for each of the others."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What was done."""
+    """Result of a repair."""
 
     faults: list[Fault] = field(default_factory=list)
-    """What was found."""
+    """Faults that were found."""
     read_again: list[tuple[str, int]] = field(default_factory=list)
-    """(Run, rank) whose traces were read again."""
+    """(Run, rank) whose traces were ingested again."""
     aside: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(Run, rank) that are set aside ─▶ why their traces were not read again."""
+    """Quarantined (run, rank) ─▶ why the trace was not ingested again."""
 
 
 def repair(
@@ -57,22 +57,23 @@ def repair(
     deep: bool = False,
     lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> Repaired:
-    """Mend what a look at all files of a store finds; see :func:`hta_sql.store.maintenance.verify.verify_store`.
+    """Repair the faults that ``hta_sql.store.maintenance.verify.verify_store`` finds in a store.
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        read_again: Reads the traces of quarantined ranks: ingestion stands above the store.
+        read_again: Ingests the traces of quarantined ranks; a callback, because ingestion is a
+            higher layer.
         deep: Follow every link between events.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
         StoreNotFoundError: There is no store at that path.
         StoreDamagedError: Its manifest is damaged, and its catalog has no copy of it.
-        StoreError: Another process is writing it for longer than ``lock_timeout``.
+        StoreError: The lock was not released within ``lock_timeout``.
     """
     folder = store_folder(store)
     if not folder.sizes([MANIFEST, CATALOG]):
-        manifest_bytes(folder)  # else the lock would make a folder where there is none
+        manifest_bytes(folder)  # raises before the lock creates a folder
     with store_lock(folder, lock_timeout):
         found = _with_manifest(folder)
         found += verify_store(folder, deep=deep).faults
@@ -87,7 +88,7 @@ def repair(
 
 
 def _with_manifest(folder: StoreFolder) -> list[Fault]:
-    """Bring a damaged manifest back from the catalog; returns what was wrong with it."""
+    """Restore a missing or damaged manifest from the catalog; return its faults."""
     try:
         parse_manifest(manifest_bytes(folder), folder)
     except (StoreDamagedError, StoreNotFoundError) as error:
@@ -106,7 +107,7 @@ def _with_manifest(folder: StoreFolder) -> list[Fault]:
 
 
 def _without(manifest: Manifest, faults: Iterable[Fault]) -> Manifest:
-    """Take what is damaged out of a manifest."""
+    """Remove damaged files from a manifest: quarantine ranks, drop materialized tables."""
     files = {fault.file for fault in faults}
     damaged = [entry for entry in manifest.entries if files.intersection(_paths(entry))]
     computed = {one.path for one in manifest.materialized if one.path in files}
@@ -118,7 +119,7 @@ def _paths(entry: RankEntry) -> list[str]:
 
 
 def _mend_shards(folder: StoreFolder, faults: Iterable[Fault]) -> None:
-    """Leave damaged ranks out of shards: their jobs, run again, read those."""
+    """Remove damaged ranks from shards; running their jobs again reads these ranks."""
     files = {fault.file for fault in faults}
     for shard in shards_at(folder)[0]:
         whole = [entry for entry in shard.entries if not files.intersection(_paths(entry))]
@@ -130,7 +131,7 @@ def _mend_shards(folder: StoreFolder, faults: Iterable[Fault]) -> None:
 
 
 def _quarantine_file(folder: StoreFolder, name: str) -> None:
-    """Give a file a name that nothing reads."""
+    """Rename a file to a name that nothing reads."""
     folder.remove([f"{name}{ASIDE}"])
     folder.copy(name, f"{name}{ASIDE}")
     folder.remove([name])

@@ -1,4 +1,4 @@
-"""Which runs of a store are old enough to go."""
+"""Retention: selects the old runs of a store and removes them."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def retain_runs(
     dry_run: bool = False,
     lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> list[str]:
-    """Remove the runs of a store that nobody wants any more; returns them, the oldest first.
+    """Remove old runs from a store; return them, the oldest first.
 
-    Of the runs with all of these tags, the newest are kept, and those that are not old enough. A run
-    is as old as its first event, or, where no trace of it has a base time, as its ingest; without
-    either it stays, and so does one that the store's own file of baselines names.
+    Among the runs with all of these tags, the newest ``keep`` and those younger than ``older_than``
+    remain. The age of a run is that of its first event or, without a base time, of its ingest. Runs
+    without either, and baselines in the store's own file, always remain.
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        keep: So many runs stay, whatever their age; default: none.
-        tags: Tag ─▶ value: other runs stay.
-        older_than: Younger runs stay.
-        dry_run: Say which would be removed, and leave all as it is.
+        keep: Number of newest runs to keep, regardless of age; default: none.
+        tags: Tag ─▶ value; runs without these tags remain.
+        older_than: Minimum age of the runs to remove.
+        dry_run: Only return the runs that would be removed.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
         ParameterError: Neither a number nor an age was given, or a negative one.
         StoreNotFoundError: There is no store at that path.
-        StoreError: Another process is writing it for longer than ``lock_timeout``.
+        StoreError: The lock was not released within ``lock_timeout``.
     """
     if keep is None and older_than is None:
         raise ParameterError("Say how many runs to keep, or how old the others have to be.")
@@ -61,7 +61,7 @@ def retain_runs(
 
 
 def run_times(manifest: Manifest, tags: Mapping[str, str]) -> dict[str, int]:
-    """Tell when the runs with some tags were captured, or else ingested, as Unix time [ns]."""
+    """Return when the runs with these tags were captured, or else ingested, as Unix time [ns]."""
     captured: dict[str, int] = {}
     ingested: dict[str, int] = {}
     for entry in manifest.entries:

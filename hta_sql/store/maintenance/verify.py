@@ -1,6 +1,6 @@
-"""Whether a store is what was written: all of its files, compared with what it says of itself.
+"""Verifies a store: compares all of its files with the manifest, read-only.
 
-Nothing is changed. Sizes are compared at every opening; the contents are read here.
+Opening a store checks sizes only; this also reads the contents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hta_sql.store.disk.manifest import (
 from hta_sql.store.disk.shard_files import shards_at
 
 ATTEMPTS = 5
-"""Looks at a store that others write meanwhile."""
+"""Attempts to verify a store that others write meanwhile."""
 
 LINKED = (
     *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
@@ -43,22 +43,22 @@ LINKED = (
 
 @dataclass(frozen=True)
 class Verified:
-    """What was looked at, and what is wrong with it."""
+    """Result of a verification: what was checked, and the faults found."""
 
     store: str
     files: int
-    """Parquet files."""
+    """Number of Parquet files."""
     bytes: int
     deep: bool
     faults: list[Fault] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the result as a JSON-serializable dict."""
         return asdict(self) | {"is_sound": not self.faults}
 
 
 def verify_store(store: Store, *, deep: bool = False) -> Verified:
-    """Compare all files of a store with what its manifest says of them.
+    """Compare all files of a store with its manifest.
 
     Args:
         store: Folder of the store, or its fsspec URL.
@@ -66,7 +66,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreError: Others write it whenever it is looked at.
+        StoreError: The store changed during every attempt.
     """
     folder = store_folder(store)
     if folder.sizes([MANIFEST, CATALOG]).keys() == {CATALOG}:
@@ -105,7 +105,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
 
 
 def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
-    """Open the catalog, read all of it, and compare it with one that is built now."""
+    """Read the whole catalog, and compare it with a newly built one."""
     library = load_library()
     with temporary_folder() as temporary:
         copied, built = Path(temporary, "copied.duckdb"), Path(temporary, "built.duckdb")
@@ -135,7 +135,7 @@ def _contents(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
 
 
 def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
-    """Find links between events that lead nowhere, run by run."""
+    """Find dangling links between events, run by run."""
     files = stored_files(manifest, folder)
     for run in files.manifest.runs():
         others = [other for other in manifest.runs() if other != run]

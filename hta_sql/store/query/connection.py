@@ -1,4 +1,4 @@
-"""The catalog of a store, opened once and asked by many threads: a cursor for each question."""
+"""The open catalog of a store, shared by many threads: each query gets its own cursor."""
 
 from __future__ import annotations
 
@@ -54,29 +54,29 @@ from hta_sql.store.query.sandbox import Sandbox, lock
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-"""Tries to open a store whose manifest is replaced while we look."""
+"""Attempts to open a store whose manifest is replaced meanwhile."""
 
 OTHER_RUNS = 8
-"""Runs whose derived tables a query computes with those of its own: 0.3 s each."""
+"""Other runs whose derived tables a query materializes along with its own: 0.3 s each."""
 
 Answer = TypeVar("Answer")
 Question = Callable[[duckdb.DuckDBPyConnection], Answer]
 
 
 class Connection(Closing):
-    """Opens the catalog of a store at the first question, and anew after a fork.
+    """Opens the catalog of a store at the first query, and again after a fork.
 
     Args:
-        folder: Where the store is.
+        folder: Folder of the store.
         config: Settings of the engine.
         library: Tables, macros and analyses.
-        safe: Lock the engine down, and have a sandbox check what others ask.
-        limits: How much a question may cost.
-        verify: Compare all files that a question reads with what was written.
+        safe: Lock the engine down, and check queries in a sandbox.
+        limits: Limits of a query.
+        verify: Verify all files that a query reads against their checksums.
     """
 
     _after_fork = False
-    """Whether this process has instances of a parent, whose threads it has not."""
+    """Whether this process is a fork of one with open instances; their threads are missing here."""
 
     def __init__(
         self,
@@ -105,10 +105,10 @@ class Connection(Closing):
         _LIVING.add(self)
 
     def opened(self) -> Opened:
-        """Return the catalog, which is opened where it is not yet.
+        """Return the open catalog; opens it if necessary.
 
         Raises:
-            StoreError: It was closed, or is open in this process with other settings.
+            StoreError: The store was closed, or is open in this process with other settings.
         """
         opened = self._opened
         if opened is None:
@@ -119,13 +119,13 @@ class Connection(Closing):
         return opened
 
     def run(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
-        """Ask with a cursor that no other thread uses; it is closed when the answer is there.
+        """Run a query with a cursor that no other thread uses, and close the cursor afterwards.
 
-        Damaged files among those that it reads are left out.
+        Damaged files that the query reads are excluded, and the query is repeated.
 
         Raises:
             StoreError: The store is closed.
-            QueryError: The engine refused or failed it.
+            QueryError: The engine rejected the query, or it failed.
         """
         opened = self.opened()
         if reads:
@@ -140,7 +140,7 @@ class Connection(Closing):
                     del self._asking[cursor]
                     self._close_replaced()
         except (duckdb.Error, UnicodeDecodeError) as said:
-            # A damaged text may end in an error of Python's.
+            # A corrupt string may raise a Python error instead of an engine error.
             error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
             if is_of_database(error):
                 raise StoreDamagedError(
@@ -157,7 +157,7 @@ class Connection(Closing):
         return self.run(question, reads) if self._has_wrong_files(opened) else answer
 
     def _has_wrong_files(self, opened: Opened) -> bool:
-        """Open the store without the files that are not what was written, if any are found."""
+        """Reopen the store without the files that differ from the manifest; return if any do."""
         wrong = opened.files.wrong()
         if not wrong:
             return False
@@ -167,17 +167,17 @@ class Connection(Closing):
             manifest = read_manifest(self._folder)
             lost = {e.run for e in manifest.entries for f in e.files.values() if f["path"] in wrong}
             if not lost and not wrong & manifest.named_files():
-                return False  # of a manifest that was replaced since
+                return False  # the manifest was replaced since the check
             warn_of_changed_files(self._folder.root, wrong)
             self._leave_out(opened, lost, wrong & {k.path for k in manifest.materialized})
             return True
 
     def keep(self, runs: Iterable[str]) -> None:
-        """Compute the derived tables of runs, where nobody has yet and the store may be written.
+        """Materialize the derived tables of runs, if they are missing and the store is writable.
 
-        Tried once for each run: where it cannot be done, each question computes what it needs. A
-        few others are computed with them: one run without makes each question of the store dearer, since the
-        engine plans how to compute it (1.4 s) whatever runs are asked for.
+        Tried once for each run; if it fails, each query computes what it needs. A few other runs
+        are included: a single run without derived tables makes every query of the store slower. The
+        engine then plans their computation (1.4 s), whatever runs the query selects.
         """
         with self._lock:
             opened = self.opened()
@@ -192,7 +192,7 @@ class Connection(Closing):
                 return
             try:
                 with store_lock(self._folder, 0):
-                    # Else somebody has changed it since it was opened.
+                    # Otherwise the store was changed since it was opened.
                     built = built_from(opened.con)
                     if built and built.serves(identity_of(self._folder, library)):
                         materialize_derived(self._folder, library, wanted)
@@ -202,10 +202,10 @@ class Connection(Closing):
             self._reopen(opened)
 
     def _reopen(self, opened: Opened) -> None:
-        """Open the catalog that is there now.
+        """Open the catalog that exists now.
 
-        The engine gives what it has open already, as it was: so that is closed first, unless
-        other threads are asking it.
+        Within a process, the engine returns an instance that is already open. Therefore the old
+        instance is closed first, unless other threads are using it.
         """
         self._replaced.append(opened.con)
         self._close_replaced()
@@ -213,7 +213,7 @@ class Connection(Closing):
         self._opened = self._open()
 
     def _close_replaced(self) -> None:
-        """Close catalogs that were replaced and that no thread asks any more: each holds tens of MB."""
+        """Close replaced catalogs that no thread uses any more: each takes tens of MB."""
         if not self._replaced:
             return
         with self._lock:
@@ -224,25 +224,25 @@ class Connection(Closing):
             self._replaced = [con for con in self._replaced if id(con) in asked]
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
-        """Open the store without the files that an error shows to be lost; if any are.
+        """Reopen the store without the files that an error shows to be lost; return success.
 
-        Their runs are left out; what is of derived tables is computed again.
+        Runs with lost files are excluded; derived tables are computed again.
 
         Raises:
-            StoreError: It was closed meanwhile, or nothing is left of it.
+            StoreError: The store was closed meanwhile, or no run is left.
         """
         if isinstance(error, duckdb.ConnectionException):
             with self._lock:
-                return self.opened() is not opened  # another thread replaced it
+                return self.opened() is not opened  # replaced by another thread
         if ".parquet" not in str(error) and type(error) is not duckdb.Error:
-            return self.closed  # to be told so
+            return self.closed  # the retry reports that the store is closed
         with self._lock:
             if self.opened() is not opened:
                 return True
             built, content = built_from(opened.con), manifest_bytes(self._folder)
             if built and built.manifest != digest_of(content):
-                # A run was removed or has another name since: the store of now is asked. What was
-                # lost may have been repaired.
+                # A run was removed or renamed since: use the current store. Lost files may have
+                # been repaired.
                 self._lost = self._broken = frozenset()
                 self._reopen(opened)
                 return True
@@ -250,20 +250,20 @@ class Connection(Closing):
             lost = unreadable_runs(error, manifest, self._folder)
             broken = unreadable_materialized(error, manifest, self._folder)
             if (lost or broken) and manifest_bytes(self._folder) != content:
-                self._reopen(opened)  # files that others have replaced meanwhile are not lost
+                self._reopen(opened)  # files that another process has replaced are not lost
             elif lost or broken:
                 self._leave_out(opened, lost, broken)
             return bool(lost or broken)
 
     def _leave_out(self, opened: Opened, lost: set[str], broken: set[str]) -> None:
-        """Open the store without runs, and without files of derived tables."""
+        """Reopen the store without these runs and files of derived tables."""
         self._lost |= lost
         if broken:
             self._forget(broken)
         self._reopen(opened)
 
     def _forget(self, broken: set[str]) -> None:
-        """Have the store name broken files of derived tables no longer, or else do so ourselves."""
+        """Remove broken derived tables from the manifest, or ignore them if it is read-only."""
         log.warning(
             "%s: cannot read what was computed before; it is computed again: %s.",
             self._folder.root,
@@ -275,18 +275,18 @@ class Connection(Closing):
                 return
             with store_lock(self._folder, 0):
                 forget(self._folder, broken)
-            self._kept.clear()  # may be computed and kept again
+            self._kept.clear()  # may be materialized again
         except (OSError, duckdb.Error, StoreError) as error:
             log.info("The manifest of %s still names them: %s.", self._folder.root, error)
             self._broken |= broken
 
     def interrupt(self) -> None:
-        """Stop the questions that other threads are asking."""
+        """Interrupt the queries of other threads."""
         for cursor in list(self._asking):
             cursor.interrupt()
 
     def close(self) -> None:
-        """Close the catalog; what is asked from now on is an error."""
+        """Close the catalog; later queries raise an error."""
         with self._lock:
             self.closed = True
             opened, self._opened = self._opened, None
@@ -294,9 +294,9 @@ class Connection(Closing):
             con.close()
 
     def leave_to_parent(self) -> None:
-        """Forget, in the child of a fork, what the parent has open.
+        """Drop the parent's open connections in the child of a fork.
 
-        To end such an instance would wait for threads that are not here; so it stays for good.
+        Closing them would wait for threads that do not exist here, so they are leaked on purpose.
         """
         self._lock = threading.RLock()
         held = [*self._asking, *self._replaced, *([self._opened.con] if self._opened else [])]
@@ -306,7 +306,7 @@ class Connection(Closing):
         self._asking, self._replaced, self._opened = {}, [], None
 
     def _open(self) -> Opened:
-        """Open a catalog of the manifest that is there: the store's own, or one of our own."""
+        """Open a catalog of the current manifest: the store's own, or one in the user's cache."""
         library = self._library
         for _ in range(ATTEMPTS):
             identity = identity_of(self._folder, library)
@@ -336,7 +336,7 @@ class Connection(Closing):
         )
 
     def _connected(self, catalog: Path, identity: Identity) -> Opened | None:
-        """Open a catalog; None where it is not the right one."""
+        """Open a catalog; None if it does not match the identity."""
         try:
             con = self._engine(catalog)
         except duckdb.ConnectionException as error:
@@ -361,10 +361,10 @@ class Connection(Closing):
     def _ready(
         self, con: duckdb.DuckDBPyConnection, catalog: Path, identity: Identity
     ) -> Opened | None:
-        """Look into a catalog; None where it is not the right one.
+        """Configure an open catalog; None if it does not match the identity.
 
         Raises:
-            duckdb.Error: It is damaged.
+            duckdb.Error: The catalog is damaged.
         """
         built = built_from(con)
         if not built or not built.serves(identity):
@@ -381,7 +381,7 @@ class Connection(Closing):
         return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
-        """Connect to a catalog; after a fork to a copy, since the engine would share the parent's."""
+        """Connect to a catalog; after a fork to a copy: the engine would share the parent's."""
         if not Connection._after_fork:
             return duckdb.connect(str(catalog), read_only=True, config=self._config)
         with temporary_folder() as folder:

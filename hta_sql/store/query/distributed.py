@@ -1,8 +1,8 @@
-"""Answers a question on an executor: each task opens the store by its path and computes a part.
+"""Distributed execution of an analysis: each task opens the store by path and computes a partition.
 
-A task gives rows, or the path of a file in the store that holds them where they are many. Such a file
-is named by all that it was computed from, so that the same question finds it. Nothing names it in the
-manifest: it goes with the next ingest that has something to read, as other leftovers do.
+A task returns rows, or the path of a file in the store if there are many. The file name is a hash
+of everything that the rows depend on, so the same query finds it again. The manifest does not
+reference it, so the next ingest that reads traces deletes it as an orphaned file.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LARGE_BYTES = 16 << 20
-"""Rows of a task from which on they stay in the store."""
+"""Size of a task's rows [bytes] above which they are written to the store."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A part of a question, for a worker.
+    """A partition of a query, for a worker.
 
     Attributes:
         root: Path or URL of the store.
-        options: Threads and memory of the engine; None: those that the worker may use.
-        wanted: The state of the store that is asked.
-        analysis: Name and version of what computes it.
+        options: Threads and memory of the engine; None: the defaults of the worker.
+        wanted: Expected identity of the store.
+        analysis: Name and version of the analysis.
         values: Its parameters.
     """
 
@@ -63,9 +63,9 @@ class Task:
 
     @property
     def path(self) -> str:
-        """Where many rows of it are put, relative to the store: how the name of the file begins.
+        """Prefix of the file for a large result, relative to the store.
 
-        It ends with the checksum of the file.
+        The checksum of the file completes its name.
         """
         asked = f"{self.wanted} {self.analysis} {sorted(self.values.items())}"
         return f"{TABLES}/{self.analysis}/answers/{digest_of(asked.encode())[:24]}-"
@@ -76,11 +76,11 @@ TaskResult = bytes | str
 
 
 def compute(task: Task) -> TaskResult:
-    """Compute a part; called by a worker.
+    """Compute a task; called by a worker.
 
     Raises:
         StoreNotFoundError: The worker cannot see the store.
-        StoreError: It sees another one, or not all of it.
+        StoreError: The worker sees another version of the store, or not all of its files.
         QueryError: The engine failed.
     """
     folder, library = store_folder(task.root), load_library()
@@ -92,7 +92,7 @@ def compute(task: Task) -> TaskResult:
             f"The worker on {host} sees no store at {task.root!r}: workers need it under the same "
             "name, on a shared file system or an object storage."
         ) from error
-    # A worker may know the place by another name.
+    # A worker may know the location under another path, so only the contents are compared.
     if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
         raise StoreError(_difference(host, task, seen))
     for path in folder.files(str(PurePosixPath(task.path).parent)):
@@ -117,15 +117,15 @@ def compute(task: Task) -> TaskResult:
 def gathered(
     tasks: Iterable[Task], executor: Executor, waiting: set[Future[TaskResult]]
 ) -> list[TaskResult]:
-    """Have tasks computed; returns what they gave, in their order.
+    """Run tasks on an executor; return their results in the same order.
 
     Args:
-        tasks: What to compute.
-        executor: Where.
-        waiting: Holds, as long as it takes, what can be cancelled.
+        tasks: Tasks to compute.
+        executor: Executor that runs them.
+        waiting: Futures that can be cancelled while this runs.
 
     Raises:
-        HtaSqlError: What a worker raised, or that it failed otherwise.
+        HtaSqlError: A worker raised it, or failed otherwise.
     """
     futures: list[Future[TaskResult]] = []
     try:
@@ -135,7 +135,7 @@ def gathered(
         return [future.result() for future in futures]
     except HtaSqlError:
         raise
-    except Exception as error:  # whatever an executor raises
+    except Exception as error:  # executors raise many kinds of errors
         raise QueryError(
             f"A worker failed: {type(error).__name__}: {error}. Workers need hta_sql {__version__}, "
             "and memory for the ranks of a task."
@@ -147,18 +147,18 @@ def gathered(
 
 
 def read(folder: StoreFolder, parts: Iterable[TaskResult]) -> pa.Table:
-    """Put the rows of parts behind each other.
+    """Concatenate the rows of partitions.
 
     Raises:
-        StoreError: A file of them is gone.
+        StoreError: A file of a partition is missing.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     return pa.concat_tables([_rows(folder, part) for part in parts])
 
 
 def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     if isinstance(part, bytes):
@@ -177,7 +177,7 @@ def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
 def unchanged_identity(
     folder: StoreFolder, library: Library, con: duckdb.DuckDBPyConnection
 ) -> Identity:
-    """Return what a store is now, if it is still the store that a catalog was built from.
+    """Return the identity of a store if it is still the one that a catalog was built from.
 
     Raises:
         StoreError: The store was changed since it was opened.
@@ -195,14 +195,14 @@ def tasks_of(
     question: tuple[SqlObject, Mapping[str, Any]],
     scopes: Iterable[Scope],
 ) -> list[Task]:
-    """Make the tasks of a question.
+    """Create the tasks of a query.
 
     Args:
         folder: The store.
         options: Threads and memory of the engine.
-        wanted: The state of the store that is asked.
+        wanted: Expected identity of the store.
         question: An analysis and its parameters.
-        scopes: What each task is to look at.
+        scopes: Runs and ranks of each task.
     """
     analysis, values = question
     return [
@@ -223,7 +223,7 @@ def _difference(host: str, task: Task, seen: Identity) -> str:
 
 
 def _stream(rows: pa.Table) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -236,8 +236,8 @@ def _is_named_by(path: str, digest: str) -> bool:
 
 
 def _put(folder: StoreFolder, rows: pa.Table, begin: str) -> str | None:
-    """Write rows into the store; returns where they are, None where that may not be written."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
+    """Write rows into the store; return the path of the file, or None if the store is read-only."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - imported only when needed
 
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")

@@ -1,4 +1,4 @@
-"""Asks the engine an analysis: all of its rows as Arrow, or the first of them as Python values."""
+"""Runs an analysis in the engine: all rows as Arrow, or the first rows as Python values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Question = tuple[str, dict[str, Any]]
-"""A SELECT of ours and the values that it is bound to."""
+"""A trusted SELECT and its bound values."""
 
 BATCH_ROWS = 100_000
 
@@ -34,10 +34,10 @@ _NUMBERS = (
 def questions_of(
     analysis: SqlObject, values: Mapping[str, Any], sizes: Sequence[Size]
 ) -> list[Question]:
-    """Say what to ask for an analysis: one question, or rank by rank where that is cheaper.
+    """Return the queries of an analysis: one, or one per rank if that is cheaper.
 
     Args:
-        analysis: What is asked.
+        analysis: The analysis.
         values: Its parameters.
         sizes: The ranks of the store.
     """
@@ -49,11 +49,11 @@ def questions_of(
 
 
 def table_of(con: duckdb.DuckDBPyConnection, questions: Sequence[Question]) -> pa.Table:
-    """Return the rows of questions, one behind the other."""
+    """Return the concatenated rows of queries."""
     tables = [_table(con, *question) for question in questions]
     if len(tables) == 1:
         return tables[0]
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     return pa.concat_tables(tables)
 
@@ -64,7 +64,7 @@ def result_of(
     values: Mapping[str, Any] | list[Any] | None,
     most_rows: int | None,
 ) -> Result:
-    """Ask what somebody wrote: a SELECT as one question, anything else as the engine's client does."""
+    """Run a user's query: a SELECT through the Arrow path, anything else as a DuckDB relation."""
     kinds = [statement.type.name for statement in con.extract_statements(query)]
     if kinds == ["SELECT"] and most_rows is None:
         asked = dict(values) if isinstance(values, Mapping) else values
@@ -76,17 +76,17 @@ def result_of(
 def _table(
     con: duckdb.DuckDBPyConnection, query: str, values: dict[str, Any] | list[Any] | None
 ) -> pa.Table:
-    """Ask one question.
+    """Run one query and return its rows.
 
-    A relation binds its query when it is made, and again when it runs: for a long macro that is a
-    third of an answer about a small trace. What a cursor returns would be held twice.
+    A relation binds its query when it is created and again when it runs. For a long macro, binding
+    takes a third of a query on a small trace. A cursor's result would be in memory twice.
     """
     submit = getattr(con, "_submit", None)
-    if submit is None:  # an engine that does not part the two
+    if submit is None:  # this DuckDB version has no separate submit
         return table_of_relation(con.sql(query, params=values))
     try:
         submitted = submit(query, values or None, "arrow")
-    except duckdb.NotImplementedException:  # Arrow has no such type at all
+    except duckdb.NotImplementedException:  # Arrow does not support the type
         return table_of_relation(con.sql(query, params=values))
     if lacks_arrow(kind for _, kind, *_ in submitted.description):
         submitted.close()
@@ -101,7 +101,7 @@ def first_rows_of(
     analysis: SqlObject,
     given: tuple[str, ...] = (),
 ) -> FirstRows:
-    """Return the first rows of questions, and the number of all; Arrow is loaded for many only."""
+    """Return the first rows of queries and the total count; imports Arrow only for many rows."""
     rows: list[tuple[Any, ...]] = []
     total = 0
     for query, values in questions:
@@ -124,11 +124,11 @@ def _first_of(result: Result, count: int) -> FirstRows:
 
 
 def _rest(con: duckdb.DuckDBPyConnection) -> Iterator[int]:
-    """Count the rows that are left to be fetched."""
+    """Yield the numbers of remaining rows, batch by batch."""
     yield (few := len(con.fetchmany(BATCH_ROWS // 10)))
     if few < BATCH_ROWS // 10:
         return
-    with warnings.catch_warnings():  # that these are copied once more: a batch at a time
+    with warnings.catch_warnings():  # batches are copied once more, one at a time
         warnings.simplefilter("ignore", UserWarning)
         reader = con.to_arrow_reader(BATCH_ROWS)
     yield from (batch.num_rows for batch in reader or ())

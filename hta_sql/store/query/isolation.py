@@ -1,4 +1,4 @@
-"""What a safe store does in worker processes: queries of others, and functions that answer them."""
+"""Process isolation of a safe store: worker processes run queries and functions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hta_sql.errors import StoreError
 from hta_sql.store.query.worker_pool import Workers
 
 OF_THIS_PROCESS = "memory://"
-"""Beginning of a location that no other process can read."""
+"""Prefix of locations that other processes cannot read."""
 
 
 class Isolating:
-    """Gives a store worker processes, if it was opened with ``safe=True``."""
+    """Mixin that gives a store worker processes if it was opened with ``safe=True``."""
 
     _isolated = True
-    """Whether queries of a safe store run in worker processes; not inside of one."""
+    """Whether queries of a safe store run in worker processes; False inside a worker."""
 
     _workers: Workers | None = None
 
@@ -31,13 +31,13 @@ class Isolating:
         """Call a function with this store in a worker process.
 
         Args:
-            function: ``module:name`` of a function ``f(store, **given)`` that returns JSON.
-            seconds: Time after which it is interrupted; default: that of the store's limits.
-            **given: Its arguments.
+            function: ``module:name`` of a function ``f(store, **given)`` that returns JSON values.
+            seconds: Time after which it is interrupted; default: the limit of the store.
+            **given: Arguments of the function.
 
         Raises:
             StoreError: The store was not opened with ``safe=True``.
-            QueryError: It took too long, or its worker ended.
+            QueryError: The call timed out, or its worker ended.
         """
         if self._workers is None:
             raise StoreError("Only a store that was opened with safe=True has worker processes.")

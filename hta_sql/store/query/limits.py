@@ -1,4 +1,4 @@
-"""How much of the machine a store that is open may use."""
+"""Resource limits of an open store: threads, memory, spill space, time and rows of a query."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit, size_of, temporary_p
 from hta_sql.store.catalog.template import Config
 
 AGAIN_S = 0.1
-"""Time between two interrupts of a question that goes on."""
+"""Interval between two interrupts of a query that continues [s]."""
 
 LEAST_BESIDE = 2 << 30
-"""Memory that a process which is bounded gets beside that of its engines [bytes]."""
+"""Memory of a bounded process in addition to its engines' limit, at least [bytes]."""
 
 KNOWN_FILES = "SET parquet_metadata_cache = true"
-"""Of a file that is as it was, the engine reads once what columns it has and where."""
+"""Makes the engine cache the Parquet metadata of unchanged files."""
 
 
 def engine(threads: int | None, memory_limit: str | None) -> Config:
-    """Set the engine up; None: as much as this process may use."""
+    """Return the engine's settings; None: the defaults of this process."""
     return {
         "threads": threads or cpu_count(),
         "memory_limit": memory_limit or duckdb_memory_limit(),
-        # For fewer rows than this on one side the engine compares each pair. It takes the rows
-        # of nearly every stage for one: a path over 25,000 kernels compared 300 million pairs.
+        # Below this row estimate, the engine uses a nested-loop join. It underestimates most query
+        # stages as one row: a path over 25,000 kernels compared 300 million pairs.
         "asof_loop_join_threshold": 0,
-        # Left to itself it spills into the store.
+        # By default the engine spills into the store.
         "temp_directory": spill_folder(),
     }
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a question may cost that somebody else wrote.
+    """Limits of a query from an untrusted source.
 
     ``hta-sql sql`` states the same defaults in cli/options.py, which does without the engine.
 
     Attributes:
-        seconds: Time after which it is interrupted; None: it takes what it takes.
-        rows: Rows of an answer, at most; None: any number.
-        spill: What does not fit into memory goes to the temporary folder of the system, up to this
-            size in all; None: half of what is free there.
+        seconds: Time after which a query is interrupted; None: no limit.
+        rows: Maximum number of rows of a result; None: no limit.
+        spill: Maximum total size of the data that spills to the system's temporary folder; None:
+            half of the free space there.
     """
 
     seconds: float | None = 600.0
@@ -58,7 +58,7 @@ class Limits:
     spill: str | None = "10GiB"
 
     def put_on(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Tell an engine how much it may spill, unless it keeps the settings that it has."""
+        """Set the spill limit of an engine, unless its settings are locked."""
         with suppress(duckdb.InvalidInputException):
             con.execute("SET max_temp_directory_size = ?", [self.spill or _half_of_disk()])
 
@@ -68,10 +68,10 @@ UNLIMITED = Limits(None, None, None)
 
 @contextmanager
 def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
-    """Interrupt what a connection does when it takes too long.
+    """Interrupt a connection when it exceeds a time limit.
 
     Raises:
-        QueryError: It was.
+        QueryError: It was interrupted.
     """
     if seconds is None:
         yield
@@ -81,7 +81,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
     def watch() -> None:
         if not done.wait(seconds):
             late.set()
-            # Again and again: an interrupt between two statements is forgotten.
+            # Repeatedly: an interrupt between two statements has no effect.
             while not done.wait(AGAIN_S):
                 con.interrupt()
 
@@ -97,7 +97,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
 
 
 def too_long(seconds: float) -> QueryError:
-    """Return the error of a query that was interrupted because of its time."""
+    """Return the error of a query that was interrupted by its time limit."""
     return QueryError(
         f"Interrupted after {seconds:g} s. Ask for fewer runs, ranks or steps, or give it longer: "
         "--timeout (mcp: --seconds), Limits(seconds=…)."
@@ -105,7 +105,7 @@ def too_long(seconds: float) -> QueryError:
 
 
 def checked_rows(limit: int | None, count: int) -> None:
-    """Refuse an answer with too many rows.
+    """Raise if a result has too many rows.
 
     Raises:
         QueryError: It has more than the limit.
@@ -119,17 +119,17 @@ def checked_rows(limit: int | None, count: int) -> None:
 
 @contextmanager
 def bounded_process(memory_limit: str | None) -> Iterator[None]:
-    """Have the system refuse this process more memory than its engines may use, and half of that again.
+    """Limit the memory of this process to its engine's limit plus half of that.
 
-    Some functions make texts of gigabytes out of small ones, which the engine does not count. For a
-    process that does nothing else than ask: memory that it has already is not counted. Where the
-    system has no such limit, nothing is done.
+    Some functions create gigabytes of text from small values, which the engine does not count.
+    Memory that the process already has is not counted. Does nothing on systems without such a
+    limit. Use it only in a process dedicated to queries.
 
     Args:
-        memory_limit: What the engine may use; None: its default.
+        memory_limit: Memory limit of the engine; None: its default.
     """
     try:
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # noqa: PLC0415 - unavailable on Windows
 
         status = Path("/proc/self/status").read_text("ascii")
     except (ImportError, OSError):
@@ -148,11 +148,11 @@ def bounded_process(memory_limit: str | None) -> Iterator[None]:
 
 
 def spill_folder() -> str:
-    """Say where this process puts what does not fit into memory; made when it is needed."""
+    """Return the spill folder of this process; created when needed."""
     return f"{gettempdir()}/{temporary_prefix()}spill"
 
 
 @cache
 def _half_of_disk() -> str:
-    """Measure the disk, once in a process."""
+    """Return half of the free disk space, measured once per process."""
     return f"{shutil.disk_usage(gettempdir()).free >> 21}MiB"

@@ -1,4 +1,4 @@
-"""``store.analyses.`` and ``store.tables.``: what there is, for whoever presses the tab key."""
+"""``store.analyses.`` and ``store.tables.``: analyses and tables as tab-completed attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ByName:
-    """What a store offers in a notebook: analyses and tables by name, and itself as HTML."""
+    """Notebook interface of a store: analyses and tables by name, and its HTML representation."""
 
     library: Library
     run: Ask
@@ -33,7 +33,7 @@ class ByName:
         return Names("table", self.library.tables, self.table)
 
     def _repr_html_(self) -> str:
-        from markupsafe import Markup  # noqa: PLC0415 - only for notebooks
+        from markupsafe import Markup  # noqa: PLC0415 - needed only in notebooks
 
         from hta_sql.results.notebook import result_markup  # noqa: PLC0415
 
@@ -41,12 +41,12 @@ class ByName:
 
 
 class Names:
-    """Objects of the library by their names, each a call that asks the store.
+    """Library objects as attributes; each is a callable that queries the store.
 
     Args:
-        kind: What they are, for messages.
+        kind: Kind of the objects, for messages.
         objects: The objects.
-        ask: Called with a name and what the caller gave.
+        ask: Called with the name and the caller's parameters.
     """
 
     def __init__(self, kind: str, objects: Iterable[SqlObject], ask: Ask) -> None:
@@ -68,7 +68,7 @@ class Names:
 
 
 class Call:
-    """One object, to be called: its help and its parameters are those of its SQL file."""
+    """A callable library object; its help and signature come from its SQL file."""
 
     def __init__(self, about: SqlObject, ask: Ask) -> None:
         self._about, self._ask = about, ask
@@ -82,7 +82,7 @@ class Call:
         )
 
     def __call__(self, **parameters: Any) -> Result:
-        """Ask the store."""
+        """Query the store."""
         return self._ask(self._about.base_name, **parameters)
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Call:
 
 
 class _Shown(str):
-    """A default as the SQL file says it."""
+    """A default value, shown as in the SQL file."""
 
     __slots__ = ()
 

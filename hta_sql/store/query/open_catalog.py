@@ -1,4 +1,4 @@
-"""A catalog that is open, and what is known of it."""
+"""An open catalog of a store, with its ranks, materialized answers and engine settings."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Opened:
-    """A catalog that is open, and what is known of it."""
+    """An open catalog, with the facts read from it at opening."""
 
     con: duckdb.DuckDBPyConnection
     catalog: Path
     ranks: list[Size]
-    """Run, rank and number of events of all that it holds."""
+    """Run, rank and number of events of each rank."""
     changed: list[str]
-    """Runs that were read by other definitions than today's."""
+    """Runs that were ingested with other definitions than the current ones."""
     materialized: dict[str, set[str]]
-    """Analysis ─▶ runs of which its view reads what is kept."""
+    """Analysis ─▶ runs whose materialized answer its view reads."""
     sandbox: Sandbox | None
     files: FileCheck
 
     @property
     def scope(self) -> list[tuple[str, int]]:
-        """Run and rank of all that it holds."""
+        """Run and rank of each rank in the catalog."""
         return [(run, rank) for run, rank, _ in self.ranks]
 
 
 def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
-    """List the ranks of a catalog in order, and the runs that other definitions read."""
+    """Return the sorted ranks of a catalog, and the runs ingested with other definitions."""
     rows = con.execute(
         "SELECT run, rank, event_count, definitions_changed FROM stored.rank_scope"
     ).fetchall()
-    counts: dict[tuple[str, int], int] = defaultdict(int)  # spans of a rank are counted together
+    counts: dict[tuple[str, int], int] = defaultdict(int)  # summed over the spans of a rank
     for run, rank, events, _ in rows:
         counts[run, rank] += events or 0
     ranks = [(run, rank, counts[run, rank]) for run, rank in sorted(counts)]
@@ -59,7 +59,7 @@ def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
 
 
 def kept_of(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
-    """List the analyses whose answers a catalog keeps, each with the runs."""
+    """Return the analyses with materialized answers, each with its runs."""
     kept: dict[str, set[str]] = {}
     for name, run in con.execute("SELECT name, run FROM stored.kept_answers").fetchall():
         kept.setdefault(name, set()).add(run)
@@ -67,14 +67,14 @@ def kept_of(con: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
 
 
 def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
-    """Set an engine up for the questions that are asked of a store."""
-    with suppress(duckdb.Error):  # an engine that has no such step
+    """Apply the engine settings that queries of a store need."""
+    with suppress(duckdb.Error):  # this DuckDB version has no such optimizer
         con.execute(QUICKER_PLANS)
-    # A store that reads for others locks the settings of the engine, for all that open it.
+    # A safe store locks the settings of the engine for every connection to it.
     with suppress(duckdb.InvalidInputException):
         con.execute(KNOWN_FILES)
     if filesystem := folder.filesystem():
-        # The engine of a process is one for all that open the same catalog.
+        # All connections of a process to one catalog share an engine.
         with suppress(duckdb.InvalidInputException):
             con.register_filesystem(filesystem)
 
@@ -82,7 +82,7 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
 def lacks_replaced_runs(
     con: duckdb.DuckDBPyConnection, folder: StoreFolder, identity: Identity
 ) -> bool:
-    """Return whether a catalog leaves out runs whose files were replaced while it was built."""
+    """Return whether a catalog excludes runs whose files were replaced while it was built."""
     if not folder.local:
         return False
     ((lost,),) = con.execute("SELECT lost FROM stored.store_info").fetchall()
@@ -90,7 +90,7 @@ def lacks_replaced_runs(
 
 
 def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool:
-    """Rebuild the store's own catalog, where it may be written and nobody else is at it."""
+    """Rebuild the store's own catalog if it is writable and not locked; return success."""
     try:
         with store_lock(folder, 0):
             if identity_of(folder, library) == identity:
@@ -101,13 +101,13 @@ def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool
     except (StoreVersionError, StoreDamagedError):
         raise
     except StoreError:
-        return False  # an ingest is at it, and will replace it
+        return False  # an ingest holds the lock and will replace the catalog
     log.info("Rebuilt the catalog of %s.", folder.root)
     return True
 
 
 def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
-    """Say which runs a catalog leaves out, and what brings them back."""
+    """Log which runs a catalog excludes, and how to restore them."""
     ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
     if outdated:
         log.warning(
@@ -127,7 +127,7 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
 
 
 def warn_of_other_definitions(changed: list[str], root: str) -> None:
-    """Say which runs another version read, in other ways perhaps."""
+    """Log which runs were ingested with other definitions, so that some values may differ."""
     if changed:
         log.warning(
             "%s: runs that were ingested by other definitions than this hta_sql's, so that "

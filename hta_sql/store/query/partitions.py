@@ -1,7 +1,7 @@
-"""Parts of a question, whose rows one behind the other are its answer.
+"""Partitions of a query, whose concatenated rows are its result.
 
-An analysis whose answers can be kept run by run gives the rows of its runs one behind the other; one
-that says ``Ranks: independent`` those of its ranks as well.
+An analysis whose answers are materialized per run can be partitioned by run. One that declares
+``Ranks: independent`` can also be partitioned by rank.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from hta_sql.library.answers import is_of_runs
 from hta_sql.library.objects import Library, SqlObject
 
 APART_EVENTS = 4_000_000
-"""Events from which on ranks are asked one by one: planning a question takes half a second each time."""
+"""Events above which ranks are queried separately; planning takes half a second each time."""
 
 LEAST_EVENTS = 1_000_000
-"""Events that a task is given at least, where a question has so many: planning it takes half a second."""
+"""Minimum events of a task: planning its query takes half a second."""
 
 MOST_TASKS = 64
-"""Tasks that a question is cut into, about, however many events there are."""
+"""Approximate maximum number of tasks of a query."""
 
 Size = tuple[str, int, int]
-"""Run, rank, and its number of events."""
+"""Run, rank and number of events."""
 
 Scope = dict[str, Any]
-"""Values of ``runs`` and ``ranks`` that narrow a question."""
+"""Values of ``runs`` and ``ranks`` that restrict a query."""
 
 
 def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
-    """List the ranks that a question is about, in the order of its rows.
+    """Return the ranks that a query selects, in row order.
 
     Args:
         sizes: The ranks of the store.
-        values: Parameters of the question.
+        values: Parameters of the query.
     """
     runs, ranks = values.get("runs"), values.get("ranks")
     return [
@@ -48,10 +48,10 @@ def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Si
 def refuse_unknown(
     store: str, sizes: Iterable[Size], wanted_runs: Iterable[str], wanted_ranks: Iterable[int]
 ) -> None:
-    """Refuse runs and ranks that are not in a store.
+    """Raise for runs and ranks that are not in a store.
 
     Raises:
-        RankError: The first that is not, and what there is.
+        RankError: Names the first missing run or rank, and the existing ones.
     """
     sizes = list(sizes)
     runs = sorted({run for run, *_ in sizes})
@@ -68,11 +68,11 @@ def refuse_unknown(
 def one_by_one(
     analysis: SqlObject, sizes: Iterable[Size], values: Mapping[str, Any]
 ) -> list[Scope]:
-    """List the scopes that a question is asked of here, one after the other.
+    """Return the scopes that are queried locally, one after the other.
 
-    Rows of an analysis that says ``Ranks: independent`` are those of its ranks one behind the other.
-    Where there are many events each rank is asked by itself: memory does not grow with the ranks, and
-    nothing is sorted that is not of one rank (3/4 of the time at 15 M events in 8 ranks).
+    Used for analyses that declare ``Ranks: independent``. If there are many events, each rank is
+    queried separately. Memory then does not grow with the number of ranks, and sorts stay within a
+    rank (3/4 of the time at 15 M events in 8 ranks).
     """
     if not _has_independent_ranks(analysis):
         return [{}]
@@ -83,7 +83,7 @@ def one_by_one(
 
 
 def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
-    """Say why a question cannot be cut into parts; None where it can."""
+    """Return why a query cannot be partitioned; None if it can."""
     if analysis not in library.base.analyses:
         return "it is an analysis of your own"
     if "Materialized" in analysis.facts:
@@ -92,9 +92,10 @@ def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
 
 
 def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
-    """Cut a question for an executor: some whole runs a task, or some ranks of a large run.
+    """Partition a query for an executor: a task gets some whole runs, or some ranks of a large run.
 
-    Never a task a rank, unless ranks are large: to plan each costs more than one question of all.
+    A task has a single rank only if that rank is large: planning a query for each rank would cost
+    more than one query of all.
     """
     share = max(LEAST_EVENTS, sum(events for *_, events in wanted) // MOST_TASKS)
     found: list[Scope] = []
@@ -115,7 +116,7 @@ def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
 
 
 def _groups(counts: Mapping[int, int], share: int) -> list[list[int]]:
-    """Put neighboring ranks together, up to so many events."""
+    """Group neighboring ranks up to a number of events."""
     groups: list[list[int]] = []
     room = 0
     for rank, events in counts.items():

@@ -1,10 +1,10 @@
-"""What a query of unknown origin may do: read the store, nothing else.
+"""Sandbox for queries of unknown origin: they may read the store, nothing else.
 
-The engine itself parses the text that will run, and every node of its tree has to be on a list: of
-kinds of nodes, of functions that compute, of the store's own relations and macros. Nothing else
-decides, so that no comment, quote or nesting hides anything. Bounds on the text and on the tree keep the
-engine from running out of stack or copying without end. Behind that the engine is told to
-open no file but the store's Parquet, to load no extension and to keep these settings.
+The engine parses the query, and every node of its syntax tree must be on an allowlist of node
+kinds, functions, and the store's relations and macros. The check uses only this tree, so comments,
+quotes or nesting cannot hide anything. Limits on the text and the tree prevent stack overflows and
+unbounded copying in the engine. As a second barrier, the engine is configured to open only the
+store's Parquet files, load no extensions, and lock its settings.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _EXPLAIN = ("EXPLAIN ( FORMAT JSON )", "EXPLAIN ( ANALYZE )", "EXPLAIN ANALYZE",
 
 
 def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
-    """Tell a database instance to open nothing but the Parquet of a store, for good.
+    """Restrict a database instance to the Parquet files of a store, irreversibly.
 
     All connections of one process to the same catalog share the instance.
 
     Args:
-        con: A connection of it.
+        con: A connection to the instance.
         roots: Spellings of the store's folder.
     """
     ((is_locked,),) = con.execute("SELECT current_setting('lock_configuration')").fetchall()
@@ -79,7 +79,7 @@ def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
 
 
 class Sandbox:
-    """Checks queries before they run, against what a catalog has."""
+    """Checks queries against the allowlists and the objects of a catalog before they run."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         ((self._database,),) = con.execute("SELECT lower(current_database())").fetchall()
@@ -97,10 +97,10 @@ class Sandbox:
         self._walk = TreeWalk(self)
 
     def validated(self, con: duckdb.DuckDBPyConnection, query: str) -> str:
-        """Return the text to run in place of a query: exactly what was checked.
+        """Return the text to run instead of a query; it is exactly the text that was checked.
 
         Raises:
-            QueryError: Several statements, none, or one that could do more than read.
+            QueryError: The text has no statement or several, or one that does more than read.
         """
         text = _bare(query)
         check_text(text)
@@ -123,20 +123,20 @@ class Sandbox:
         return text
 
     def _checked_explain(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
-        """Return an EXPLAIN of what the engine writes down for the tree that was checked.
+        """Return an EXPLAIN of the SQL that the engine generates from the checked tree.
 
-        EXPLAIN ANALYZE runs what it explains, and the engine gives no tree of all of it.
+        EXPLAIN ANALYZE runs the query, and the engine returns no tree of the whole statement.
         """
         head, inner = _split_explain(text)
         self._check_select(con, inner)
         written = _answer(con, "SELECT json_deserialize_sql(json_serialize_sql(?))", inner)
-        # In brackets: a query that begins with one would else be read as the options of EXPLAIN.
+        # In parentheses: otherwise a query that starts with one is parsed as options of EXPLAIN.
         wrapped = sqltext.subquery(written)
         self._check_select(con, wrapped)
         return f"{head} {wrapped}"
 
     def _check_select(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
-        """Check each node of the engine's tree of a text."""
+        """Check every node of the engine's syntax tree of a text."""
         try:
             tree = json.loads(_answer(con, "SELECT json_serialize_sql(?)", text))
             if tree["error"] or len(tree["statements"]) != 1:
@@ -146,10 +146,10 @@ class Sandbox:
             raise QueryError("The query is nested too deeply to be checked.") from error
 
     def check_node(self, node: Node, scope: Scope) -> None:
-        """Check a node that is no call behind FROM.
+        """Check a node other than a table function.
 
         Raises:
-            QueryError: It is not on the lists.
+            QueryError: The node is not on the allowlists.
         """
         kind = node.get("type")
         if "class" in node:
@@ -168,14 +168,14 @@ class Sandbox:
         elif kind == "BASE_TABLE":
             self._check_relation(self._name(node), scope)
         elif node.get("show_type") == "SHOW":
-            # It finds relations alone, also where WITH gives their name to a query.
+            # SHOW resolves relations only, even if a WITH query has the same name.
             self._check_relation(self._name(node), Scope())
 
     def check_table_function(self, function: Node, scope: Scope) -> None:
-        """Check a call behind FROM.
+        """Check a table function.
 
         Raises:
-            QueryError: It is not on the lists, or takes the name of a relation that is not.
+            QueryError: It is not on the allowlist, or gets the name of a relation that is not.
         """
         name = self._name(function)
         if name not in self._own and name[-1] not in TABLE_FUNCTIONS:
@@ -184,11 +184,11 @@ class Sandbox:
         self._check_names(name, function, scope)
 
     def repeats(self, function: Node) -> int:
-        """Return how often a macro writes an argument, at most; 1 for any other function."""
+        """Return how often a macro repeats an argument, at most; 1 for any other function."""
         return self._macros.repeats(self._name(function)[-1])
 
     def _check_names(self, name: Name, function: Node, scope: Scope) -> None:
-        """Check the relations whose names a call passes as texts."""
+        """Check the relations whose names a call passes as strings."""
         for position, argument in enumerate(function["arguments"]):
             key = small(argument.get("name") or "") or position
             texts = _texts(argument["expression"])
@@ -208,13 +208,13 @@ class Sandbox:
             )
 
     def _name(self, node: Node) -> Name:
-        """Read the name of a relation or function; this database need not be named."""
+        """Return the name of a relation or function, without the name of this database."""
         path = [small(str(part)) for part in node["qualified_name"]["path"]]
         return tuple(path[1:] if len(path) == 3 and path[0] == self._database else path)
 
 
 def _bare(query: str) -> str:
-    """Leave out what duckdb's Python layer leaves out of a text before it runs it."""
+    """Strip what duckdb's Python layer strips from a text before it runs it."""
     text = query.strip()
     while text.endswith(";"):
         text = text[:-1].rstrip()
@@ -230,7 +230,7 @@ def _answer(con: duckdb.DuckDBPyConnection, question: str, text: str) -> str:
 
 
 def _split_explain(text: str) -> tuple[str, str]:
-    """Split an EXPLAIN into its own words and what it explains; comments between them go."""
+    """Split an EXPLAIN into its keywords and the explained query; comments between are dropped."""
     tokens = tokens_of(text)
     for head in _EXPLAIN:
         words = head.split()
@@ -240,13 +240,13 @@ def _split_explain(text: str) -> tuple[str, str]:
 
 
 def _ways_to_write(schema: str, name: str) -> set[Name]:
-    """List how an object of the store may be named; the schema ``main`` need not be."""
+    """Return the spellings of an object of the store; the schema ``main`` is optional."""
     written = (small(schema), small(name))
     return {written, written[1:]} if schema == "main" else {written}
 
 
 def _texts(argument: Node) -> list[str] | None:
-    """List the texts in an argument that is a constant or a list of such; None: it is computed."""
+    """Return the strings in a constant or list argument; None if it is computed."""
     if argument["class"] == "CONSTANT":
         kind = argument["literal"]["kind"]
         if kind == "STRING":

@@ -1,8 +1,9 @@
-"""What a query of unknown origin may compute: functions, how much they make, and types of casts.
+"""Allowlists of functions and types for queries of unknown origin, and limits on generated sizes.
 
-A function that recurses into a value would run out of stack on a value that is deep enough, and a
-query can build such a value at run time. ``json_contains`` and a cast to VARIANT do so at 100,000
-nested brackets, ``json_transform`` and ``from_json`` with such a structure (DuckDB 2.0, 8 MiB of stack).
+A function that recurses into a value overflows the stack if the value is nested deeply enough, and
+a query can build such a value at run time. ``json_contains`` and a cast to VARIANT overflow at
+100,000 nested brackets; ``json_transform`` and ``from_json`` at such a structure (DuckDB 2.0, 8 MiB
+of stack).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 from hta_sql.errors import QueryError, nearest
 
 MOST_REPEATED = 100_000
-"""Characters or items that a function may make of one value."""
+"""Maximum number of characters or items that a function may generate from one value."""
 MOST_STRUCTURE = 1_000
-"""Characters of a structure that JSON is read as."""
+"""Maximum length of a structure argument that JSON is parsed into [characters]."""
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -107,33 +108,34 @@ READING_TYPES = frozenset(
         "varint",
     ]
 ) | {"time with time zone", "timestamp with time zone"}
-"""Types that a query may name: not VARIANT, whose casts recurse into values."""
+"""Types that a query may name; not VARIANT, whose casts recurse into values."""
 _SIZES = {
     **dict.fromkeys(("repeat", "lpad", "rpad", "list_resize", "array_resize", "bitstring"), 1),
     **dict.fromkeys(("equi_width_bins", "to_base"), 2),
     "bar": 3,
 }
-"""Function ─▶ place of the argument that says how much it makes: out of the engine's count of memory."""
+"""Function ─▶ index of its size argument; the engine does not count the memory it allocates."""
 _SERIES = {"range", "generate_series"}
-"""Likewise, of all arguments together; behind FROM they are made row by row."""
+"""Functions whose arguments together determine the size; as table functions they stream rows."""
 _FORMATS = {"format", "printf"}
-"""The widths in the text of the first argument say so."""
+"""Functions whose size depends on the widths in their format string, the first argument."""
 _STRUCTURED = {"from_json", "from_json_strict", "json_transform", "json_transform_strict"}
-"""They recurse into the structure, their second argument."""
+"""Functions that recurse into the structure in their second argument."""
 
 
 @cache
 def reading_functions() -> frozenset[str]:
-    """Read the list of functions that compute, and do nothing else."""
+    """Return the allowlist of pure functions."""
     lines = Path(__file__).with_name("reading_functions.txt").read_text("utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("# ") for word in line.split())
 
 
 def check_function(name: str, node: dict[str, Any]) -> None:
-    """Check that a call of an engine's function only computes, and makes no gigabytes.
+    """Check that a call of an engine function is pure and does not generate gigabytes.
 
     Raises:
-        QueryError: The function is not on the list, or may make too much or recurse too deeply.
+        QueryError: The function is not on the allowlist, or may generate too much or recurse too
+            deeply.
     """
     if name not in reading_functions():
         raise refused(f"the function {name}", nearest(name, reading_functions()))
@@ -149,10 +151,10 @@ def check_function(name: str, node: dict[str, Any]) -> None:
 
 
 def check_type(node: dict[str, Any]) -> None:
-    """Check a type that a query names, without the types inside of it.
+    """Check a type that a query names, without its nested types.
 
     Raises:
-        QueryError: It is not on the list.
+        QueryError: The type is not on the allowlist.
     """
     name = str(node.get("type_name", "")).lower()
     if name not in READING_TYPES:
@@ -160,12 +162,15 @@ def check_type(node: dict[str, Any]) -> None:
 
 
 def refused(what: str, hint: str = "") -> QueryError:
-    """Build the error for something that is on no allowlist."""
+    """Return the error for something that is not on an allowlist."""
     return QueryError(f"Only queries that read are allowed here, not {what}.{hint}")
 
 
 def _check_size(function: str, arguments: list[dict[str, Any]]) -> None:
-    """Refuse what makes gigabytes out of a number: such memory the engine neither counts nor limits."""
+    """Raise if a call may generate gigabytes from a number.
+
+    The engine neither counts nor limits such memory.
+    """
     if function in _SIZES and len(arguments) > _SIZES[function]:
         sizes = [_size(arguments[_SIZES[function]])]
         says = f"of at most {MOST_REPEATED:,}, written as a number or as least(…, number)"
@@ -189,7 +194,7 @@ def _check_size(function: str, arguments: list[dict[str, Any]]) -> None:
 
 
 def _size(argument: dict[str, Any]) -> int | None:
-    """Read a whole number, or the least of some of which one is such; None: it is not known."""
+    """Return an integer constant, or the upper bound given by least(); None if unknown."""
     if argument["class"] == "CAST":
         return _size(argument["child"])
     if argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "INTEGER":

@@ -1,7 +1,7 @@
-"""What the macros of a catalog do with the arguments of a call, read from their definitions.
+"""How the macros of a catalog use their arguments, read from their definitions.
 
-A macro may pass a text on to ``query_table``, itself or through other macros: then the text is the name
-of a relation. And it may repeat an argument, so that nested calls grow exponentially.
+A macro may pass a string to ``query_table``, directly or through other macros; the string is then
+the name of a relation. It may also repeat an argument, so that nested calls grow exponentially.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 Name = tuple[str, ...]
-"""A name with the schema before it, if it was given, in small letters."""
+"""A name in lower case, preceded by its schema if given."""
 Definition = tuple[list[str], str]
 """Parameters and SQL of a macro."""
 
@@ -23,8 +23,8 @@ class _Call:
     """A call in a definition.
 
     Attributes:
-        function: Its name, without a schema.
-        arguments: For each its name, if it has one, and the words in it.
+        function: Name of the function, without schema.
+        arguments: For each argument its name, if any, and the words in it.
     """
 
     function: str
@@ -35,7 +35,7 @@ class Macros:
     """The macros of a catalog and of the engine.
 
     Args:
-        definitions: Name of each ─▶ its overloads.
+        definitions: Macro name ─▶ its overloads.
     """
 
     def __init__(self, definitions: dict[Name, list[Definition]]) -> None:
@@ -50,7 +50,7 @@ class Macros:
     def taking_names(self, function: str) -> frozenset[str | int]:
         """Return the parameters of a function that name relations: their names and positions."""
         if function not in self._taking:
-            self._taking[function] = frozenset()  # of a macro that would call itself
+            self._taking[function] = frozenset()  # ends the recursion of a macro that calls itself
             self._taking[function] = frozenset(
                 key
                 for parameters, definition in self._overloads(function)
@@ -62,7 +62,7 @@ class Macros:
         return self._taking[function]
 
     def repeats(self, function: str) -> int:
-        """Return how often a macro writes an argument, at most; 1 for any other function."""
+        """Return how often a macro repeats an argument, at most; 1 for any other function."""
         if function not in self._repeating:
             self._repeating[function] = 1
             self._repeating[function] = max(
@@ -81,7 +81,7 @@ class Macros:
         return self._by_word.get(function, [])
 
     def _passed_on(self, definition: str, parameters: frozenset[str]) -> set[str]:
-        """Return the parameters that a definition passes on to one that names a relation."""
+        """Return the parameters that a definition passes on as names of relations."""
         passed: set[str] = set()
         for call in _calls(definition):
             for position, (name, words) in enumerate(call.arguments):
@@ -92,7 +92,7 @@ class Macros:
 
 
 def _calls(definition: str) -> Iterator[_Call]:
-    """Find the calls in a definition, which the engine wrote down itself."""
+    """Yield the calls in a definition, which the engine has normalized."""
     opened: list[_Call] = []
     before = ""
     for word in _words(definition):
@@ -111,11 +111,11 @@ def _calls(definition: str) -> Iterator[_Call]:
 
 
 def _most_uses(parameters: list[str], definition: str) -> int:
-    """Count how often a definition has that parameter which it has most often; 1 at least."""
+    """Count the uses of the most-used parameter in a definition; at least 1."""
     return max([1, *map(list(_words(definition)).count, parameters)])
 
 
 def _words(definition: str) -> Iterator[str]:
-    """Split a definition; texts keep their quotes, names lose them and are in small letters."""
+    """Split a definition into words; strings keep their quotes, names are unquoted, lower case."""
     for word in _WORD.findall(definition):
         yield word[1:-1].replace('""', '"').lower() if word.startswith('"') else word.lower()

@@ -1,4 +1,4 @@
-"""Which names of WITH a place in a query sees, and how large the query is behind each of them."""
+"""Scopes of a query: which WITH names a node sees, and how large the query behind each name is."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from types import MappingProxyType
 from hta_sql.errors import QueryError
 
 MOST_NODES = 20_000
-"""Expressions of a query, each as often as the engine copies it."""
+"""Maximum number of expressions, counted as often as the engine copies them."""
 MOST_RELATIONS = 500
-"""Tables, subqueries, joins and branches of UNION, likewise."""
+"""Maximum number of tables, subqueries, joins and UNION branches, counted with copies."""
 MOST_DEEP = 200
-"""Expressions, relations and queries that are nested; a name of WITH is as deep as its query."""
+"""Maximum nesting depth; a WITH name is as deep as its query."""
 MOST_QUERIES = 50
-"""Queries that are nested, likewise."""
+"""Maximum number of nested queries, counted likewise."""
 MOST_COLUMNS = 10_000
-"""Columns of a query, where a table counts as 50."""
+"""Maximum number of columns of a query; a table counts as 50."""
 
 _PLAIN = re.compile(r"[\w $-]+")
-"""Names of WITH that no relation of the engine and no file has in quotes or as a path."""
+"""WITH names that cannot be confused with a quoted relation or a file path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a part of a query costs the engine to bind and plan.
+    """Cost of binding and planning a part of a query.
 
-    Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of what a thread has on Linux: binding
-    and planning die of 600 nested expressions, 200 to 600 joins or 60 to 150 nested queries. Twenty-four nested
-    BETWEEN, lambdas or macros that repeat an argument take longer than 8 s on any stack.
+    Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack on Linux.
+    Binding and planning crash at 600 nested expressions, 200 to 600 joins or 60 to 150 nested
+    queries. Twenty-four nested BETWEEN, lambdas or macros that repeat an argument take longer than
+    8 s on any stack.
     """
 
     nodes: int = 0
@@ -40,7 +41,7 @@ class Size:
     columns: int = 0
 
     def beside(self, other: Size) -> Size:
-        """Return the size of two parts of which neither is in the other."""
+        """Return the combined size of two parts that do not contain each other."""
         return Size(
             self.nodes + other.nodes,
             self.relations + other.relations,
@@ -50,10 +51,10 @@ class Size:
         )
 
     def check(self) -> None:
-        """Check that the engine binds and plans it quickly and without running out of stack.
+        """Check that the engine can bind and plan the query quickly and without a stack overflow.
 
         Raises:
-            QueryError: It exceeds a bound.
+            QueryError: The size exceeds a limit.
         """
         for count, most, what in (
             (self.nodes, MOST_NODES, "expressions, with those that the engine copies"),
@@ -71,13 +72,13 @@ EMPTY = Size()
 
 @dataclass(frozen=True)
 class Scope:
-    """The names that a place in a query sees, in small letters.
+    """The names visible to a node of a query, in lower case.
 
     Attributes:
-        queries: Names of WITH, those of the enclosing queries too.
-        recurring: Names of recursive queries that the place is a part of.
-        aliases: Names of columns that the enclosing SELECT computes.
-        width: Columns that * stands for.
+        queries: WITH names, including those of the enclosing queries.
+        recurring: Names of the recursive queries that contain the node.
+        aliases: Columns that the enclosing SELECT computes.
+        width: Number of columns that ``*`` expands to.
     """
 
     queries: Mapping[str, Size] = field(default_factory=lambda: MappingProxyType({}))
@@ -86,28 +87,29 @@ class Scope:
     width: int = 0
 
     def sees(self, name: tuple[str, ...]) -> bool:
-        """Return whether a relation is a query of WITH, or the recursive one as it grows."""
+        """Return whether a name is a WITH query, or the ``recurring`` table of a recursive one."""
         return (len(name) == 1 and name[0] in self.queries) or (
             len(name) == 2 and name[0] == "recurring" and name[1] in self.recurring
         )
 
     def with_query(self, name: str, size: Size) -> Scope:
-        """Return the scope behind the definition of a name.
+        """Return the scope after the definition of a WITH name.
 
-        A name that might be a path or be quoted stays unknown: query_table reads a text otherwise.
+        A name that might be a path or quoted is not added, because query_table would parse it
+        differently.
         """
         if not _PLAIN.fullmatch(name):
             return self
         return replace(self, queries={**self.queries, small(name): size})
 
     def within(self, name: str) -> Scope:
-        """Return the scope of that part of a recursive query that sees the query itself."""
+        """Return the scope of the part of a recursive query that sees the query itself."""
         inside = self.with_query(name, EMPTY)
         return replace(inside, recurring=self.recurring | {small(name)})
 
 
 def small(name: str) -> str:
-    """Write a name in small letters as the engine does: of ASCII alone."""
+    """Convert a name to lower case as the engine does: ASCII letters only."""
     if name.isascii():
         return name.lower()
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)

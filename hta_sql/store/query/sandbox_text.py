@@ -1,12 +1,12 @@
-"""Bounds on the text of a query of unknown origin, checked before the engine parses it.
+"""Limits on the text of a query of unknown origin, checked before the engine parses it.
 
-The engine's tokenizer is linear and does not recurse, so the tokens are the engine's own. Its parser
-recurses, copies the operand of ``CASE x WHEN`` into each arm, and reads the body of a nested WITH
-up to eight times, each level again, if there is a syntax error behind it.
+The tokens come from the engine's own tokenizer, which is linear and does not recurse. The engine's
+parser recurses, and copies the operand of ``CASE x WHEN`` into each arm. If a syntax error follows,
+it reads the body of a nested WITH up to eight times per level.
 
-DuckDB 2.0, measured on a thread with a stack of 512 KiB, a sixteenth of what Linux gives: the
-parser dies of 3,000 unary operators, 10,000 times DESCRIBE, 10,000 branches of EXCEPT or 20,000 joins.
-Twelve nested ``CASE x`` of three arms or eight nested WITH take longer than 8 s on any stack.
+Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack on Linux. The parser
+crashes at 3,000 unary operators, 10,000 DESCRIBE, 10,000 EXCEPT branches or 20,000 joins. Twelve
+nested ``CASE x`` of three arms, or eight nested WITH, take longer than 8 s on any stack.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ import duckdb
 from hta_sql.errors import QueryError
 
 MOST_BYTES = 100_000
-"""Length of a query [bytes]."""
+"""Maximum length of a query [bytes]."""
 MOST_TOKENS = 10_000
-"""Words, numbers, texts and signs of a query; comments do not count."""
+"""Maximum number of words, numbers, strings and symbols of a query, without comments."""
 MOST_JOINS = 500
-"""Times that JOIN is written."""
+"""Maximum number of JOIN keywords."""
 MOST_BRACKETS = 60
-"""Brackets and CASE that are open at a time."""
+"""Maximum number of brackets and CASE open at a time."""
 MOST_IN_A_ROW = 60
-"""Operators with no value between them: ``- - …``, ``NOT NOT …``, ``DESCRIBE DESCRIBE …``."""
+"""Maximum operators without a value between them: ``- - …``, ``NOT NOT …``."""
 MOST_PARSED = 50_000
-"""Tokens that the parser reads or copies, because of WITH in WITH and CASE in CASE."""
+"""Maximum tokens that the parser reads or copies because of nested WITH and nested CASE."""
 
 READINGS_OF_WITH = 8
-"""How often the parser reads the body of a WITH that stands in the body of another."""
+"""How often the parser reads the body of a WITH inside the body of another."""
 
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 _BRACKETS = {"(", "[", "{", *_CLOSERS}
 _PREFIXES = {"NOT", "DESC", "DESCRIBE", "SHOW", "SUMMARIZE"}
-"""Keywords that may stand before themselves."""
+"""Keywords that may be repeated."""
 
 
 @dataclass
 class _Open:
-    """A bracket or a CASE that is open.
+    """An open bracket or CASE.
 
     Attributes:
-        mark: The bracket; CASE; empty for the whole text.
-        parsed: Tokens of the text up to here, each as often as the parser reads or copies it.
-        before: Of these, the ones before it.
+        mark: The bracket, or CASE; empty for the whole text.
+        parsed: Tokens so far, each counted as often as the parser reads or copies it.
+        before: Value of ``parsed`` at the opening token.
         arms: Number of WHEN of a CASE.
-        operand: Tokens between CASE and its first WHEN.
-        has_with: Whether a WITH stands in it, not in a bracket inside of it.
+        operand: Number of tokens between CASE and its first WHEN.
+        has_with: Whether it directly contains a WITH, not inside a nested bracket.
     """
 
     mark: str
@@ -62,10 +62,10 @@ class _Open:
 
 
 def check_text(text: str) -> None:
-    """Check that the engine can parse a text quickly and without running out of stack.
+    """Check that the engine can parse a text quickly and without a stack overflow.
 
     Raises:
-        QueryError: The text exceeds a bound, or is no valid Unicode.
+        QueryError: The text exceeds a limit, or is not valid Unicode.
     """
     try:
         encoded = text.encode()
@@ -87,10 +87,10 @@ def check_text(text: str) -> None:
 
 
 def tokens_of(text: str) -> list[tuple[int, str, bool]]:
-    """Split a text as the engine does; comments are left out.
+    """Split a text into the engine's tokens, without comments.
 
     Returns:
-        Offset [bytes], text in capital letters, and whether it is a keyword or an operator.
+        Offset [bytes], text in upper case, and whether the token is a keyword or an operator.
     """
     encoded = text.encode()
     try:
@@ -130,10 +130,10 @@ def _check_nesting(tokens: list[tuple[int, str, bool]]) -> None:
 
 
 def _read(word: str, acts: bool, opened: list[_Open]) -> bool:
-    """Open or close what a token opens or closes; returns whether it does."""
+    """Update the open brackets and CASE for a token; return whether one was opened or closed."""
     last = opened[-1]
     if word in ("(", "[", "{") or (acts and word == "CASE"):
-        # It goes on counting, so that the last one has the sum of all.
+        # The count continues, so that the last one has the total.
         opened.append(_Open(word, last.parsed, last.parsed))
     elif word in _CLOSERS:
         while len(opened) > 1 and _close(opened) != _CLOSERS[word]:
@@ -153,7 +153,7 @@ def _read(word: str, acts: bool, opened: list[_Open]) -> bool:
 
 
 def _close(opened: list[_Open]) -> str:
-    """Close the last bracket or CASE; returns which it was."""
+    """Close the innermost bracket or CASE; return which it was."""
     closed = opened.pop()
     # The operand of CASE x WHEN is copied into each arm.
     opened[-1].parsed = closed.parsed + closed.operand * max(0, closed.arms - 1)

@@ -1,8 +1,8 @@
-"""The tree of a query of unknown origin: each node is checked with the names that it sees.
+"""Checks the syntax tree of a query of unknown origin, each node with the names that it sees.
 
-The tree is the engine's own (``json_serialize_sql``). A name of WITH is visible in the queries behind
-it in the same WITH and in the query of the WITH, with all that is nested in them. A recursive query sees
-itself in its second part alone: in the first one its name is another relation's.
+The tree is the engine's own (``json_serialize_sql``). A WITH name is visible in the later queries
+of the same WITH and in its main query, including everything nested in them. A recursive query sees
+itself only in its second part; in the first part, its name refers to another relation.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hta_sql.store.query.sandbox_scopes import EMPTY, Scope, Size, small
 Node = dict[str, Any]
 
 COPIES = 3
-"""How often the engine binds the body of a lambda or what stands before BETWEEN, at most."""
+"""Maximum number of times that the engine binds a lambda body or the operand of BETWEEN."""
 GROUPING = 4
-"""Relations that one set of GROUP BY CUBE, ROLLUP or GROUPING SETS counts as: it takes 4 ms to plan."""
+"""Relations that one CUBE, ROLLUP or GROUPING SETS set counts as: it takes 4 ms to plan."""
 TABLE_COLUMNS = 50
-"""What a table or a function behind FROM counts as."""
+"""Number of columns that a table or table function counts as."""
 
 _SOURCES = {
     "BASE_TABLE",
@@ -38,30 +38,30 @@ _LIMITS = {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
 
 
 class Checks(Protocol):
-    """What is checked of the nodes of a tree, and known of its functions."""
+    """Callbacks that check the nodes of a tree, and know its functions."""
 
     def check_node(self, node: Node, scope: Scope) -> None:
         """Check a node."""
 
     def check_table_function(self, function: Node, scope: Scope) -> None:
-        """Check a call behind FROM."""
+        """Check a table function."""
 
     def repeats(self, function: Node) -> int:
-        """Return how often a function writes an argument, at most."""
+        """Return how often a function repeats an argument, at most."""
 
 
 class TreeWalk:
-    """Walks through a tree.
+    """Walks a syntax tree.
 
     Args:
-        checks: What is checked.
+        checks: Callbacks for its nodes.
     """
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
 
     def check(self, statements: list[Node]) -> None:
-        """Check all nodes, and how large the query is.
+        """Check all nodes and the total size of the query.
 
         Raises:
             QueryError: A node is not allowed, or the query is too large.
@@ -69,7 +69,7 @@ class TreeWalk:
         self._sum(statements, Scope()).check()
 
     def _sum(self, items: Iterable[Any], scope: Scope) -> Size:
-        """Check all nodes in items: objects, lists and values of the tree."""
+        """Check all nodes in items (objects, lists and values of the tree); return their size."""
         total = EMPTY
         waiting = [*items]
         while waiting:
@@ -84,7 +84,7 @@ class TreeWalk:
         return total
 
     def _size(self, node: Node, scope: Scope) -> Size:
-        """Check a node and all that is in it."""
+        """Check a node and its descendants; return their size."""
         if "cte_map" in node:
             return self._query(node, scope)
         if node["type"] == "TABLE_FUNCTION":
@@ -96,7 +96,7 @@ class TreeWalk:
         inner = self._sum(node.values(), scope)
         if "class" in node:
             return self._expression(node, inner, scope)
-        if node["type"] in _LIMITS:  # bound twice, with the queries in it
+        if node["type"] in _LIMITS:  # bound twice, including nested queries
             return replace(inner, nodes=2 * inner.nodes, relations=2 * inner.relations)
         return self._source(node, inner, scope) if node["type"] in _SOURCES else inner
 
@@ -107,7 +107,7 @@ class TreeWalk:
         return self._source(node, replace(both, columns=left.columns + right.columns), scope)
 
     def _query(self, node: Node, scope: Scope) -> Size:
-        """Check a query: what it names by WITH first, then itself with these names."""
+        """Check a query: its WITH queries first, then the rest with their names in scope."""
         self._checks.check_node(node, scope)
         total = EMPTY
         for entry in node["cte_map"].get("map", ()):
@@ -129,7 +129,7 @@ class TreeWalk:
         return query
 
     def _selected(self, rest: Node, total: Size, scope: Scope) -> tuple[Size, Scope]:
-        """Check FROM and the columns of a SELECT, taking them out; each column sees those before it."""
+        """Check and remove FROM and the columns of a SELECT; each column sees the previous ones."""
         source = self._sum([rest.pop("from_table")], scope)
         total = total.beside(source)
         columns = 0
@@ -162,7 +162,7 @@ class TreeWalk:
         )
 
     def _source(self, node: Node, inner: Size, scope: Scope) -> Size:
-        """Return the size of something behind FROM."""
+        """Return the size of a FROM item."""
         kind, columns = node["type"], inner.columns
         if kind == "BASE_TABLE":
             path = node["qualified_name"]["path"]

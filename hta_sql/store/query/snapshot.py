@@ -1,4 +1,4 @@
-"""A store as it is now, opened when it is first asked: who only ingests does not wait for that."""
+"""A snapshot of a store, opened at the first query, so that a mere ingest does not wait for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Pinned:
-    """The catalog that is there now, whatever takes its place."""
+    """The current catalog file, kept readable even if it is replaced."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self.path, self.identity = path, identity
@@ -35,22 +35,23 @@ class _Pinned:
             return False
 
     def copied(self, folder: str) -> Path:
-        """Copy it; not by its position, which the child of a fork has in common with the parent."""
+        """Copy the file with pread: a forked child shares the file position with its parent."""
         target = Path(folder, CATALOG)
         target.write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
         return target
 
 
 class PinnedConnection(Connection):
-    """Answers from the store as it was when it was pinned, though it is opened at the first question.
+    """Queries a snapshot of the store, although it is opened only at the first query.
 
-    To open a catalog takes 60 to 90 ms of CPU. At a URL, or with analyses of one's own, it is opened at once.
+    Opening a catalog takes 60 to 90 ms of CPU. At a URL, or with user analyses, it is opened at
+    once.
     """
 
     _pinned: _Pinned | None = None
 
     def pin(self) -> None:
-        """Hold on to the store as it is now."""
+        """Take the snapshot."""
         local, library = self._folder.local, self._library
         if local and not library.shipped and (local / CATALOG).exists():
             self._pinned = _Pinned(local / CATALOG, identity_of(self._folder, library))
@@ -62,7 +63,7 @@ class PinnedConnection(Connection):
         return (pinned and self._of(pinned)) or super()._open()
 
     def _of(self, pinned: _Pinned) -> Opened | None:
-        """Open what was there; None where that is of another library, or of no manifest."""
+        """Open the snapshot; None if it has another library or no manifest."""
         if pinned.is_there() and (opened := self._connected(pinned.path, pinned.identity)):
             return opened
         with temporary_folder() as folder:
@@ -71,7 +72,7 @@ class PinnedConnection(Connection):
 
 
 class HeldStore(TraceStore):
-    """A store as it is when this is made; its catalog is opened when it is first asked."""
+    """A snapshot of a store, taken at construction; its catalog is opened at the first query."""
 
     _connects = PinnedConnection
     _connection: PinnedConnection

@@ -1,4 +1,4 @@
-"""TraceStore: a read-only connection to a store; run analyses, ask SQL."""
+"""TraceStore: a read-only connection to a store that runs analyses and SQL queries."""
 
 from __future__ import annotations
 
@@ -45,34 +45,34 @@ log = logging.getLogger(__name__)
 class TraceStore(ByName, Isolating, Closing):
     """A store of ingested traces, opened for reading.
 
-    Many threads may ask it at once. A call is a connection of its own: temporary tables and
-    settings that it makes end with it. After a fork, and where it was pickled, it opens anew.
+    It is thread-safe. Each call uses its own cursor: temporary tables and settings end with the
+    call. After a fork or unpickling, the store opens its catalog again.
 
     Args:
         path: Folder of the store, or its fsspec URL.
         threads: Threads of the engine; default: the cores of this process.
-        memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of
-            what the cgroup allows.
-        safe: Let queries read this store and nothing else: no other file, no writing, no
-            extension, no setting. For queries of others: each runs in a worker process.
-        limits: How much a question may cost; default: ``Limits()`` with ``safe``, else nothing but
-            the memory is limited.
-        analyses: Folders with analyses of your own, beside the shipped ones; default: those that
-            ``HTA_SQL_ANALYSES`` names. Installed packages may add more.
-        verify: Compare each file that a query reads with its checksum; default: small files only.
+        memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of the cgroup's
+            limit.
+        safe: Restrict queries to reading this store: no other files, no writes, no extensions, no
+            settings. For untrusted queries: each runs in a worker process.
+        limits: Limits of a query; default: ``Limits()`` with ``safe``, otherwise only memory is
+            limited.
+        analyses: Folders with user analyses, in addition to the shipped ones; default: the folders
+            in ``HTA_SQL_ANALYSES``. Installed packages may add more.
+        verify: Verify the checksum of each file that a query reads; default: small files only.
 
     Attributes:
-        library: The tables, macros and analyses that it has.
+        library: Its tables, macros and analyses.
         catalog_path: The DuckDB file that this connection reads.
-        ingested: What the ingest that returned this store did; None for a store that was opened.
-        published: Likewise for a publish.
+        ingested: Report of the ingest that returned this store; None for a store that was opened.
+        published: Report of the publish that returned this store; None otherwise.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: It was written by an incompatible version, or with other tables.
-        StoreError: It is open in this process with other settings.
-        LibraryError: A file of your own analyses has not the form of an analysis, the engine
-            refuses it, or its name is taken.
+        StoreVersionError: The store was written by an incompatible version, or with other tables.
+        StoreError: The store is open in this process with other settings.
+        LibraryError: A file of the user analyses is malformed, the engine rejects it, or its name
+            is taken.
     """
 
     _connects: type[Connection] = Connection
@@ -109,7 +109,7 @@ class TraceStore(ByName, Isolating, Closing):
         self._connection = self._connects(self._folder, config, self.library, **given)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Travel to another process as path and options; what is open stays here."""
+        """Return path and options for pickling; open connections are not transferred."""
         closed = self._connection.closed
         return {"path": self._folder.root, "options": self._options, "closed": closed}
 
@@ -123,7 +123,7 @@ class TraceStore(ByName, Isolating, Closing):
 
     @property
     def catalog_path(self) -> str:
-        """The DuckDB file that this store is read through."""
+        """Path of the DuckDB catalog of this connection."""
         return str(self._connection.opened().catalog)
 
     def run(
@@ -137,13 +137,13 @@ class TraceStore(ByName, Isolating, Closing):
         """Run an analysis.
 
         Args:
-            name: Its name, with or without version: ``temporal_breakdown``.
-            version: Pins a version; default: the newest stable one.
-            executor: Any ``concurrent.futures.Executor`` to compute it on, some runs or ranks a
-                task; its workers open the store by its path, with the same threads and memory_limit.
-                Many rows stay in the store: see ``Result.paths``. What cannot be
-                parted, or is kept, is computed here.
-            **parameters: As documented by :meth:`describe`; values are bound, never pasted.
+            name: Name of the analysis, with or without version: ``temporal_breakdown``.
+            version: Version to use; default: the newest stable one.
+            executor: Any ``concurrent.futures.Executor``; each task computes some runs or ranks.
+                Its workers open the store by its path, with the same threads and memory_limit.
+                Large results stay in the store: see ``Result.paths``. What is materialized or
+                cannot be partitioned is computed here.
+            **parameters: As documented by :meth:`describe`; values are bound, never interpolated.
 
         Returns:
             The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
@@ -151,11 +151,11 @@ class TraceStore(ByName, Isolating, Closing):
         Raises:
             AnalysisNotFoundError: No such analysis or version.
             ParameterError: An unknown parameter, or a value of the wrong type.
-            RankError: A wanted run or rank is not in the store.
+            RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
         analysis, values, is_kept = self._prepared(name, version, parameters)
-        # Now, since a chart may be drawn when the store is closed.
+        # Eagerly, because a chart may be drawn after the store is closed.
         drawn_from = None
         if drawn := analysis.facts.get("Drawn from"):
             taken = taken_by(self.library.find(drawn), parameters)
@@ -175,7 +175,7 @@ class TraceStore(ByName, Isolating, Closing):
     def head(
         self, name: str, count: int, *, version: int | None = None, **parameters: Any
     ) -> FirstRows:
-        """Run an analysis as :meth:`run` does, and hold the first ``count`` rows: for a screen."""
+        """Run an analysis like :meth:`run`, but return only the first ``count`` rows."""
         analysis, values, is_kept = self._prepared(name, version, parameters)
 
         def question(con: duckdb.DuckDBPyConnection) -> FirstRows:
@@ -188,9 +188,9 @@ class TraceStore(ByName, Isolating, Closing):
     def _prepared(
         self, name: str, version: int | None, parameters: Mapping[str, Any]
     ) -> tuple[SqlObject, dict[str, Any], bool]:
-        """Find an analysis, check its values, say whether it is kept; what it reads is kept then."""
+        """Resolve an analysis and check its values; return also whether it is materialized."""
         analysis = self.library.find(name, version)
-        if analysis.topic != "health" and not self._told_of_definitions:  # which says so itself
+        if analysis.topic != "health" and not self._told_of_definitions:  # health reports it
             self._told_of_definitions = True
             warn_of_other_definitions(self._connection.opened().changed, self._folder.root)
         values = check_parameters(analysis, parameters)
@@ -202,14 +202,14 @@ class TraceStore(ByName, Isolating, Closing):
     def _questions(
         self, analysis: SqlObject, values: dict[str, Any], *, is_kept: bool
     ) -> list[Question]:
-        """Say what to ask, of the store as it is open now."""
+        """Return the queries of an analysis for the store as it is open now."""
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         if is_kept:
             return [(sqltext.of_scope(sqltext.stored_answer(analysis.base_name), values), values)]
         return questions_of(analysis, values, self._connection.opened().ranks)
 
     def _is_parted(self, analysis: SqlObject) -> bool:
-        """Whether an executor can compute an analysis in parts; says why not."""
+        """Return whether an analysis can be partitioned for an executor; log why not."""
         if why := unsplit_reason(analysis, self.library):
             log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
         return why is None
@@ -217,10 +217,10 @@ class TraceStore(ByName, Isolating, Closing):
     def _elsewhere(
         self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
     ) -> list[TaskResult]:
-        """Have an executor compute an answer; returns its parts in the order of their rows.
+        """Compute an analysis on an executor; return its partitions in row order.
 
         Raises:
-            StoreError: The store is another one since it was opened, or workers cannot see it.
+            StoreError: The store was changed since it was opened, or workers cannot see it.
             QueryError: A worker failed.
         """
         opened = self._connection.opened()
@@ -232,7 +232,7 @@ class TraceStore(ByName, Isolating, Closing):
         return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
-        """Say whether the view of an analysis reads all of what is asked: runs, else the defaults."""
+        """Return whether the materialized answer covers a query: only defaults, all its runs."""
         runs = values.get("runs", self.runs())
         is_default = analysis == answers(self.library.base).get(analysis.base_name)
         kept = self._connection.opened().materialized.get(analysis.base_name, set())
@@ -245,16 +245,16 @@ class TraceStore(ByName, Isolating, Closing):
         *,
         most_rows: int | None = None,
     ) -> Result:
-        """Ask one SQL query of the tables, analyses and macros.
+        """Run one SQL query over the tables, analyses and macros.
 
         Args:
             query: SQL in DuckDB's dialect.
             parameters: Values for ``$name`` or ``?`` in the query.
-            most_rows: Rows to fetch, at most; None: all.
+            most_rows: Maximum number of rows to fetch; None: all.
 
         Raises:
-            QueryError: The engine refused or failed it, the message is the engine's; or it took
-                longer, or has more rows, than the limits of this store allow.
+            QueryError: The engine rejected the query or failed (with the engine's message), or the
+                query exceeded the time or row limit of this store.
         """
         if self._workers:
             return Result.of_rows(self._workers.sql(query, parameters, most_rows))
@@ -281,14 +281,14 @@ class TraceStore(ByName, Isolating, Closing):
         parameters: Mapping[str, Any],
         given: Iterable[str] = (),
     ) -> Result:
-        """Compute what an analysis returns from tables that may come from elsewhere.
+        """Compute the result of an analysis from tables that may come from outside the store.
 
         Args:
-            name: The analysis whose columns the query has.
-            query: SQL that is ours, of the store's macros and these tables.
+            name: The analysis whose columns the query returns.
+            query: Trusted SQL over the store's macros and these tables.
             tables: Name in the query ─▶ table.
             parameters: Values for ``$name`` in the query.
-            given: Names of the parameters that the caller narrowed it by.
+            given: Names of the parameters by which the caller restricted it.
 
         Raises:
             QueryError: The engine failed.
@@ -296,7 +296,7 @@ class TraceStore(ByName, Isolating, Closing):
         analysis = self.library.find(name)
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
-            # Names that no other query sees.
+            # The names are visible to this query only.
             for table_name, table in tables.items():
                 con.register(table_name, table)
             return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
@@ -309,20 +309,20 @@ class TraceStore(ByName, Isolating, Closing):
         """Return the rows of a table.
 
         Args:
-            name: Its name: ``gpu_ops``.
+            name: Name of the table: ``gpu_ops``.
             runs: Runs; default: all.
             ranks: Ranks; default: all.
 
         Raises:
             AnalysisNotFoundError: No such table.
-            RankError: A wanted run or rank is not in the store.
+            RankError: A requested run or rank is not in the store.
             QueryError: The engine failed.
         """
         tables = {table.name: table for table in self.library.tables}
         if name not in tables:
             raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
         columns = {column.name for column in tables[name].columns}
-        # The table of runs has no ranks, that of arguments has neither.
+        # The table of runs has no rank column, that of arguments has neither.
         wanted = {"runs": runs, "ranks": ranks}
         scope = {key: value for key, value in wanted.items() if key.removesuffix("s") in columns}
 
@@ -333,12 +333,12 @@ class TraceStore(ByName, Isolating, Closing):
         return self._connection.run(question, reads_of([name], runs, ranks))
 
     def compare(self, control: str, test: str, **parameters: Any) -> Result:
-        """Return what changed from one run to another: the analysis ``comparison``.
+        """Compare one run with another: the analysis ``comparison``.
 
         Args:
-            control: Run that the test is measured against.
-            test: Run that is measured.
-            **parameters: Its other parameters, such as ``ranks`` and ``test_ranks``.
+            control: Baseline run.
+            test: Run to compare with it.
+            **parameters: Other parameters, such as ``ranks`` and ``test_ranks``.
 
         Raises:
             RankError: A run or rank is not in the store.
@@ -348,11 +348,11 @@ class TraceStore(ByName, Isolating, Closing):
         return self.run("comparison", runs=[control, test], **parameters)
 
     def describe(self, name: str, version: int | None = None) -> SqlObject:
-        """Return what an analysis takes, returns and means."""
+        """Return the documentation of an analysis: parameters, columns and meaning."""
         return self.library.find(name, version)
 
     def ranks(self, run: str | None = None) -> list[int]:
-        """List the ranks of a run; of all runs by default."""
+        """List the ranks of a run; default: of all runs."""
         return sorted(
             {rank for name, rank in self._connection.opened().scope if run in (None, name)}
         )
@@ -362,14 +362,14 @@ class TraceStore(ByName, Isolating, Closing):
         return sorted({run for run, _ in self._connection.opened().scope})
 
     def interrupt(self) -> None:
-        """Stop the queries that other threads are running, here or on an executor."""
+        """Interrupt the queries of other threads, here or on an executor."""
         self._connection.interrupt()
         self._interrupt_workers()
         for future in list(self._waiting):
             future.cancel()
 
     def close(self) -> None:
-        """Close the store; whatever is asked of it from now on is an error."""
+        """Close the store; later queries raise an error."""
         self._connection.close()
         self._close_workers()
 
@@ -381,20 +381,20 @@ class TraceStore(ByName, Isolating, Closing):
         return f"TraceStore({self._folder.root!r}, {about})"
 
     def attach_to(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
-        """Attach this store's catalog to another connection, to be read.
+        """Attach this store's catalog read-only to another connection.
 
         Args:
             con: The other connection.
-            name: Name of the database there, trusted.
+            name: Trusted name of the database there.
         """
         if filesystem := self._folder.filesystem():
             con.register_filesystem(filesystem)
         con.execute(sqltext.attach(self.catalog_path, name))
 
     def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
-        """Refuse runs and ranks that are not in the store.
+        """Raise for runs and ranks that are not in the store.
 
         Raises:
-            RankError: The first that is not, and what there is.
+            RankError: Names the first missing run or rank, and the existing ones.
         """
         refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)

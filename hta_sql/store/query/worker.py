@@ -1,7 +1,8 @@
-"""Worker process: hosts a safe store and answers the queries of its parent over a socket or two pipes.
+"""Worker process: hosts a safe store and runs its parent's queries, over a socket or two pipes.
 
-A worker may crash, run out of memory or be killed without harm to the parent. It trusts what its parent
-sends (pickled). The parent trusts nothing that comes back: JSON, and tables as an Arrow IPC stream.
+A worker may crash, run out of memory or be killed without harm to the parent. It trusts what its
+parent sends (pickled). The parent does not trust its answers: JSON, and tables as an Arrow IPC
+stream.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ LENGTH = struct.Struct(">Q")
 NUMBER = struct.Struct(">q")
 INTERRUPT = b"I"
 ORPHAN_S = 5.0
-"""Time after the limit of a query and the parent's grace at which a worker ends itself [s]."""
+"""Time after a query's limit and the parent's grace period when a worker ends itself [s]."""
 
 MOST_DEPTH = 60
-"""Levels of lists and structs in a table; Arrow streams have at most 64."""
+"""Maximum nesting of lists and structs in a table; Arrow streams allow 64 levels."""
 
 FORK, WAIT, IMPORT = b"F", b"W", b"M"
 LONGEST_MESSAGE = 256
 RUNNING = -1_000
-"""Answer of the fork server about a worker that has not ended."""
+"""Reply of the fork server for a worker that is still running."""
 
 
 class Worker:
-    """Answers one request after the other until the parent closes the pipe.
+    """Serves one request after the other until the parent closes the pipe.
 
     Args:
         requests: Pipe from the parent.
@@ -57,11 +58,11 @@ class Worker:
         self._requests, self._answers = requests, answers
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._store: HostedStore | None = None
-        self._nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+        self._nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
 
     def serve(self) -> None:
-        """Open the store that the first request names, then answer requests."""
-        path, options = pickle.loads(self._frame())  # noqa: S301 - from the parent, which started us
+        """Open the store that the first request names, then serve requests."""
+        path, options = pickle.loads(self._frame())  # noqa: S301 - from the trusted parent
         try:
             self._store = store = HostedStore(path, **options)
         except HtaSqlError as error:
@@ -75,7 +76,8 @@ class Worker:
 
     def _answer(self, store: HostedStore, seconds: float | None, what: str, given: Any) -> None:
         if seconds is not None:
-            # A timer of C: it also ends a worker that an engine call keeps from running Python.
+            # A timer in C: it also ends a worker while an engine call blocks the Python
+            # interpreter.
             faulthandler.dump_traceback_later(seconds + ORPHAN_S, exit=True, file=self._nowhere)
         table = None
         try:
@@ -88,7 +90,7 @@ class Worker:
                 answer = {"value": getattr(import_module(module), function)(store, **given)}
         except HtaSqlError as error:
             answer = _failure(error)
-        except Exception as error:  # noqa: BLE001 - whatever a query makes Python or Arrow raise
+        except Exception as error:  # noqa: BLE001 - a query can make Python or Arrow raise anything
             answer = _failure(QueryError(f"{type(error).__name__}: {error}"))
         self._write(answer)
         if table is not None:
@@ -103,7 +105,7 @@ class Worker:
         self._answers.flush()
 
     def _listen(self) -> None:
-        """Read requests also while a query runs: an interrupt, or the end of the parent."""
+        """Read requests while a query runs, to notice an interrupt or the end of the parent."""
         while content := self._frame():
             if content != INTERRUPT:
                 self._waiting.put(pickle.loads(content))  # noqa: S301 - as above
@@ -123,7 +125,7 @@ def _failure(error: HtaSqlError) -> dict[str, Any]:
 
 
 def _check_depth(table: pa.Table) -> None:
-    """Refuse what Arrow would refuse in the middle of a stream."""
+    """Raise for nesting that Arrow would reject in the middle of a stream."""
     level = [table.schema.field(i).type for i in range(table.num_columns)]
     for _ in range(MOST_DEPTH):
         level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
@@ -133,9 +135,9 @@ def _check_depth(table: pa.Table) -> None:
 
 
 def _harden() -> None:
-    """Leave the terminal's signals to the parent, write no core dump, get a process group of our own.
+    """Ignore the terminal's signals, disable core dumps, and create a process group.
 
-    The group lets the parent lower the priority of all threads of the engine at once.
+    The group lets the parent lower the priority of all engine threads at once.
     """
     with suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -143,7 +145,7 @@ def _harden() -> None:
         with suppress(OSError):
             os.setpgid(0, 0)
     with suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # noqa: PLC0415 - unavailable on Windows
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -154,12 +156,12 @@ def _serve(requests: int, answers: int) -> None:
 
 
 def _fork_workers(control: socket.socket) -> None:
-    """Fork a worker whenever the parent asks: no worker waits for Python's start.
+    """Fork a worker at each request of the parent, which avoids Python's start-up time.
 
-    This process has no thread and no engine. It reports the end of a worker only when it is asked, so that
-    no process number is used again while the parent may still signal it.
+    This process has no threads and no engine. It reaps a worker only when the parent asks, so that
+    a process ID is not reused while the parent may still signal it.
     """
-    library_digest(load_library())  # remembered, as it is in each worker then
+    library_digest(load_library())  # cached here, so that each forked worker inherits it
     while True:
         message, files, *_ = socket.recv_fds(control, LONGEST_MESSAGE, 1)
         if not message:
@@ -187,7 +189,7 @@ def main() -> None:
     _harden()
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
-    # What a library prints must not get between the answers.
+    # Output that libraries print must not mix with the answers.
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     if sys.argv[-1] == "fork":

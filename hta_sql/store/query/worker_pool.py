@@ -1,4 +1,4 @@
-"""Pool of worker processes of a safe store: each query runs in one that may die and is replaced."""
+"""Pool of worker processes of a safe store: a worker that dies is replaced."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_WORKERS = 16
-"""Queries of a store that run at once; others wait."""
+"""Maximum number of concurrent queries of a store; others wait."""
 
 SPARES = 3
-"""Workers that are ready for the next queries while others run."""
+"""Idle workers that are ready for the next queries while others run."""
 
 GRACE_S = 0.4
-"""Time in which an interrupted query may end by itself before its worker is killed [s]."""
+"""Time for an interrupted query to end by itself before its worker is killed [s]."""
 
 LONG_S = 0.3
 """Time after which a query gets a lower priority, so that short ones do not wait for it [s]."""
@@ -47,22 +47,22 @@ LOWER_PRIORITY = 15
 
 TICK_S = 0.05
 UNUSED_S = 20.0
-"""Time after which a worker beyond the spares is ended [s]."""
+"""Time after which an idle worker beyond the spares is ended [s]."""
 
 KILLED = -9
 UNASKED_S = 0.2
-"""A worker that others kill within this time was as good as dead before it was asked [s]."""
+"""A worker killed by others within this time counts as dead before the request [s]."""
 
 LEAST_ENGINE = 256 << 20
-"""Memory limit of a worker's engine, at least, if the store's is not lower [bytes]."""
+"""Minimum memory limit of a worker's engine, unless the store's is lower [bytes]."""
 
 
 class _DiedUnaskedError(QueryError):
-    """A worker was killed while it was idle."""
+    """A worker was killed by others while it was idle."""
 
 
 class Workers(Closing):
-    """Runs queries of a safe store in processes of their own.
+    """Runs the queries of a safe store in separate processes.
 
     Args:
         path: Location of the store.
@@ -101,17 +101,17 @@ class Workers(Closing):
         """Run a query and return its rows.
 
         Raises:
-            QueryError: It failed, took too long, or its worker ended.
+            QueryError: It failed, timed out, or its worker ended.
         """
         given = {"query": query, "parameters": parameters, "most_rows": most_rows}
         return self._request("sql", given, self._seconds)
 
     def call(self, function: str, given: dict[str, Any], seconds: float | None = None) -> Any:
-        """Call ``module:function`` with the store of a worker; returns its answer, of JSON.
+        """Call ``module:function`` with the store of a worker; return its JSON value.
 
         Raises:
-            HtaSqlError: What it raises.
-            QueryError: It took too long, or its worker ended.
+            HtaSqlError: The function raised it.
+            QueryError: The call timed out, or its worker ended.
         """
         module = function.partition(":")[0]
         if module not in self._preloaded:
@@ -127,10 +127,10 @@ class Workers(Closing):
             return self._answered(frame, seconds)
 
     def _answered(self, frame: bytes, seconds: float | None) -> Any:
-        """Have a worker answer a request.
+        """Send a request to a worker and return its answer.
 
         Raises:
-            _DiedUnaskedError: Others killed it before it began.
+            _DiedUnaskedError: The worker was killed by others before the request began.
         """
         worker = self._claimed(seconds)
         is_usable = False
@@ -198,7 +198,7 @@ class Workers(Closing):
 
     def _release(self, worker: WorkerState, *, is_usable: bool) -> None:
         with self._changed:
-            # First: the watcher lowers the priority of those that are busy.
+            # First, because the watcher lowers the priority of busy workers.
             self._busy.remove(worker)
         is_usable = is_usable and self._is_fresh(worker)
         with self._changed:
@@ -211,7 +211,7 @@ class Workers(Closing):
             self._changed.notify_all()
 
     def _let_end(self, worker: WorkerState) -> None:
-        """Have a worker end; the watcher sees that it does. The lock is held."""
+        """End a worker without waiting; the watcher reaps it. Call with the lock held."""
         if worker.stopped:
             worker.process.kill()
         worker.process.close()
@@ -219,17 +219,17 @@ class Workers(Closing):
         self._ending.append(worker)
 
     def _is_fresh(self, worker: WorkerState) -> bool:
-        """Whether a worker is as good as a new one: not slowed down for good, nor large."""
+        """Return whether a worker can be reused: priority restored, and memory still small."""
         if worker.is_low:
             try:
                 os.setpriority(os.PRIO_PGRP, worker.process.pid, os.getpriority(os.PRIO_PROCESS, 0))
             except OSError:
-                return False  # only a privileged process may raise a priority again
+                return False  # only a privileged process may raise a priority
             worker.is_low = False
         return resident(worker.process.pid) - worker.base < LEAST_ENGINE
 
     def _start(self, wanted: int) -> None:
-        """Start workers until so many are idle or will be; the lock is held."""
+        """Start workers until a number of them are idle or starting. Call with the lock held."""
         if self._watcher is None:
             self._watcher = threading.Thread(target=self._watch, daemon=True)
             self._watcher.start()
@@ -253,7 +253,7 @@ class Workers(Closing):
             failure = QueryError(
                 f"A worker process for queries ended {end_of(status)} at its start."
             )
-        except Exception as error:  # noqa: BLE001 - said to whoever waits for the worker
+        except Exception as error:  # noqa: BLE001 - reported to the caller that waits for the worker
             failure = QueryError(f"A worker process for queries cannot start: {error!r}")
         with self._changed:
             self._starting -= 1
@@ -271,7 +271,7 @@ class Workers(Closing):
             self._processes.close()
 
     def _watch(self) -> None:
-        """Interrupt, slow down and kill what runs too long or takes too much; keep spares."""
+        """Interrupt, deprioritize and kill workers that exceed limits; keep spares ready."""
         while not self.closed:
             with self._changed:
                 now = time.monotonic()
@@ -297,14 +297,14 @@ class Workers(Closing):
         if worker.stopped and now - worker.stopped > GRACE_S:
             worker.process.abandon()
         elif worker.stopped and worker.sent:
-            interrupt(worker.process)  # again and again: one between two statements is forgotten
+            interrupt(worker.process)  # repeatedly: an interrupt between statements is lost
         if ran > LONG_S and not worker.is_low and hasattr(os, "setpriority"):
             with suppress(OSError):
                 os.setpriority(os.PRIO_PGRP, worker.process.pid, LOWER_PRIORITY)
             worker.is_low = True
 
     def _bound_memory(self) -> None:
-        """Kill the largest worker if all together hold more than the memory of the store."""
+        """Kill the largest worker if all together exceed the memory limit of the store."""
         sizes = {id(w): resident(w.process.pid) - w.base for w in self._busy}
         if sum(sizes.values()) > self._memory:
             worker = max(self._busy, key=lambda w: sizes[id(w)])
@@ -312,7 +312,7 @@ class Workers(Closing):
             worker.process.abandon()
 
     def interrupt(self) -> None:
-        """Stop the queries that are running."""
+        """Interrupt the running queries."""
         with self._changed:
             for worker in self._busy:
                 if not worker.stopped:
@@ -321,7 +321,7 @@ class Workers(Closing):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all workers; queries that run fail."""
+        """End all workers; running queries fail."""
         with self._changed:
             self.closed = True
             busy, killed = list(self._busy), bool(self._busy or self._ending)
@@ -341,7 +341,7 @@ class Workers(Closing):
             remove_left_by_dead()
 
     def leave_to_parent(self) -> None:
-        """Forget, in the child of a fork, the workers of the parent; queries start others."""
+        """Drop the parent's workers in the child of a fork; queries start new ones."""
         for worker in (*self._idle, *self._busy, *self._ending):
             worker.process.forget()
         self._processes.forget()

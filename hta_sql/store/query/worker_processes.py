@@ -1,4 +1,4 @@
-"""Starts worker processes: by a fork server on Linux, elsewhere each as a Python of its own."""
+"""Starts worker processes: with a fork server on Linux, elsewhere as separate Python processes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _BOOT = (
 )
 _NUMBER_BYTES = 8
 _END_S = 5.0
-"""Time to wait for the end of a worker that was killed [s]."""
+"""Time to wait for a killed worker to end [s]."""
 
 
 class Process(ABC):
-    """A worker process: its pipes and its end.
+    """A worker process: its pipes and exit status.
 
     Attributes:
-        pid: Number of the process.
-        requests: Pipe to it.
-        answers: Pipe from it.
+        pid: Process ID.
+        requests: Pipe to the worker.
+        answers: Pipe from the worker.
     """
 
     pid: int
@@ -44,24 +44,24 @@ class Process(ABC):
 
     @abstractmethod
     def status(self) -> int | None:
-        """Return its exit status, negative for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while it runs."""
 
     @abstractmethod
     def has_ended(self) -> bool:
-        """Return whether it has ended, at once."""
+        """Return whether the process has ended, without waiting."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Let go of it in the child of a fork: it belongs to the parent."""
+        """Drop the handle in the child of a fork: the process belongs to the parent."""
 
     def kill(self) -> None:
-        """End it at once; nothing if it has ended and was waited for."""
+        """Kill the process; does nothing if it was reaped already."""
         if self._status is None:
             with suppress(OSError):
                 os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def wait(self, seconds: float = _END_S) -> int | None:
-        """Wait for its end; None if it still runs after that time."""
+        """Wait for the process to end; None if it still runs after that time."""
         until, pause = time.monotonic() + seconds, 0.001
         while (status := self.status()) is None and time.monotonic() < until:
             time.sleep(pause)
@@ -69,14 +69,14 @@ class Process(ABC):
         return status
 
     def abandon(self) -> None:
-        """Kill it, and let whoever waits for its answer go on at once: its end may take seconds."""
+        """Kill the process and unblock readers of its answer at once: its end may take seconds."""
         self.kill()
         if self._socket:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close what leads to it, which ends a worker that listens."""
+        """Close the pipes, which ends a worker that waits for requests."""
         for pipe in (self.requests, self.answers, self._socket):
             with suppress(OSError):
                 if pipe:
@@ -89,7 +89,7 @@ class Process(ABC):
 
 
 class Spawned(Process):
-    """A worker as a child of this process."""
+    """A worker as a direct child process."""
 
     def __init__(self) -> None:
         if os.name == "posix":
@@ -104,16 +104,16 @@ class Spawned(Process):
         self.pid = self._child.pid
 
     def status(self) -> int | None:
-        """Return its exit status; None while it runs."""
+        """Return the exit status; None while it runs."""
         self._status = self._child.poll()
         return self._status
 
     def has_ended(self) -> bool:
-        """Return whether it has ended, at once."""
+        """Return whether the process has ended, without waiting."""
         return self.status() is not None
 
     def forget(self) -> None:
-        """Let go of it in the child of a fork."""
+        """Drop the handle in the child of a fork."""
         self.close()
         self._child.returncode = 0
 
@@ -133,21 +133,21 @@ class Forked(Process):
                 raise
 
     def status(self) -> int | None:
-        """Return its exit status; None while it runs."""
+        """Return the exit status; None while it runs."""
         if self._status is None:
             try:
                 status = self._server.ask(b"W" + self.pid.to_bytes(_NUMBER_BYTES, "big"))
-            except OSError:  # the server has gone, and its children with it are nobody's
+            except OSError:  # the server has died, so nobody can report the status
                 status = -signal.SIGKILL if _is_at_end(self.answers) else _RUNNING
             self._status = None if status == _RUNNING else status
         return self._status
 
     def has_ended(self) -> bool:
-        """Return whether it has ended, at once: the server may be busy with a fork."""
+        """Return whether the process has ended, without waiting for a busy fork server."""
         return self._status is not None or _is_at_end(self.answers)
 
     def forget(self) -> None:
-        """Let go of it in the child of a fork."""
+        """Drop the handle in the child of a fork."""
         self.close()
 
 
@@ -155,7 +155,7 @@ _RUNNING = -1_000
 
 
 class ForkServer:
-    """A Python that has everything imported and forks workers: they save 0.5 s of start and imports."""
+    """A Python process with all imports done that forks workers, which saves 0.5 s for each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -164,7 +164,7 @@ class ForkServer:
             self._child = _python("fork", other.fileno(), subprocess.DEVNULL)
 
     def ask(self, message: bytes, files: list[int] | None = None) -> int:
-        """Send a request and return the number that it is answered with.
+        """Send a request and return the number in its reply.
 
         Raises:
             OSError: The server has ended.
@@ -177,19 +177,19 @@ class ForkServer:
         return int.from_bytes(answer, "big", signed=True)
 
     def close(self) -> None:
-        """End it; workers that it has forked end with their pipes."""
+        """End the server; its forked workers end when their pipes are closed."""
         self._control.close()
-        self._child.kill()  # it holds nothing that it would have to tidy up
+        self._child.kill()  # it has nothing to clean up
         self._child.wait()
 
     def forget(self) -> None:
-        """Let go of it in the child of a fork."""
+        """Drop the handle in the child of a fork."""
         self._control.close()
         self._child.returncode = 0
 
 
 class Processes:
-    """Starts workers, with a fork server where the system allows it."""
+    """Starts workers, through a fork server if the system supports it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -199,10 +199,10 @@ class Processes:
         """Start a worker.
 
         Raises:
-            StoreError: No Python can be started.
+            StoreError: No Python process can be started.
         """
         try:
-            # Elsewhere system libraries do not survive a fork without exec.
+            # On other systems, system libraries do not survive a fork without exec.
             if sys.platform != "linux":
                 return Spawned()
             with self._lock:
@@ -220,7 +220,7 @@ class Processes:
             raise StoreError(f"No worker process for queries can be started: {error}") from error
 
     def preload(self, module: str) -> None:
-        """Have workers that are started from now on import a module before they are asked."""
+        """Make workers that are started later import a module in advance."""
         with self._lock:
             server = self._server
         if server:
@@ -235,7 +235,7 @@ class Processes:
             server.close()
 
     def forget(self) -> None:
-        """Let go of the server in the child of a fork."""
+        """Drop the fork server in the child of a fork."""
         self._lock = threading.Lock()
         if self._server:
             self._server.forget()
@@ -243,26 +243,26 @@ class Processes:
 
 
 def _python(mode: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
-    """Start a Python that imports from where this one does, and not from the current folder."""
+    """Start a Python process with this one's import path, without the current folder."""
     if not sys.executable:
         raise StoreError("No worker process for queries can be started: sys.executable is not set.")
     path = [entry or str(Path.cwd()) for entry in sys.path]
     command = [sys.executable, "-I", "-c", _BOOT, json.dumps(path), mode]
-    # Neither starts a thread then: a process that forks must have none.
+    # Prevents these libraries from starting threads: a forking process must have none.
     environment = os.environ | {
         "OPENBLAS_NUM_THREADS": "1",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",
     }
-    return subprocess.Popen(  # noqa: S603 - our own command
+    return subprocess.Popen(  # noqa: S603 - a fixed command
         command, stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env=environment
     )
 
 
 def _is_at_end(pipe: IO[bytes]) -> bool:
-    """Whether the other end of a pipe is closed."""
+    """Return whether the other end of a pipe is closed."""
     poll = select.poll()
     try:
         poll.register(pipe.fileno(), 0)
-    except ValueError:  # we have closed ours
+    except ValueError:  # our end is closed
         return True
     return bool(poll.poll(0))

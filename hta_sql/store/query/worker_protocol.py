@@ -1,4 +1,4 @@
-"""Talks to one worker process: sends a request, reads its answer, and says how a worker ended."""
+"""Protocol with a worker process: send a request, read its answer, describe how it ended."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 LENGTH = struct.Struct(">Q")
 INTERRUPT = b"I"
 LONGEST_JSON = 64 << 20
-"""Bytes of an answer that is no table, at most."""
+"""Maximum size of a JSON answer [bytes]."""
 
 
 class AnswerTooLargeError(QueryError):
-    """A table was not read to its end: its pipe cannot be used any more."""
+    """A table exceeded its limit and was not read to its end, so its pipe is unusable."""
 
 
 class WorkerDiedError(Exception):
-    """A worker ended, or wrote what is no answer, before its answer was complete."""
+    """A worker ended or wrote invalid data before its answer was complete."""
 
 
 def request_of(request: object) -> bytes:
-    """Return a request as a worker reads it.
+    """Serialize a request for a worker.
 
     Raises:
-        ParameterError: A value cannot be sent to another process.
+        ParameterError: A value cannot be pickled.
     """
     try:
         content = pickle.dumps(request)
-    except Exception as error:  # whatever a class of the caller raises
+    except Exception as error:  # pickling a caller's class may raise anything
         raise ParameterError(f"A parameter cannot be sent to the engine: {error}") from error
     return LENGTH.pack(len(content)) + content
 
@@ -52,7 +52,7 @@ def send(process: Process, frame: bytes) -> None:
     """Send a request to a worker.
 
     Raises:
-        WorkerDiedError: It has ended.
+        WorkerDiedError: The worker has ended.
     """
     try:
         rest = memoryview(frame)
@@ -64,7 +64,7 @@ def send(process: Process, frame: bytes) -> None:
 
 
 def interrupt(process: Process) -> None:
-    """Have a worker interrupt its query, unless it does not even read requests any more."""
+    """Ask a worker to interrupt its query, unless its request pipe is full."""
     frame = LENGTH.pack(len(INTERRUPT)) + INTERRUPT
     with suppress(OSError, ValueError):
         if sys.platform == "win32" or _has_room(process.requests):
@@ -79,15 +79,15 @@ def _has_room(pipe: IO[bytes]) -> bool:
 
 
 def answer_of(process: Process, most_bytes: int) -> Any:
-    """Read an answer: a value, or a table.
+    """Read an answer: a value or a table.
 
     Args:
         process: The worker.
-        most_bytes: Bytes of a table, at most.
+        most_bytes: Maximum size of a table [bytes].
 
     Raises:
         HtaSqlError: The error that the worker reports.
-        WorkerDiedError: It ended before its answer was complete.
+        WorkerDiedError: The worker ended before its answer was complete.
     """
     try:
         (size,) = LENGTH.unpack(process.answers.read(LENGTH.size))
@@ -111,13 +111,13 @@ def _error_of(answer: dict[str, Any]) -> HtaSqlError:
 
 
 def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     source = _Bounded(pipe, most_bytes)
     try:
         with pa.ipc.open_stream(pa.PythonFile(source, mode="r")) as stream:
             table = stream.read_all()
-        # The bytes come from a process that may have been corrupted by a query.
+        # The bytes come from a process that a query may have corrupted.
         table.validate(full=True)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         if source.is_exhausted:
@@ -130,7 +130,7 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
 
 
 class _Bounded:
-    """A pipe to read a number of bytes from."""
+    """A pipe limited to a number of bytes."""
 
     closed = False
 
@@ -146,7 +146,7 @@ class _Bounded:
         return self._pipe.read(size)
 
     def close(self) -> None:
-        """Leave the pipe open: the next answer comes through it."""
+        """Keep the pipe open for the next answer."""
 
 
 def end_of(status: int | None) -> str:

@@ -1,4 +1,4 @@
-"""What the pool of workers knows of one worker and of the query that it runs."""
+"""State of a worker in the pool, and of the query that it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.errors import QueryError
 from hta_sql.store.query.worker_processes import Process
 
 WAIT_S = 0.4
-"""Time that a query may wait for a worker before the wait counts as its own [s]."""
+"""Time that a query may wait for a worker before the wait counts against its limit [s]."""
 
 
 @dataclass(eq=False)
@@ -22,29 +22,29 @@ class WorkerState:
     base: int
     """Resident memory when it became ready [bytes]."""
     since: float = field(default_factory=time.monotonic)
-    """When its query began, or when it became idle."""
+    """Start of its query, or of its idle time (monotonic clock) [s]."""
     seconds: float | None = None
     stopped: float | None = None
-    """When its query was first interrupted."""
+    """Time when its query was first interrupted."""
     reason: QueryError | None = None
-    """Why it was stopped."""
+    """Reason for which it was stopped."""
     sent: bool = False
     is_low: bool = False
 
     def begin(self, called: float, seconds: float | None) -> None:
-        """Note when a query began; a long wait for the worker counts, up to half of the time."""
+        """Record the start of a query; a long wait for the worker counts, up to half the limit."""
         now = time.monotonic()
         self.since = now if seconds is None else max(min(now, called + WAIT_S), now - seconds / 2)
         self.seconds = seconds
 
     def rest(self) -> None:
-        """Forget a query that was answered."""
+        """Reset the state after an answer."""
         self.since, self.seconds, self.sent = time.monotonic(), None, False
         self.stopped = self.reason = None
 
 
 def has_ended(worker: WorkerState, now: float) -> bool:
-    """Whether a worker that was let go has ended; kill it if that takes long."""
+    """Return whether a released worker has ended; kill it if that takes too long."""
     if worker.process.status() is not None:
         return True
     if now - worker.since > 1:
@@ -53,7 +53,7 @@ def has_ended(worker: WorkerState, now: float) -> bool:
 
 
 def resident(process: int) -> int:
-    """Return the resident memory of a process; 0 if the system does not tell [bytes]."""
+    """Return the resident memory of a process [bytes]; 0 if unknown."""
     try:
         pages = Path(f"/proc/{process}/statm").read_bytes().split()[1]
     except (OSError, IndexError):
@@ -62,7 +62,7 @@ def resident(process: int) -> int:
 
 
 def too_large() -> QueryError:
-    """Return the error of a query that was killed because of the memory of all together."""
+    """Return the error of a query that was killed because of the store's total memory."""
     return QueryError(
         "Out of Memory: the queries of this store together use more than its memory_limit, and this "
         "one uses most. Ask for fewer runs, ranks or steps, or open it with a larger memory_limit."

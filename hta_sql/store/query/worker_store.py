@@ -1,4 +1,4 @@
-"""A safe store inside of a process that may die: it runs queries here, not in workers of its own."""
+"""A safe store inside a worker process: it runs queries itself, without workers."""
 
 from __future__ import annotations
 
