@@ -1,4 +1,4 @@
-"""Traces as files, local or not: read whole, rescued where broken, written anew."""
+"""Traces as files, local or remote: read, salvage, rewrite, output."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Traces = str | os.PathLike[str] | Iterable[str] | Mapping[int, str]
 """A file, a folder, a glob, a list of these, or {rank: path}."""
 
 TraceNames = str | list[str] | Mapping[int, str]
-"""The same, to be looked at several times."""
+"""Names of traces, which can be iterated repeatedly."""

@@ -1,4 +1,4 @@
-"""Whether the arguments of a trace's events are known, and of the types that PyTorch writes."""
+"""Checks the arguments of a trace's events: known names, and the types that PyTorch writes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass
 class ArgumentTypes:
-    """What is wrong with the arguments of a trace's events; of each kind the first is named.
+    """Problems with the arguments of a trace's events; the first of each kind is recorded.
 
     Attributes:
-        violations: Argument ─▶ its first value of a wrong type, in the order of the trace.
-        unknown: Argument that is not of the level ─▶ events that have it.
-        no_event: What stands in place of an event.
-        no_arguments: What stands in place of an event's arguments.
+        violations: Argument ─▶ its first value of a wrong type, in trace order.
+        unknown: Argument outside the level ─▶ number of events that have it.
+        no_event: First element of the event list that is not an event.
+        no_arguments: First event whose arguments are not an object.
         unread: Why the trace could not be read to its end.
     """
 
@@ -39,9 +39,9 @@ class ArgumentTypes:
 
 
 def check_argument_types(path: str, level: str = "standard") -> ArgumentTypes:
-    """Check the arguments of every event of a trace, however large it is.
+    """Check the arguments of every event of a trace, in constant memory.
 
-    null is no value: PyTorch writes it for the parent of an outermost Python frame.
+    A null is ignored: PyTorch writes it as the parent of an outermost Python frame.
 
     Args:
         path: The trace, compressed or not.
@@ -49,7 +49,7 @@ def check_argument_types(path: str, level: str = "standard") -> ArgumentTypes:
             reads), or ``complete`` (all that PyTorch writes).
 
     Raises:
-        ParameterError: No such level.
+        ParameterError: The level does not exist.
     """
     found, types = ArgumentTypes(), _types_of(level)
     try:
@@ -71,7 +71,7 @@ def _check(
     found: ArgumentTypes, args: dict[str, object], types: dict[str, str], number: int
 ) -> None:
     found.unknown.update(args.keys() - types.keys())
-    # In the order of the trace: whoever shows the first violation always shows the same.
+    # In trace order, so that the first violation is deterministic.
     for name, value in args.items():
         expected = types.get(name)
         if expected and value is not None and not isinstance(value, _TYPES[expected]):
@@ -83,10 +83,10 @@ def _check(
 
 
 def _types_of(level: str) -> dict[str, str]:
-    """Return {argument: type} of a level and those below it.
+    """Return {argument: type} of a level and the levels below it.
 
     Raises:
-        ParameterError: No such level.
+        ParameterError: The level does not exist.
     """
     if level not in LEVELS:
         raise ParameterError(f"No level {level!r}; there are: {', '.join(LEVELS)}.")

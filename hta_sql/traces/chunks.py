@@ -1,9 +1,8 @@
-r"""Cuts the byte stream of a trace into chunks of whole events, without parsing them.
+r"""Splits the byte stream of a trace into chunks of whole events, without parsing them.
 
-Two events are parted by bytes such as ``},\n  {\n    "ph"``. The separator is
-sniffed from the file. A brace and a bare quote cannot stand side by side
-inside a JSON string (the quote would be escaped), and whoever parses a chunk
-verifies it, so a wrong cut is found, never believed.
+Events are separated by bytes such as ``},\n  {\n    "ph"``, detected from the file. Inside a JSON
+string, a brace cannot be followed directly by an unescaped quote. The parser of a chunk verifies
+the split, so a wrong split is detected.
 """
 
 from __future__ import annotations
@@ -30,29 +29,34 @@ from hta_sql.traces.too_long import READ_BYTES, pass_over
 from hta_sql.traces.unpack import UnpackedStream
 
 CHUNK_BYTES = 256 << 10
-"""Small chunks are the cheap ones: parse and Parquet of one 62 MB trace cost 0.61 s of CPU at
-256 KB, 0.67 at 1 MB, 0.89 at 4 MB and 2.4 at 16 MB."""
+"""Small chunks are fastest.
+
+For a 62 MB trace, parsing and writing Parquet cost 0.61 s of CPU at 256 KB, 0.67 s at 1 MB, 0.89 s
+at 4 MB and 2.4 s at 16 MB.
+"""
 
 HEADER_LIMIT_BYTES = 64 << 20
-"""Give up looking for the event list after this much; real headers stay below 1 MB."""
+"""Maximum distance to search for the event list [bytes]; real headers stay below 1 MB."""
 
 TRAILER_LIMIT_BYTES = 16 << 20
-"""What follows the event list is read to here, where the fast way did not find its end."""
+"""Maximum trailer that is read if the fast path did not find the end of the list [bytes]."""
 
 MAX_EVENT_BYTES = 16 << 20
-"""A longer event goes to quarantine: the lists and objects in it could take forty times its size.
-Those of PyTorch stay below 1 MB."""
+"""Longer events are quarantined: their lists and objects could take forty times their size.
+
+Events of PyTorch stay below 1 MB.
+"""
 
 TOO_LONG = f"longer than {MAX_EVENT_BYTES >> 20} MB"
-"""What quarantine says of such an event."""
+"""Quarantine reason of such an event."""
 
 RESNIFF_CHUNKS = 4
-"""Learn another separator when this many chunks went by without one."""
+"""Chunks without a known separator after which another one is detected."""
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
 _LIST_END = re.compile(rb"[\]\s,]*(?:[}\]\s,]*(?=\"))?")
-"""What ends the list, brackets too many among it, up to the first key of the trailer."""
+"""The end of the list, including excess brackets, up to the first key of the trailer."""
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
@@ -60,20 +64,20 @@ _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 
 @dataclass(frozen=True)
 class Chunk:
-    """A run of whole events: comma-separated JSON objects, no brackets around them."""
+    """A sequence of whole events: comma-separated JSON objects without enclosing brackets."""
 
     number: int
     byte_offset: int
     text: bytes
     is_doubted: bool = False
-    """The engine may read it otherwise than it is meant: to be walked from event to event."""
+    """Whether the engine may misread the chunk, so that it must be walked event by event."""
     is_start_of: int = 0
-    """Bytes of the event that it stands for, where that is too long and this is only its start."""
+    """Size of the event [bytes] if it is too long and the chunk is only its start."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in the file beside its events that could not be read as it should."""
+    """A part of the file outside its events that could not be read properly."""
 
     byte_offset: int
     byte_count: int
@@ -84,22 +88,21 @@ class Problem:
 
 @dataclass
 class TraceReader:
-    """Reads one trace: iterate over its chunks, then look at its metadata.
+    """Reads one trace: iterate over its chunks, then read its metadata.
 
     Attributes:
-        stream: The JSON bytes, decompressed.
-        name: What errors call the file.
-        chunk_bytes: Size of a chunk before it is cut at the last event inside; 2 MB at most.
-        careful: Cut where a walk from event to event ends, not at a separator. Separators
-            also stand in lists inside an event; what they cut there does not parse.
-        metadata: The top-level keys beside the events; complete after the iteration.
-        problems: What was wrong with the file as a whole; complete after the iteration.
-        offsets: Where each chunk started in the (decompressed) file.
-        too_long: Chunk ─▶ bytes of the event that it stands for, of which it is only the start.
-        is_done: The iteration is complete.
-        header: What stands before the first event, the bracket included.
-        trailer: What stands behind the last event, the bracket included; complete after the
-            iteration.
+        stream: The decompressed JSON bytes.
+        name: Name of the file in errors.
+        chunk_bytes: Maximum size of a chunk, which is cut at the last event inside; at most 2 MB.
+        careful: Walk from event to event instead of cutting at separators. Separators also occur in
+            lists inside events; a chunk cut there does not parse.
+        metadata: The top-level keys other than the events; complete after the iteration.
+        problems: Problems with the file as a whole; complete after the iteration.
+        offsets: Offset of each chunk in the (decompressed) file.
+        too_long: Chunk ─▶ size of its event [bytes], if the chunk is only the start of that event.
+        is_done: Whether the iteration is complete.
+        header: Text before the first event, including the bracket.
+        trailer: Text after the last event, including the bracket; complete after the iteration.
     """
 
     stream: BinaryIO
@@ -118,7 +121,7 @@ class TraceReader:
     _bytes_read: int = 0
 
     def __post_init__(self) -> None:
-        """Keep the chunks so small that none holds an event that is too long."""
+        """Limit the chunk size, so that no chunk can contain an event that is too long."""
         self.chunk_bytes = min(self.chunk_bytes, MAX_EVENT_BYTES // 8)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -133,13 +136,13 @@ class TraceReader:
         self.is_done = True
 
     def again(self, stream: BinaryIO) -> TraceReader:
-        """Make a reader that cuts the same chunks out of the same bytes once more."""
+        """Create a reader that yields the same chunks from a second stream of the same bytes."""
         return TraceReader(stream, self.name, self.chunk_bytes, self.careful)
 
     def _cut_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
-        """Cut at the last separator of each block; returns the rest, to the end of the file."""
+        """Cut at the last separator of each block; return the rest, up to the end of the file."""
         while block := self._read(len(buffer)):
-            # Between two events the white space of any length is dropped as it is read.
+            # White space of any length between two events is dropped as it is read.
             buffer = buffer + block if buffer else self._strip(block)
             cut = self._last_separator(buffer)
             if cut < 0 and len(buffer) > RESNIFF_CHUNKS * self.chunk_bytes:
@@ -152,13 +155,13 @@ class TraceReader:
         return buffer
 
     def _walk_events(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
-        """Cut where events are known to end; returns the rest, from the end of the list on."""
+        """Cut at known ends of events; return the rest, from the end of the list."""
         brackets = 0
         is_stray = False
-        # No more is needed than tells whether an event is too long.
+        # Enough to decide whether an event is too long.
         while block := self._read(min(len(buffer), MAX_EVENT_BYTES - len(buffer))):
             buffer = buffer + block if buffer else self._strip(block)
-            # Behind so many brackets that do not end the list, none cuts it any more.
+            # After this many brackets that did not end the list, further ones are ignored.
             while True:
                 known = len(buffer) if brackets >= MAX_TRAILER_BRACKETS else int(is_stray)
                 cut, is_too_long = self._end_of_whole_events(buffer, stray_before=known)
@@ -186,7 +189,7 @@ class TraceReader:
         return self._strip(buffer[cut:])
 
     def _pass_over(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
-        """Yield only the start of an event that is too long; returns what follows it."""
+        """Yield only the start of an event that is too long; return the text after it."""
         passed = pass_over(buffer, partial(self._read, READ_BYTES), MAX_EVENT_BYTES)
         self.too_long[len(self.offsets)] = passed.byte_count
         yield self._chunk(buffer[:EXCERPT_BYTES], is_start_of=passed.byte_count)
@@ -199,10 +202,10 @@ class TraceReader:
         return Chunk(len(self.offsets) - 1, self._offset, text, is_doubted, is_start_of)
 
     def _read(self, at_least: int = 0) -> bytes:
-        """Read a block; a compressed stream that breaks off ends there, and is noted.
+        """Read a block. If a compressed stream is truncated, record the problem and return nothing.
 
-        What is left of the last block is short, unless one event is very long: then the reads
-        double, so that the copies of its start cost no more than the event.
+        The rest of the last block is usually short. If one event is very long, the read size
+        doubles, so that copying its start costs no more than the event.
         """
         try:
             block = self.stream.read(min(max(self.chunk_bytes, at_least), MAX_EVENT_BYTES))
@@ -223,7 +226,7 @@ class TraceReader:
         self.problems.append(Problem(self._bytes_read, 0, reason, ""))
 
     def _read_header(self) -> bytes:
-        """Read up to the first event; returns the bytes that follow the bracket."""
+        """Read up to the first event; return the bytes after the bracket."""
         buffer = self._read(len(_UTF8_BOM))
         if buffer.startswith(_UTF8_BOM):
             buffer, self._offset = buffer[len(_UTF8_BOM) :], len(_UTF8_BOM)
@@ -262,14 +265,14 @@ class TraceReader:
         return buffer, found.end()
 
     def _learn_separator(self, buffer: bytes) -> None:
-        """Find what parts two events at the start of the buffer, unless it is known."""
-        text = buffer.decode("latin-1")  # one character a byte: positions stay valid
+        """Detect the separator of the first two events in the buffer, unless it is known."""
+        text = buffer.decode("latin-1")  # one character per byte, so that positions remain valid
         position = 0
         while text[position : position + 1] == "{":
             try:
                 _, end = _decoder.raw_decode(text, position)
             except (ValueError, RecursionError):
-                return  # an event cut by the end of the buffer, or a broken one
+                return  # an event truncated by the end of the buffer, or a malformed one
             boundary = _BOUNDARY.match(buffer, end)
             if not boundary:
                 return
@@ -280,17 +283,17 @@ class TraceReader:
             position = boundary.end() - len(boundary.group().lstrip(SPACE_AND_COMMA))
 
     def _last_separator(self, buffer: bytes) -> int:
-        """Position just behind the last event that is known to end in the buffer, else -1."""
+        """Return the position after the last event that certainly ends in the buffer, or -1."""
         last = max((buffer.rfind(separator) for separator in self._separators), default=-1)
         return last + 1 if last >= 0 else -1
 
     def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> tuple[int, bool]:
-        """Position behind the last event that ends in the buffer whatever follows, or of a bracket.
+        """Return the position after the last event certain to end in the buffer, or of a bracket.
 
-        A closing bracket is reported first, unless it is one of those known to be stray.
+        A closing bracket is reported first, unless it is known to be stray.
 
         Returns:
-            The position, and whether an event that is too long stands there.
+            The position, and whether an event that is too long starts there.
         """
         end = 0
         for span in walk(buffer, is_partial=True):
@@ -301,22 +304,22 @@ class TraceReader:
                 return span.start, True
             if span.is_open:
                 break
-            # By itself, a word that an event follows without a comma would be an element.
+            # On its own, a word that an event follows without a comma would be an element.
             if not span.problem or buffer.startswith(b"{", span.start):
                 end = span.end
         return end, False
 
     def _strip(self, buffer: bytes) -> bytes:
-        """Drop what stands between two events."""
+        """Drop the text between two events."""
         stripped = buffer.lstrip(SPACE_AND_COMMA)
         self._offset += len(buffer) - len(stripped)
         return stripped
 
     def _end_of_events(self, buffer: bytes) -> int:
-        """Walk the last events one by one to the bracket that closes the list.
+        """Walk the last events one by one to the bracket that closes the list; return its position.
 
-        Where the last event is broken and hides it, the list ends at the last bracket that a
-        valid trailer follows; without one it is cut off, and all of the rest is events.
+        If a malformed last event hides the bracket, the list ends at the last bracket followed by a
+        valid trailer. Without such a bracket the file is truncated, and all of the rest is events.
         """
         brackets, span = 0, None
         for span in walk(buffer):

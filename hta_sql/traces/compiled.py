@@ -1,4 +1,4 @@
-"""Where the compiled reader is, and whether it is at work. Imports nothing slow: --version asks."""
+"""Locates and loads the compiled reader. Has no slow imports, because --version uses it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     import ctypes
 
 SWITCH = "HTA_SQL_NATIVE"
-"""Environment variable: 0 leaves the reader out."""
+"""Environment variable: 0 disables the compiled reader."""
 
 LIBRARY = Path(__file__).with_name("_reader.so")
 VERSION = 4
-"""Of what crosses the boundary and of what is read; that of native/src/lib.rs."""
+"""Version of the interface and of the parsing rules; must match native/src/lib.rs."""
 
 
 def reader_at_work() -> str:
-    """Say who reads traces. The library is looked for, not loaded."""
+    """Return which reader is used for traces; looks for the library without loading it."""
     return "compiled" if os.environ.get(SWITCH) != "0" and LIBRARY.is_file() else "SQL"
 
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """Load the library; None where it cannot be, or is of another version."""
-    import ctypes  # noqa: PLC0415 - only where traces are read
+    """Load the library; None if it is unavailable or of another version."""
+    import ctypes  # noqa: PLC0415 - needed only to read traces
 
     try:
         library = ctypes.CDLL(str(LIBRARY))
@@ -38,10 +38,11 @@ def load() -> ctypes.CDLL | None:
 
 
 def load_functions(functions: Iterable[tuple[Any, ...]]) -> ctypes.CDLL | None:
-    """Load the library and say what functions of it take; None where it cannot be loaded.
+    """Load the library and declare the types of its functions; None if it is unavailable.
 
     Args:
-        functions: Of each the name behind ``hta_sql_``, the type of its result and those of its arguments.
+        functions: For each function: its name without ``hta_sql_``, its result type, its argument
+            types.
     """
     library = load()
     if library is None:

@@ -1,7 +1,7 @@
-"""Where the events of a chunk stand, and the values of their fields, without parsing any.
+"""Offsets of the events of a chunk, and of their field values, without parsing.
 
-An accelerator of what writes traces anew, which may be absent, and refuses a chunk where anything is
-not plain: then Python parses each event.
+Speeds up rewriting traces. It may be unavailable, and it rejects chunks with anything unusual; then
+Python parses each event.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from itertools import repeat
 from hta_sql.traces.compiled import load_functions, reader_at_work
 
 KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "id", "args")
-"""Fields whose places are told."""
+"""Fields whose offsets are returned."""
 
 OFFSET_OF = {key: 2 * number for number, key in enumerate(KEYS)}
-"""Field ─▶ where the start of its value stands among the places, before its end."""
+"""Field ─▶ index of its value's start among the offsets; its end follows."""
 
 _STRIDE = 2 + 2 * len(KEYS)
 _SHORTEST = 16
-"""An event of fewer bytes than this, on average of a chunk, is none of PyTorch's."""
+"""Minimum average size of an event of PyTorch [bytes]; a chunk with shorter ones is not plain."""
 
 Offsets = Sequence[int]
-"""Start and end of the value of each of :data:`KEYS`, in the event; 0 and 0 where it has none."""
+"""Start and end of the value of each of :data:`KEYS` within the event; 0 and 0 if it is missing."""
 
 
 @cache
@@ -37,10 +37,10 @@ def _library() -> ctypes.CDLL | None:
 
 
 def event_offsets(text: bytes) -> list[int] | None:
-    """Find the events of a chunk; None where it is not plain, or the library is not there.
+    """Return the offsets of the events of a chunk; None if it is not plain, or without the library.
 
     Returns:
-        Of each event where it starts and ends, and its :data:`Offsets`, one behind the other.
+        For each event its start, its end and its :data:`Offsets`, concatenated.
     """
     library = _library() if reader_at_work() == "compiled" else None
     if library is None:
@@ -51,12 +51,12 @@ def event_offsets(text: bytes) -> list[int] | None:
 
 
 def count_events(found: list[int]) -> int:
-    """Count the events of what :func:`event_offsets` returns."""
+    """Return the number of events in a result of :func:`event_offsets`."""
     return len(found) // _STRIDE
 
 
 def events_of(text: bytes, found: list[int]) -> Iterator[tuple[bytes, Offsets]]:
-    """Yield the text of each event and the places of its fields."""
+    """Yield the text of each event and the offsets of its fields."""
     for start, end, *places in zip(*repeat(iter(found), _STRIDE), strict=True):
         yield text[start:end], places
 

@@ -1,4 +1,4 @@
-"""Events as text: numbers that nobody changes keep every digit that the profiler wrote."""
+"""Events as text, so that unchanged numbers keep every digit that the profiler wrote."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from hta_sql.traces.event_offsets import OFFSET_OF, Offsets
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-# What follows a key, where no object is in an object and no list in a list: nearly all that a
-# trace has. The text is known to be JSON, so this may be lax.
+# The value after a key, without objects in objects or lists in lists: nearly all values of a trace.
+# The text is known to be JSON, so the pattern may be lax.
 _VALUE = re.compile(
     rf"\s*:\s*({_STRING}|[^\s\",{{}}\[\]]+"
     rf"|\{{[^\"{{}}]*(?:{_STRING}[^\"{{}}]*)*\}}|\[[^\"\[\]]*(?:{_STRING}[^\"\[\]]*)*\])",
     re.DOTALL,
 )
 KEPT_BYTES = 256
-"""Longer values are parsed anew: 4,000 of them are kept, whatever a trace holds."""
+"""Maximum size of a cached value [bytes]; 4,000 values are cached, longer ones are parsed again."""
 
 _decoder = json.JSONDecoder()
 _encoder = json.JSONEncoder(allow_nan=False)
 
 
 class Json(str):
-    """A value that is JSON text already: what many events get is written once."""
+    """A value that is already JSON text, so that a value shared by many events is encoded once."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, value: Any) -> Json:
-        """Write a value."""
+        """Encode a value."""
         return cls(_encoder.encode(value))
 
 
@@ -43,9 +43,9 @@ class Event:
 
     Args:
         event_id: Position in ``traceEvents``: the ``event_id`` of the tables.
-        text: The event as it stands in the file, UTF-8.
-        fields: The same, parsed; None: parsed where somebody asks for them.
-        places: Where values stand in the text; None: they are looked for.
+        text: The event as in the file, UTF-8.
+        fields: The parsed event; None: parsed on demand.
+        places: Offsets of values in the text; None: found on demand.
     """
 
     __slots__ = ("_fields", "_places", "event_id", "text")
@@ -64,40 +64,40 @@ class Event:
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The event, parsed; numbers with a fraction are floats, which have fewer digits."""
+        """The parsed event; numbers with a fraction are floats, which have fewer digits."""
         if self._fields is None:
             self._fields = _decoder.decode(self.text.decode("utf-8"))
         return self._fields
 
     def _place_of(self, key: str) -> tuple[int, int] | None:
-        """Where the value of a field stands: twice 0 where there is none; None where that is not known."""
+        """Return the offsets of a field's value: (0, 0) if it is missing, None if unknown."""
         if self._places is None or key not in OFFSET_OF:
             return None
         at = OFFSET_OF[key]
         return self._places[at], self._places[at + 1]
 
     def __contains__(self, key: str) -> bool:
-        """Say whether it has a field."""
+        """Return whether the event has a field."""
         place = self._place_of(key)
         return place[0] > 0 if place else key in self.fields
 
     def get(self, key: str) -> Any:
-        """Return a field, parsed, or None; where its place is known nothing else is parsed."""
+        """Return a parsed field, or None; if its offsets are known, nothing else is parsed."""
         place = self._place_of(key)
         if place is None:
             return self.fields.get(key)
         text = self.text[slice(*place)]
-        # Few texts stand in many events. Lists and objects may be changed by who gets them.
+        # Many events share few values. Lists and objects are not cached: callers may change them.
         is_kept = len(text) <= KEPT_BYTES and text[:1] not in _NESTED
         return _known(text) if is_kept else _loaded(text)
 
     def replace(self, **fields: Any) -> bytes:
-        """Return the text with fields set; all others stay as they were written."""
+        """Return the text with fields set; all others remain as they were written."""
         places = {key: place for key in fields if (place := self._place_of(key))}
         if len(places) < len(fields):
             return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
         text = self.text
-        # The last one first: the places before it stay as they are.
+        # From the end, so that the offsets before it stay valid.
         for key, (start, end) in sorted(places.items(), key=itemgetter(1), reverse=True):
             if start:
                 text = text[:start] + _dumped(fields[key]).encode() + text[end:]
@@ -109,7 +109,7 @@ class Event:
         return Event(self.event_id, self.replace(**fields), {**self.fields, **fields})
 
     def member(self, key: str) -> str:
-        """Return the text of a field that it has, as it was written."""
+        """Return the text of an existing field as it was written."""
         if place := self._place_of(key):
             return self.text[slice(*place)].decode("utf-8")
         text = self.text.decode("utf-8")
@@ -117,7 +117,7 @@ class Event:
         return text[start:end]
 
     def with_args(self, **args: Any) -> bytes:
-        """Return the text with arguments set; all others stay as they were written."""
+        """Return the text with arguments set; all others remain as they were written."""
         known = self.get("args")
         is_object = isinstance(known, dict)
         old = self.member("args") if is_object else "{}"
@@ -133,14 +133,14 @@ _NESTED = (b"{", b"[")
 
 
 def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields: Any) -> bytes:
-    """Write one event.
+    """Encode one event.
 
     Args:
         ph: Phase: ``C`` counter, ``s`` and ``f`` flow, ``X`` complete, ...
         name: Its name.
         ts: Start in the file's own clock [ns]: ``ts - offset_ns + first_ts`` of the tables.
         dur: Duration [ns].
-        **fields: ``pid``, ``tid``, ``id``, ``cat``, ``args``, ...; None is left out.
+        **fields: ``pid``, ``tid``, ``id``, ``cat``, ``args``, ...; None is omitted.
     """
     rest = {key: value for key, value in fields.items() if value is not None}
     duration = "" if dur is None else f', "dur": {microseconds(dur)}'
@@ -150,23 +150,23 @@ def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields
 
 
 def written_event(fields: Mapping[str, Any]) -> bytes:
-    """Write an event of these fields, in their order."""
+    """Encode an event with these fields, in their order."""
     return f"{{{_listed(fields)}}}".encode()
 
 
 def microseconds(ns: int) -> str:
-    """Write nanoseconds as microseconds, the unit of traces, with every digit: ``12.005``."""
+    """Format nanoseconds as microseconds, the unit of traces, with every digit: ``12.005``."""
     whole, part = divmod(abs(ns), 1000)
     return f"{'-' if ns < 0 else ''}{whole}.{part:03d}"
 
 
 def _with_members(text: str, known: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Set members of a JSON object, in place where it has them, else behind the last one.
+    """Set members of a JSON object: replace existing members, append new ones.
 
     Args:
         text: The object.
-        known: Its members, parsed.
-        values: What to set.
+        known: Its parsed members.
+        values: Members to set.
     """
     for key, value in values.items():
         if key in known:
@@ -181,15 +181,15 @@ def _listed(members: Mapping[str, Any]) -> str:
 
 
 def _inserted(text: str, members: str) -> str:
-    """Put members behind the last one of an object."""
+    """Append members to an object."""
     head = text[: text.rindex("}")].rstrip()
     return f"{head}{'' if head.endswith('{') else ', '}{members}}}"
 
 
 def _place(text: str, key: str) -> tuple[int, int]:
-    """Find the value of a member that an object has."""
-    # Without a backslash a quote is the end of a text, so that a key which stands there once is
-    # the member itself: not a part of a text, and not in an object inside.
+    """Return the span of the value of an existing member of an object."""
+    # Without backslashes, a quote always delimits a string. A quoted key that occurs once is
+    # therefore the member itself, neither part of a string nor in a nested object.
     quoted = _dumped(key)
     at = text.find(quoted)
     if at >= 0 and "\\" not in text and text.find(quoted, at + 1) < 0:
@@ -200,7 +200,7 @@ def _place(text: str, key: str) -> tuple[int, int]:
 
 
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each key of a JSON object and where its value stands; of equal keys the last counts."""
+    """Yield each key of a JSON object and the span of its value; the last of equal keys counts."""
     position = _skip(text, 1)
     while text[position] != "}":
         key, position = _decoder.raw_decode(text, position)
@@ -213,9 +213,9 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _skip(text: str, position: int) -> int:
-    return _SPACE.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return _SPACE.match(text, position).end()  # type: ignore[union-attr]  # it also matches the empty string
 
 
 def _dumped(value: Any) -> str:
-    # In ASCII: half a surrogate pair in a name cannot be UTF-8.
+    # ASCII-only, because half a surrogate pair in a name cannot be encoded as UTF-8.
     return value if isinstance(value, Json) else _encoder.encode(value)

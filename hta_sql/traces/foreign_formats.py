@@ -1,7 +1,7 @@
-"""What a file that is no Kineto trace looks like, and what to do with it instead.
+"""Recognizes files that are not Kineto traces, and suggests what to do.
 
-Many programs write JSON in Chrome's trace format, or JSON about a PyTorch job. A wrong
-guess costs a sentence of an error, so a guess rests on keys that only one program writes.
+Many programs write JSON in Chrome's trace format, or JSON about a PyTorch job. Each guess is based
+on keys that only one program writes. A wrong guess only affects the error message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hta_sql.library.vendors import alternatives
 
 @cache
 def kineto_sign() -> re.Pattern[bytes]:
-    """Return what Kineto and the profilers that follow it write, and nobody else."""
+    """Return a pattern that only Kineto and the profilers derived from it write."""
     return re.compile(
         rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
         rb'|"cat"\s*:\s*"(?:' + alternatives("category").encode() + rb')"'
@@ -24,7 +24,7 @@ def kineto_sign() -> re.Pattern[bytes]:
 
 
 ACTIVITY = re.compile(rb'"ph"\s*:\s*"[^M"]"')
-"""An event that is not metadata."""
+"""An event other than metadata."""
 
 
 class Foreign(NamedTuple):
@@ -95,10 +95,10 @@ CHROME = Foreign(
 
 
 def guess_binary(start: bytes) -> Foreign | None:
-    """Judge the first bytes of a file that is no text."""
+    """Guess the format of a binary file from its first bytes."""
     return next((foreign for magic, foreign in _BINARY if start.startswith(magic)), None)
 
 
 def guess_json(head: bytes) -> Foreign | None:
-    """Judge the start of a JSON file."""
+    """Guess the format of a JSON file from its start."""
     return next((foreign for pattern, foreign in _GUESSES if pattern.search(head)), None)

@@ -1,7 +1,7 @@
-"""Where a JSON value ends for the engine: it reads more than Python's decoder does.
+"""Finds the end of a JSON value by the engine's grammar, which accepts more than Python's decoder.
 
-A comma before a closing bracket, nan and inf in any case, any depth. Numbers and strings keep
-their place in the text, so that both readers see the same events.
+It also accepts a comma before a closing bracket, nan and inf in any case, and any depth. Numbers
+and strings keep their offsets in the text, so that both readers see the same events.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 ENGINE_ONLY = re.compile(r"-?(?:nan|inf)|,?[ \t\r\n]*[}\]]", re.IGNORECASE)
-"""What stands where Python's decoder gives up and the engine does not."""
+"""Text at which Python's decoder fails and the engine does not."""
 
 _TOKEN = re.compile(
     r"[ \t\r\n]*(?:"
@@ -20,23 +20,25 @@ _TOKEN = re.compile(
 )
 _VALUE, _KEY, _COLON, _NEXT = range(4)
 MAX_DEPTH = 1_000_000
-"""Brackets that are open at a time: each costs memory, and nothing that is meant is so deep. The
-engine has no limit, so that whoever hands it text looks first; text that is shorter needs none."""
+"""Maximum number of open brackets. Each costs memory, and no valid trace is so deep.
+
+The engine has no limit, so callers check text before passing it on. Shorter text needs no check.
+"""
 
 NEAR_THE_END = 16
-"""A value so close to the end of the text may be cut in two."""
+"""Distance from the end of the text within which a value may be truncated."""
 
 
 def may_be_too_deep(text: bytes) -> bool:
-    """Say whether so many brackets open in a text that they may be open at a time."""
+    """Return whether a text has enough brackets to exceed the maximum depth."""
     return len(text) > MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH
 
 
 class EngineGrammar:
-    """Finds the ends of values in one text, in time that is linear in the text.
+    """Finds the ends of values in one text in linear time.
 
-    A scan that fails fails for every bracket that was open there: they are remembered, or a text
-    of brackets that never close would take time squared.
+    A failed scan fails for every bracket that was open. These brackets are cached; otherwise, a
+    text of unclosed brackets would take quadratic time.
     """
 
     def __init__(self, text: str) -> None:
@@ -44,14 +46,14 @@ class EngineGrammar:
         self._hopeless: dict[int, bool] = {}
 
     def is_hopeless(self, start: int) -> bool:
-        """Say whether the value that starts there is known to have no end."""
+        """Return whether the value that starts there is known to have no end."""
         return start in self._hopeless
 
     def end(self, start: int) -> tuple[int, bool]:
-        """Position behind the value that starts there, or -1.
+        """Return the position after the value that starts there, or -1.
 
         Returns:
-            The position, and whether the text ended before anything was wrong.
+            The position, and whether the text ended before an error.
         """
         if start in self._hopeless:
             return -1, self._hopeless[start]
@@ -67,12 +69,12 @@ class EngineGrammar:
         return -1, ran_out
 
     def _is_cut(self, position: int) -> bool:
-        """Say whether a string that starts there goes on to the end of the text."""
+        """Return whether a string that starts there continues to the end of the text."""
         start = position + len(self._text[position:]) - len(self._text[position:].lstrip(" \t\r\n"))
         return self._text.startswith('"', start) and self._text.find('"', start + 1) < 0
 
     def _scan(self, position: int, opened: list[int]) -> tuple[int, int]:
-        """Read token by token; returns the end or -1, and where the scan stopped."""
+        """Scan token by token; return the end or -1, and where the scan stopped."""
         text, wanted = self._text, _VALUE
         while token := _TOKEN.match(text, position):
             kind, first = token.lastgroup, token.start(token.lastindex or 0)
@@ -102,7 +104,7 @@ class EngineGrammar:
 
 
 def _closes(text: str, opening: int, mark: str, wanted: int) -> bool:
-    """Say whether a bracket may close here: behind a value, a comma or its opening bracket."""
+    """Return whether a bracket may close here: after a value, a comma or its opening bracket."""
     if text[opening] + mark not in ("{}", "[]"):
         return False
     if wanted in (_NEXT, _KEY):

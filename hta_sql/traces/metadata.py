@@ -1,4 +1,4 @@
-"""The keys of a trace beside its events: read pair by pair, so that a broken one costs no other."""
+"""Parses the top-level keys of a trace pair by pair, so that a malformed one affects no other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ EVENTS_KEY = "traceEvents"
 A_FIELD_OF_EVENTS = b'"ph"'
 
 MAX_TRAILER_BRACKETS = 64
-"""Closing brackets to try as the end of a broken list; trailers hold a few short lists."""
+"""Closing brackets to try as the end of a malformed list; trailers contain few, short lists."""
 
 _KEY = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 
 class Keys(NamedTuple):
-    """What `"key": value` pairs say, what was repaired in them, and what could not be read."""
+    """Parsed ``"key": value`` pairs, the repairs made, and the first problem."""
 
     values: dict[str, Any]
     repairs: str | None
@@ -29,7 +29,7 @@ class Keys(NamedTuple):
 
 
 def read_keys(source: bytes) -> Keys:
-    """Read `"key": value` pairs up to the first that is none."""
+    """Parse `"key": value` pairs up to the first invalid one."""
     strict, repairs = strictly(source)
     text = strict.decode("utf-8")
     keys: dict[str, Any] = {}
@@ -48,9 +48,9 @@ def read_keys(source: bytes) -> Keys:
 
 
 def closes_the_list(rest: bytes) -> bool:
-    """Say whether a bracket that these bytes follow ends the list of events for good.
+    """Return whether a bracket followed by these bytes ends the list of events.
 
-    Nothing, a brace or more keys follow it; or something broken that holds no event either.
+    It is followed by nothing, a brace or more keys, or by malformed text without events.
     """
     stripped = rest.strip(SPACE_AND_COMMA)
     if stripped in (b"", b"}") or A_FIELD_OF_EVENTS not in stripped:
@@ -59,7 +59,7 @@ def closes_the_list(rest: bytes) -> bool:
 
 
 def last_brackets(text: bytes, start: int = 0) -> Iterator[int]:
-    """Yield where the last closing brackets stand, the very last first: one may end the list."""
+    """Yield the positions of the last closing brackets, last one first: one may end the list."""
     bracket = len(text)
     for _ in range(MAX_TRAILER_BRACKETS):
         bracket = text.rfind(b"]", start, bracket)
@@ -69,7 +69,7 @@ def last_brackets(text: bytes, start: int = 0) -> Iterator[int]:
 
 
 def follows_the_list(rest: bytes) -> bool:
-    """Say whether the bytes are what a whole file has behind its list of events."""
+    """Return whether the bytes are a valid trailer after a list of events."""
     if not rest.strip(SPACE_AND_COMMA).startswith((b'"', b"}")):
         return False
     keys = read_keys(rest)

@@ -1,4 +1,4 @@
-"""Paths of traces as text: reversible also for names of files that are not UTF-8."""
+"""Paths of traces as text; reversible even for file names that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _PLAIN = "/:*!()[]{}@,;=+ "
 def path_text(path: str) -> str:
     """Return a path as text that can be stored and printed.
 
-    Python holds the bytes of a name that are not UTF-8 as lone surrogates (PEP 383), which neither
-    the engine nor a JSON file can hold. Such a path becomes a URL with those bytes escaped:
-    ``file:///job/rank%FF0.json``. All other paths stay as they are.
+    Python represents bytes that are not UTF-8 as lone surrogates (PEP 383), which neither the
+    engine nor a JSON file can store. Such a path becomes a URL with those bytes escaped:
+    ``file:///job/rank%FF0.json``. All other paths are unchanged.
     """
     if is_utf8(path):
         return path
@@ -21,7 +21,7 @@ def path_text(path: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """Return the path that :func:`path_text` made a text of."""
+    """Return the path for a text from :func:`path_text`."""
     if text.startswith(_SCHEME):
         path = unquote_to_bytes(text.removeprefix(_SCHEME)).decode("utf-8", "surrogateescape")
         if path_text(path) == text:
@@ -30,7 +30,7 @@ def path_of(text: str) -> str:
 
 
 def is_utf8(path: str) -> bool:
-    """Return whether the name of a file is UTF-8."""
+    """Return whether a file name is UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Where a rewritten trace goes: written aside, and in place whole or not at all."""
+"""Output of a rewritten trace: written to a temporary file, then moved atomically."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hta_sql.traces.unpack import uncompressed_name
 from hta_sql.traces.writing import made_folder, replacing
 
 COMPRESSION = 2
-"""Of igzip's 0 to 3: a third smaller than 0, at half the speed of plain copying."""
+"""igzip level (0 to 3): a third smaller than level 0, at half the speed of plain copying."""
 
 _ELSEWHERE = "Choose another folder"
 
@@ -27,16 +27,16 @@ _ELSEWHERE = "Choose another folder"
 def output_path(
     source: str, *, prefix: str = "", suffix: str = "", folder: str | os.PathLike[str] | None = None
 ) -> str:
-    """Name the file that a rewritten trace goes to, as HTA names it, beside its source.
+    """Return the output path of a rewritten trace, next to its source and named as HTA names it.
 
     Args:
-        source: Trace; for a member of an archive, beside the archive.
-        prefix: Put before its name: ``overlaid_``.
-        suffix: Put behind its stem: ``_with_counters``.
-        folder: Folder in place of the source's.
+        source: Trace; for a member of an archive, the output is next to the archive.
+        prefix: Prefix of the file name: ``overlaid_``.
+        suffix: Suffix of the stem: ``_with_counters``.
+        folder: Folder to use instead of the source's.
 
     Returns:
-        A path that ends in ``.json.gz``: what is written is gzip, whatever the source was.
+        A path that ends in ``.json.gz``: the output is gzip, whatever the source was.
     """
     member, _, archive = source.partition("::")
     name = member.removeprefix("zip://").removeprefix("tar://").rpartition("/")[2]
@@ -49,12 +49,12 @@ def output_path(
 
 @contextmanager
 def trace_output(destination: str) -> Iterator[BinaryIO]:
-    """Open a trace that takes its place when the block ends, and vanishes if it fails.
+    """Open a trace for writing; it is moved into place when the block ends, or deleted if it fails.
 
-    Gzip where the name ends in ``.gz``; equal content gives equal bytes.
+    The file is gzip if the name ends in ``.gz``; equal content gives equal bytes.
 
     Raises:
-        TraceError: It cannot be written.
+        TraceError: The file cannot be written.
     """
     fs, name = fsspec.url_to_fs(destination)
     try:
@@ -72,7 +72,7 @@ def trace_output(destination: str) -> Iterator[BinaryIO]:
             with _opened(whole, name) as out:
                 yield out
             fs.put_file(str(whole), name)
-    except TraceError:  # of what is read in the block: a missing trace is also an OSError
+    except TraceError:  # raised while reading in the block: a missing trace is also an OSError
         raise
     except OSError as error:
         number = disk_refusal(error)

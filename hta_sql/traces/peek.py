@@ -1,4 +1,4 @@
-"""What a trace says of itself: read before it is ingested, without parsing its events."""
+"""Reads the metadata of a trace before it is ingested, without parsing its events."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hta_sql.traces.source import open_trace
 PEEK_BYTES = 256 << 10
 PEEK_LIMIT_BYTES = 64 << 20
 OVERLAP_BYTES = 1 << 10
-"""Kept of each block while a key is looked for: the key may lie across two of them."""
+"""Bytes of the previous block to keep in a search: a key may span two blocks."""
 
 MAX_WORLD_SIZE = 1 << 24
-"""A trace that states more ranks states none, as in sql/ingest/argument_forms.csv."""
+"""A larger stated world size is ignored, as in sql/ingest/argument_forms.csv."""
 
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -29,27 +29,27 @@ _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
 
 class Stated(NamedTuple):
-    """What a trace states; None where it does not, or where nobody looked."""
+    """Facts that a trace states; None if missing or not looked for."""
 
     rank: int | None
     start_ns: int
-    """Time of its first event [ns], for ordering."""
+    """Time of the first event [ns], for ordering."""
     world_size: int | None = None
     backend: str | None = None
     trace_id: str | None = None
     process: str | None = None
-    """Host and number of the process; None also where the trace states its rank."""
+    """Host and process ID; also None if the trace states its rank."""
     end_ns: int | None = None
-    """When its recording ended [ns]; likewise."""
+    """End of the recording [ns]; also None if the trace states its rank."""
     role: str | None = None
     """Role of the process in a job of several roles."""
 
 
 def peek(path: str) -> Stated:
-    """Read what a trace states about itself.
+    """Read the facts that a trace states about itself.
 
-    ``distributedInfo`` may stand before or behind the events; behind them costs
-    one pass over the bytes (a tenth of a parse).
+    ``distributedInfo`` may precede or follow the events. In the latter case, this reads the whole
+    file (a tenth of the cost of parsing).
 
     Raises:
         TraceFormatError: The file is not a Kineto trace; the message says what it looks like.
@@ -64,7 +64,7 @@ def peek(path: str) -> Stated:
         tail = head
         while not info and (block := stream.read(PEEK_BYTES)):
             tail = tail[-OVERLAP_BYTES:] + block
-            # A plain search is ten times as fast as an expression, over a whole file.
+            # Over a whole file, a plain search is ten times as fast as a regular expression.
             if b'"distributedInfo"' in tail:
                 info = _DISTRIBUTED_INFO.search(tail)
             if not base and b'"baseTimeNanoseconds"' in tail:
@@ -86,7 +86,7 @@ def peek(path: str) -> Stated:
         _world_size(said.get("world_size")),
         said["backend"] if isinstance(said.get("backend"), str) else None,
         trace_id.group(1).decode("utf-8", errors="replace") if trace_id else None,
-        # All of the file was looked through for a rank.
+        # Only known if the whole file was searched for a rank.
         None if info else _process(head, tail),
         None if info else _time(_WINDOW_END.search(tail), base_ns),
         said["role"] if isinstance(said.get("role"), str) else None,
@@ -94,12 +94,12 @@ def peek(path: str) -> Stated:
 
 
 def _time(found: re.Match[bytes] | None, base_ns: int) -> int | None:
-    """Read a time in microseconds since the base."""
+    """Convert a matched time in microseconds since the base to nanoseconds."""
     return base_ns + int(float(found.group(1)) * 1000) if found else None
 
 
 def _process(head: bytes, tail: bytes) -> str | None:
-    """Name the process of the host."""
+    """Return host and process ID of the host process."""
     number = _PROCESS.search(head) or _PROCESS.search(tail)
     host = _HOST.search(head) or _HOST.search(tail)
     if not number:

@@ -1,8 +1,8 @@
-r"""Repairs for what profilers really get wrong inside one event.
+r"""Repairs typical errors of profilers inside one event.
 
-Windows paths, quotes and control characters in names, bytes that are not UTF-8,
-``N/A`` where a number belongs. Every repair is one pass over the text, leaves
-strings alone that it is not about, and is kept only if an event comes out.
+These are Windows paths, quotes and control characters in names, bytes that are not UTF-8, and
+``N/A`` in place of a number. Every repair is one pass over the text, changes only what it is about,
+and is kept only if an event results.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Callable
 
-# The loop is unrolled, and a string that is never closed matches to the end: otherwise long strings
-# cost memory per character, and many quotes without an end cost time squared.
+# The loop is unrolled, and an unclosed string matches to the end. Otherwise long strings cost
+# memory per character, and many unclosed quotes take quadratic time.
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)'
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _CONTROL_OUTSIDE = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -29,44 +29,44 @@ _TEXT_VALUE_END = re.compile(
 _WORD_OR_STRING = re.compile(
     STRING + rb"|(?<=[:,\[\s])(N/A|n/a|None|undefined|True|False)(?=\s*[,}\]])", re.DOTALL
 )
-# Most broken events have none of these: a look that calls nothing back is cheap.
+# Most malformed events have none of these; checking first is cheaper than calling back.
 _MAYBE_ENGINE_ONLY = re.compile(rb",\s*[}\]]|nan|inf", re.IGNORECASE)
 _MAYBE_WORD = re.compile(rb"N/A|n/a|None|undefined|True|False")
 _MAYBE_LOOSE = re.compile(rb"[:,\[\s-]0\d")
 _MEANING = {b"True": b"true", b"False": b"false"}
 _LOOSE_NUMBER_OR_STRING = re.compile(STRING + rb"|(?<=[:,\[\s-])(?<![eE]-)(0+)(?=\d)", re.DOTALL)
-# What the engine reads and Python does not: a comma too many, nan and inf in any case.
+# Accepted by the engine but not by Python: an extra comma, nan and inf in any case.
 _ENGINE_ONLY = re.compile(
     STRING + rb"|(,)(?=\s*[}\]])|(?<=[:,\[\s-])(nan|inf(?:inity)?)(?=\s*[,}\]])",
     re.DOTALL | re.IGNORECASE,
 )
-# Numbers stay text: their value does not matter here, and Python refuses long ones.
+# Numbers stay text: their value is not needed, and Python rejects very long ones.
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 
 
 def strictly(text: bytes) -> tuple[bytes, str | None]:
-    """Make text that parses leniently parse strictly; says what had to be changed."""
+    """Convert leniently valid JSON to strict JSON; return also the repairs."""
     return _apply(text, _STRICT)
 
 
 def is_valid_unicode(text: bytes) -> bool:
-    """Say whether the text is UTF-8, and its escapes are whole characters."""
+    """Return whether the text is UTF-8 without half surrogate pairs in escapes."""
     return _valid_utf8(text) == text and _no_lone_surrogate(text) == text
 
 
 def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] | None:
-    """Turn the text of a broken event into one that parses.
+    """Repair the text of a malformed event.
 
     Args:
         source: The text.
-        quotes: Try to escape quotes inside of names, too.
+        quotes: Also try to escape quotes inside names.
 
     Returns:
-        The text and what was wrong with it (None: nothing that the engine minds);
-        or None: it cannot be repaired.
+        The text and its defects (None: none that the engine rejects); or None if it cannot be
+        repaired.
     """
     if not source.endswith(b"}"):
-        return None  # no repair closes what is open
+        return None  # no repair closes open brackets
     if _decoded(as_python_reads(source)) is not None:
         return strictly(source)
     text = source
@@ -85,7 +85,7 @@ def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] 
 
 
 def as_python_reads(text: bytes) -> bytes:
-    """Leave out what the engine accepts and Python's decoder does not; for a look only."""
+    """Replace what the engine accepts and Python's decoder does not; for validation only."""
 
     def plain(found: re.Match[bytes]) -> bytes:
         if found.group(1):
@@ -123,7 +123,7 @@ def _no_control(text: bytes) -> bytes:
 
     if not _CONTROL.search(text):
         return text
-    # Outside of strings only white space is legal.
+    # Outside of strings, white space is the only legal control character.
     return _CONTROL_OUTSIDE.sub(b" ", _STRING.sub(escape, text))
 
 
@@ -143,7 +143,7 @@ def _no_bad_escape(text: bytes) -> bytes:
 
 
 def _no_bare_quote(text: bytes) -> bytes:
-    """Escape quotes in a name: it ends where the next key of an event follows."""
+    """Escape quotes in a name: the name ends at the next key of an event."""
     parts: list[bytes] = []
     position = 0
     while opening := _TEXT_VALUE.search(text, position):

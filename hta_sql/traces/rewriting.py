@@ -1,4 +1,4 @@
-"""Streams a trace through: constant memory, valid JSON out, untouched events byte for byte."""
+"""Rewrites a trace as a stream: constant memory, valid JSON, unchanged events byte for byte."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from hta_sql.traces.source import open_trace
 log = logging.getLogger(__name__)
 
 Change = Callable[[Event], bytes | None]
-"""Event ─▶ the text to write in its place; ``event.text`` leaves it as it is, None leaves it out."""
+"""Event ─▶ its replacement text; ``event.text`` keeps the event, None drops it."""
 
 ChangeKeys = Callable[[dict[str, Any]], dict[str, Any]]
-"""Keys beside the events ─▶ those to write in their place."""
+"""Top-level keys ─▶ the keys to write instead."""
 
 MAX_NOTES = 1000
-"""Lost events that the written file names; the report counts all of them."""
+"""Maximum number of lost events listed in the written file; the report counts all."""
 
 NOTES_KEY = "hta_sql"
 
 EXTRA_EVENTS_A_WRITE = 1000
-"""A write of its own for each event costs more than its compression."""
+"""Events per write; a separate write for each event costs more than its compression."""
 
 _COMMA = re.compile(r"[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
-# What the engine reads and JSON does not know: a comma too many, nan and inf in any case.
+# Accepted by the engine but not valid JSON: an extra comma, nan and inf in any case.
 _NOT_JSON = re.compile(
     STRING + rb"|(,)(?=\s*[}\]])|(-?(?:nan|inf(?:inity)?))(?=\s*[,}\]])", re.DOTALL | re.IGNORECASE
 )
@@ -47,18 +47,18 @@ _NOT_JSON = re.compile(
 
 @dataclass
 class Rewritten:
-    """What a rewrite did.
+    """Result of rewriting a trace.
 
     Attributes:
         path: The file that was written.
-        events: Events of the source, the lost ones included.
-        changed: Events whose text was changed by the caller.
-        dropped: Events that the caller left out.
+        events: Events of the source, including lost ones.
+        changed: Events whose text the caller changed.
+        dropped: Events that the caller dropped.
         added: Events that were added.
-        repaired: Broken events that were written as valid JSON.
-        lost: What could not be written: event_id, byte offset, reason and excerpt, the first
-            1000; the written file names them under the key ``hta_sql``.
-        lost_count: How many there are.
+        repaired: Malformed events that were written as valid JSON.
+        lost: Event_id, byte offset, reason and excerpt of the first 1000 events that could not be
+            written. The written file lists them under the key ``hta_sql``.
+        lost_count: Number of all lost events.
     """
 
     path: str
@@ -81,12 +81,12 @@ class _Wanted:
     expect_events: int | None
 
     def keys(self, keys: dict[str, Any]) -> dict[str, Any]:
-        """Return the keys to write in the place of others."""
+        """Return the keys to write instead of these."""
         return self.change_keys(keys) if self.change_keys else keys
 
 
 class _DoubtfulCutError(Exception):
-    """The file has to be read again, event by event."""
+    """A chunk may have been cut wrongly: the file must be read again, event by event."""
 
 
 def rewrite_trace(
@@ -98,34 +98,35 @@ def rewrite_trace(
     expect_events: int | None = None,
     change_keys: ChangeKeys | None = None,
 ) -> Rewritten:
-    """Write a trace anew: its events in their order, some changed or left out, others added.
+    """Rewrite a trace: events in the same order, some changed or dropped, others added.
 
-    Memory does not grow with the trace. The result opens in Perfetto and Chrome also where the
-    source does not: what is broken is repaired as ingest repairs it, and what ingest cannot read is
-    left out and named under the top-level key ``hta_sql``.
+    Memory does not grow with the trace. The result opens in Perfetto and Chrome even if the source
+    does not: malformed events are repaired as in an ingest. Events that an ingest cannot read are
+    dropped, and listed under the top-level key ``hta_sql``.
 
     Args:
-        source: Trace as it was ingested: a path or URL, compressed or not, or an archive's member.
-        destination: Path or URL of the result, gzip where it ends in ``.gz``. It appears whole or
-            not at all. Names that ingest takes for our own output: ``*_with_counters*``,
+        source: Trace as it was ingested: a path or URL, compressed or not, or a member of an
+            archive.
+        destination: Path or URL of the result; gzip if it ends in ``.gz``. It is written
+            atomically. Ingests recognize these names as generated traces: ``*_with_counters*``,
             ``overlaid_*``.
-        extra_events: Called for the events to add behind the last one; see :func:`trace_event`.
-            It may be called twice.
-        change: Called with each event in order; None leaves all as they are, and is twice as fast.
-            It may see the events from the start a second time.
-        expect_events: ``event_count`` of the rank; a source that has another number was changed
-            since it was ingested, so that event ids no longer fit.
-        change_keys: Called with the keys before the events, and with those behind them. Nothing of
-            the source is then written that neither it nor ``change`` has seen.
+        extra_events: Called for the events to append; see :func:`trace_event`. It may be called
+            twice.
+        change: Called with each event in order; None leaves all unchanged, and is twice as fast. It
+            may be called with the events from the start a second time.
+        expect_events: ``event_count`` of the rank. If the source has another number, it was changed
+            since it was ingested, and event ids no longer match.
+        change_keys: Called with the keys before the events, and with those after them. Then nothing
+            from the source is written that neither it nor ``change`` has seen.
 
     Raises:
         TraceError: The source has changed, or the destination cannot be written.
-        TraceNotFoundError: The source is gone.
-        TraceFormatError: The source is no trace.
+        TraceNotFoundError: The source is missing.
+        TraceFormatError: The source is not a trace.
         ParameterError: Source and destination are the same file.
     """
     target = os.fspath(destination)
-    if target == source or (os.path.exists(target) and os.path.samefile(source, target)):  # noqa: PTH110, PTH121 - URLs too
+    if target == source or (os.path.exists(target) and os.path.samefile(source, target)):  # noqa: PTH110, PTH121 - may be URLs
         raise ParameterError(f"{target!r} is the trace itself. Choose another destination.")
     wanted = _Wanted(extra_events, change, change_keys, expect_events)
     try:
@@ -170,9 +171,10 @@ def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rew
 
 @contextmanager
 def _no_cycles() -> Iterator[None]:
-    """Spare the search for cycles: parsed events are freed as they go, and have none.
+    """Disable the cyclic garbage collector: parsed events have no cycles and are freed by refcount.
 
-    It looks at all objects of the process each time that some hundred are made: a third of the time.
+    The collector would take a third of the time, because it scans the objects of the process again
+    and again.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -184,7 +186,7 @@ def _no_cycles() -> Iterator[None]:
 
 
 def _with_last(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-    """Tell the last chunk: it ends where the list ends or the file, which is no cut of the reader."""
+    """Yield each chunk, and whether it is the last one, which does not end at a cut."""
     held: Chunk | None = None
     for chunk in chunks:
         if held:
@@ -195,7 +197,7 @@ def _with_last(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, bool]]:
 
 
 def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) -> list[bytes]:
-    """Return what to write for a chunk: as it stands where possible, else event by event."""
+    """Return the text to write for a chunk: unchanged if possible, otherwise event by event."""
     if chunk.is_start_of:
         return _rescued(chunk, wanted, report, is_whole=is_whole)
     found = event_offsets(chunk.text)
@@ -218,7 +220,7 @@ def _texts(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool) 
 
 
 def _plain(text: bytes, found: list[int], wanted: _Wanted, report: Rewritten) -> list[bytes]:
-    """Likewise for a chunk whose events stand at known places."""
+    """Return the text to write for a chunk whose events have known offsets."""
     if wanted.change is None:
         report.events += count_events(found)
         return [text.strip(b", \t\r\n")] if found else []
@@ -277,9 +279,9 @@ def _changed(
 
 
 def _as_json(span: Rescued) -> tuple[bytes | None, Any]:
-    """Return a rescued event as strict JSON, and parsed; (None, None) where that is not possible.
+    """Return a rescued event as strict JSON, and parsed; (None, None) if that is not possible.
 
-    Nesting that is too deep for Python is left as it is, and to whoever reads the file.
+    Nesting that is too deep for Python remains as text, unparsed.
     """
     if span.text is None:
         return None, None
@@ -299,7 +301,7 @@ def _as_json(span: Rescued) -> tuple[bytes | None, Any]:
 
 
 def _write_header(out: BinaryIO, reader: TraceReader, wanted: _Wanted) -> dict[str, Any]:
-    """Write what stands before the events; returns the keys that are in it."""
+    """Write the text before the events; return the keys that it contains."""
     known = dict(reader.metadata)
     is_list = reader.header.startswith(b"[")
     if is_list and wanted.change_keys:
@@ -320,7 +322,7 @@ def _write_trailer(
     wanted: _Wanted,
     report: Rewritten,
 ) -> None:
-    """Write what stands behind the events, as it is or, where that is broken, the keys read of it."""
+    """Write the text after the events: unchanged, or its readable keys if it is malformed."""
     out.write(b"\n")
     if reader.header.startswith(b"["):
         out.write(b"]\n")

@@ -1,9 +1,9 @@
-"""Rescues what can be rescued from text that the parser refuses, event by event.
+"""Salvages events from text that the parser rejects, event by event.
 
-A streaming JSON parser (ijson) was the first choice and is the wrong one: it
-cannot go on behind a bad byte. This walks the text from event to event with
-the standard library's decoder; where an event does not parse, it tries repairs,
-and else skips to where the next event starts. One bad event costs one event.
+A streaming JSON parser (ijson) does not work here, because it cannot continue after an invalid
+byte. This walks from event to event with the standard library's decoder. If an event does not
+parse, it tries repairs, and otherwise skips to the start of the next event. One malformed event
+costs one event.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hta_sql.traces.repair import STRING, is_valid_unicode, repaired, strictly
 EXCERPT_BYTES = 200
 
 WINDOW_BYTES = 64 << 10
-"""Decode so much at a time; a longer event gets a longer window."""
+"""Bytes to decode at a time; a longer event gets a larger window."""
 
 STARTS_TO_LOOK_PAST = 4
-"""Look for the closing brace of a broken event past so many things that look like events."""
+"""Apparent event starts to skip in the search for the closing brace of a malformed event."""
 
 EVENT_START = re.compile(
     rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s|args)"\s*:|\{\s*"ph"\s*:'
     rb'|"traceEvents"\s*:\s*\['
 )
-"""What the next event starts with; or the list of another file, behind which its first stands."""
+"""The start of the next event, or of the event list of another file."""
 
 FILE_START = re.compile(rb'"traceEvents"\s*:\s*\[')
 TOO_DEEP = "nested too deeply"
@@ -41,24 +41,24 @@ _STRING_OR_BRACKET = re.compile(STRING + rb"|[{}\[\]]", re.DOTALL)
 QUOTE = ord('"')
 _BEFORE_OPENING = {ord("{"): b":", ord("["): b",["}
 _PAIR = {ord("}"): ord("{"), ord("]"): ord("[")}
-# Numbers stay text: their value does not matter here, and Python refuses long ones.
+# Numbers stay text: their value is not needed, and Python rejects very long ones.
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 _strict_decoder = json.JSONDecoder(parse_int=len, parse_float=len)
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of text between two events: an event, or what stands in place of one.
+    """A span of text between two events: an event, or what is in place of one.
 
     Attributes:
-        start: Where it starts.
-        end: Where it ends.
-        problem: Why it does not parse; None: it does.
-        text: What to parse in its place; None: nothing can be made of it.
-        repair: What had to be repaired in it.
-        has_control: There may be control characters in its strings.
-        is_bracket: It starts with a closing bracket: the list of events may end here.
-        is_open: It may go on behind the end of the text.
+        start: Start position.
+        end: End position.
+        problem: Why it does not parse; None if it does.
+        text: Repaired text to parse instead; None: it cannot be repaired.
+        repair: Repairs that were made.
+        has_control: Whether its strings may contain control characters.
+        is_bracket: Whether it starts with a closing bracket, which may end the list of events.
+        is_open: Whether it may continue after the end of the text.
     """
 
     start: int
@@ -73,14 +73,14 @@ class Span:
 
 @dataclass(frozen=True)
 class Rescued:
-    """One span of the text: an event as it will be parsed, or what was wrong with it.
+    """A span of the text: an event as it will be parsed, or its defect.
 
     Attributes:
         start: Position of the span in the text.
-        source: The bytes as they stand there.
+        source: The original bytes.
         text: Valid JSON of the event; None: it is lost.
-        reason: What was wrong; None: nothing.
-        is_doubtful: The text may have been cut in the wrong place.
+        reason: The defect; None if there is none.
+        is_doubtful: Whether the text may have been cut at the wrong position.
     """
 
     start: int
@@ -89,11 +89,11 @@ class Rescued:
     reason: str | None
     is_doubtful: bool = False
     is_start_of: int = 0
-    """Bytes of the span, where it is too long and `source` is only its start."""
+    """Size of the span [bytes] if it is too long and `source` is only its start."""
 
     @property
     def byte_count(self) -> int:
-        """Bytes of the span."""
+        """Size of the span [bytes]."""
         return self.is_start_of or len(self.source)
 
     @property
@@ -103,21 +103,21 @@ class Rescued:
 
 
 def hides_events(text: bytes, elements: Iterable[object]) -> bool:
-    """Say whether a walk finds more events than there are elements in a text that parses."""
-    # A plain search is ten times as fast as an expression.
+    """Return whether a text that parses contains more events than its top-level elements."""
+    # A plain search is ten times as fast as a regular expression.
     is_file = b'"traceEvents"' in text and FILE_START.search(text) is not None
     return is_file or any(isinstance(element, list) for element in elements)
 
 
 def rescue(text: bytes) -> list[Rescued]:
-    """Walk a run of events and return each, whole, repaired or lost."""
-    # One look at the whole text spares one at each of its healthy events.
+    """Return the events of a text: valid, repaired or lost."""
+    # Checking the whole text once saves checking each valid event.
     is_unicode = is_valid_unicode(text)
     return [_rescued(text, span, is_unicode=is_unicode) for span in walk(text)]
 
 
 def too_long(start: bytes, byte_count: int, reason: str) -> Rescued:
-    """Give up an event of which only the start is known."""
+    """Return a lost event of which only the start is known."""
     return Rescued(0, start, None, reason, is_start_of=byte_count)
 
 
@@ -139,7 +139,7 @@ def _repaired_by(repair: str | None) -> str | None:
 
 
 def _problem(source: bytes) -> str:
-    """Say what is wrong with a span by itself: the same words wherever the text was cut."""
+    """Return the defect of a span on its own, so that the message does not depend on the cut."""
     if not source.startswith(b"{"):
         return "not an event"
     if (found := FILE_START.search(source)) and found.end() == len(source):
@@ -154,9 +154,9 @@ def _problem(source: bytes) -> str:
 
 
 def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
-    """Go from event to event; a closing bracket between two is a span up to the next event.
+    """Yield span after span; a closing bracket between two events is a span up to the next event.
 
-    Where the text is partial, nothing is made of a value that may go on behind its end.
+    If the text is partial, a value that may continue after its end is not interpreted.
     """
     position, size = 0, len(text)
     window = _Window(text)
@@ -175,13 +175,13 @@ def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
 
 
 class _Window:
-    """Decodes values of a text that may be large.
+    """Decodes values in a window of a large text.
 
-    Python's decoder counts the lines before an error: over a whole chunk, and for every broken
-    event in it, that would take time squared.
+    Python's decoder counts the lines before an error. For every malformed event in a large chunk,
+    that would take quadratic time.
 
-    What is no event but holds events, a list or a whole file that was written into the list, ends
-    where the first of them starts: that is known long before its own end, which may be anywhere.
+    An element that is not an event may contain events: a list, or a whole file that was written
+    into the list. It ends where its first event starts, because its own end may be anywhere.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -191,7 +191,7 @@ class _Window:
         self._next_event = self._next_list = (-1, -1)
 
     def value(self, start: int) -> Span:
-        """Decode what stands there; where it fails, the span has a problem and no end yet."""
+        """Decode the value at a position; if that fails, the span has a problem and no end yet."""
         end = self._start + len(self._readable)
         if end < len(self._text) and start + WINDOW_BYTES // 2 > end:
             self._move(start, WINDOW_BYTES)
@@ -203,7 +203,7 @@ class _Window:
             self._move(start, 4 * len(self._readable))
 
     def _move(self, start: int, size: int) -> None:
-        # One character a byte: positions stay valid.
+        # One character per byte, so that positions remain valid.
         self._start, self._readable = start, self._text[start : start + size].decode("latin-1")
         self._grammar = EngineGrammar(self._readable)
         self._next_event = self._next_list = (-1, -1)
@@ -216,7 +216,7 @@ class _Window:
         return span
 
     def _first_inside(self, start: int) -> int:
-        """Position of the first event that may stand inside of what is no event itself, or -1."""
+        """Return the position of the first event inside an element that is not an event, or -1."""
         mark = self._readable[start]
         if mark == "[":
             self._next_event = self._following(EVENT_START, self._next_event, start)
@@ -224,7 +224,7 @@ class _Window:
         if mark == "{":
             self._next_list = self._following(FILE_START, self._next_list, start)
             name, bracket_end = self._next_list
-            # No file has an event before its list: most texts are not even looked at.
+            # No file has an event before its list, so most texts need no further check.
             if bracket_end > 0 and self._readable.find('"ph"', start, name) < 0:
                 header = self._readable[start : bracket_end - 1]
                 return bracket_end if _ends_before_a_list(header) else -1
@@ -233,10 +233,10 @@ class _Window:
     def _following(
         self, pattern: re.Pattern[bytes], known: tuple[int, int], start: int
     ) -> tuple[int, int]:
-        """Look for the next match in the window, unless the one that is known is still ahead.
+        """Return the next match in the window, reusing a known one that is still ahead.
 
         Returns:
-            Where it starts, and where the event stands that it announces; (size, -1): there is none.
+            The start of the match, and of the event that it announces; (size, -1) if there is none.
         """
         size = len(self._readable)
         if known[0] > start:
@@ -262,7 +262,7 @@ class _Window:
         return self._whole(start, end, has_control=has_control)
 
     def _engine_value(self, start: int, problem: str, *, is_cut: bool) -> Span:
-        """Try what the engine reads and Python does not."""
+        """Try the engine's grammar, which accepts more than Python's decoder."""
         end, ran_out = self._grammar.end(start)
         if end < 0:
             return Span(start, start, problem, is_open=ran_out or is_cut)
@@ -271,19 +271,19 @@ class _Window:
     def _whole(self, start: int, end: int, *, has_control: bool) -> Span:
         if self._readable[start] == "{":
             return Span(start, end, has_control=has_control)
-        # Not an event, but an element of the list all the same, if that goes on behind it.
+        # Not an event, but still an element of the list if the list continues after it.
         size = len(self._readable)
         after = _AFTER_VALUE.match(self._readable, end)
         if not after:
             return Span(start, start, "Extra data")
-        # A number may go on behind the end of the text; and whatever it is, a word may follow.
+        # A number may continue after the end of the text; any value may be followed by a word.
         is_cut = self._readable[start] not in '["' and end >= size - NEAR_THE_END
         is_open = is_cut or not after.group(1)
         return Span(start, end, has_control=has_control, is_open=is_open)
 
 
 def _decoded(readable: str, start: int) -> tuple[int, bool]:
-    """Decode a value; returns its end and whether control characters stand in its strings."""
+    """Decode a value; return its end, and whether its strings contain control characters."""
     try:
         return _strict_decoder.raw_decode(readable, start)[1], False
     except json.JSONDecodeError as error:
@@ -293,11 +293,11 @@ def _decoded(readable: str, start: int) -> tuple[int, bool]:
 
 
 def _broken(text: bytes, span: Span) -> Span:
-    """Find the end of an event that does not parse, and repair it if possible.
+    """Find the end of a malformed event, and repair it if possible.
 
-    It ends with its closing brace if it can be repaired so far, or if the next event or the end
-    of the list follows the brace. Else, quotes or brackets do not match, and it ends where
-    something starts that looks like the next event.
+    It ends with its closing brace if the text up to there can be repaired, or if the next event or
+    the end of the list follows. Otherwise quotes or brackets do not match, and it ends at the next
+    apparent event start.
     """
     start, size = span.start, len(text)
     next_start = _next_event(text, start)
@@ -310,7 +310,7 @@ def _broken(text: bytes, span: Span) -> Span:
     if after:
         end, is_open = brace, after.end() == size
     else:
-        # Quotes are only repaired in front of the next event: else they swallow events whole.
+        # Quotes are only repaired before the next event; otherwise they swallow whole events.
         if brace > 0 and (fixed := repaired(text[start:brace], quotes=False)):
             return Span(start, brace, span.problem, *fixed)
         end, is_open = next_start, span.is_open or ran_out or next_start == size
@@ -324,13 +324,13 @@ def _next_event(text: bytes, position: int) -> int:
 
 
 def _announced(found: re.Match[bytes]) -> int:
-    """Position of the event that starts so, or that follows the bracket of its list."""
+    """Return the position of an event start, or the position after the bracket of a list start."""
     start = found.group().lstrip()
     return found.end() - len(start) if start.startswith(b"{") else found.end()
 
 
 def _ends_before_a_list(header: str) -> bool:
-    """Say whether the text is an object up to the value of a key, and all before it is whole."""
+    """Return whether the text is a valid object up to the value of its last key."""
     try:
         return _decoder.raw_decode(header + "0}")[1] == len(header) + 2
     except (ValueError, RecursionError):
@@ -338,7 +338,7 @@ def _ends_before_a_list(header: str) -> bool:
 
 
 def _closing_brace(text: bytes, start: int, next_start: int) -> tuple[int, bool]:
-    """Position behind the brace that closes the one at start, or -1.
+    """Return the position after the brace that closes the one at start, or -1.
 
     Returns:
         The position, and whether the text ended before it was found.

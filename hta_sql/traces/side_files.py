@@ -1,4 +1,4 @@
-"""Files that PyTorch writes beside its traces: execution traces, raw memory timelines, launch stacks."""
+"""Reads PyTorch's files other than traces: execution traces, memory timelines, launch stacks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def execution_trace_nodes(path: str | os.PathLike[str]) -> pa.Table:
         output_shapes, output_types``, ordered by node_id; shapes and types as JSON.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no execution trace.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not an execution trace.
     """
     nodes = _read("execution_trace_nodes", path, "an execution trace: ExecutionTraceObserver's")
     if not nodes.num_rows:
@@ -36,7 +36,7 @@ def execution_trace_nodes(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
-    """Read torch's raw memory timeline.
+    """Read a raw memory timeline of PyTorch.
 
     Returns:
         ``ts`` (ns) and the bytes in use after that instant: ``parameter_bytes,
@@ -44,8 +44,8 @@ def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
         autograd_bytes, unknown_bytes``.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no raw memory timeline.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not a raw memory timeline.
     """
     return _read(
         "memory_timeline",
@@ -55,11 +55,11 @@ def memory_timeline(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
-    """Read a file of text, compressed or not, such as the stacks of ``graph_kernels``.
+    """Read a text file, compressed or not, such as the stacks of ``graph_kernels``.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is broken, or no text in UTF-8.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is damaged, or is not UTF-8 text.
     """
     name = os.fspath(path)
     with open_trace(name) as stream:

@@ -1,4 +1,4 @@
-"""Opens a trace for reading: any fsspec URL, compressed or not, judged by content."""
+"""Opens a trace for reading: any fsspec URL, compressed or not, detected by content."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ BLOCK_BYTES = 1 << 20
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 MAX_LAYERS = 3
-"""A trace may be packed twice by mistake; more is an attack."""
+"""A trace may be compressed twice by mistake; more layers are treated as an attack."""
 
 MAX_RATIO, ALWAYS_ALLOWED_BYTES = 250, 256 << 20
-"""Traces shrink 10 to 60 times; a file that unpacks to more than this is an attack or an accident."""
+"""Traces compress 10 to 60 times; a file beyond this ratio is treated as a decompression bomb."""
 
 MEMBER_COUNTS_BYTES = 256 << 10
-"""What a member of a packed archive counts, when it is listed: all before it is unpacked to look at it."""
+"""Bytes that each member of a compressed archive counts for when it is listed."""
 
 
 def located(path: str) -> tuple[Any, str]:
-    """Find the file system of a file, and what it is called there.
+    """Return the file system of a file, and its name there.
 
     Raises:
-        TraceFormatError: It is in an archive that unpacks to more than traces do.
+        TraceFormatError: Its archive unpacks to more than traces do.
     """
     if path.startswith("tar://") and "::" in path:
         name, _, archive = path.removeprefix("tar://").partition("::")
@@ -56,27 +56,27 @@ def located(path: str) -> tuple[Any, str]:
 
 
 def _tar(path: str) -> Any:
-    """Open a tar archive, whose members stand between its bytes."""
+    """Open a tar archive as a file system."""
     opened = fsspec.open(path)
     fs = _Listed(fo=_inside_of(path, opened.open(), _members(path, opened.fs.ukey(opened.path))))
-    fs.of = opened  # which it closes with itself
+    fs.of = opened  # keeps it alive; closed together with the file system
     return fs
 
 
 class _Listed(TarFileSystem):  # type: ignore[misc] # fsspec has no types
-    """A tar archive whose members are known."""
+    """A tar archive with a known list of members."""
 
     def _index(self) -> None:
-        self.tar.members, self.tar._loaded = self.fo.members, True  # noqa: SLF001 - the only way
+        self.tar.members, self.tar._loaded = self.fo.members, True  # noqa: SLF001 - no public API for it
         super()._index()
 
 
 @lru_cache(maxsize=16)
 def _members(path: str, _version: str) -> list[tarfile.TarInfo]:
-    """List the members of an archive; to do so takes to unpack all of it.
+    """List the members of an archive; this unpacks all of it.
 
     Raises:
-        TraceFormatError: It unpacks to more than traces do, or has more members.
+        TraceFormatError: The archive unpacks to more than traces do, or has more members.
     """
     with fsspec.open(path) as raw:
         inside = _inside_of(path, raw)
@@ -94,7 +94,7 @@ def _inside_of(path: str, raw: Any, members: Sequence[tarfile.TarInfo] = ()) -> 
 
 
 def file_bytes(path: str) -> int:
-    """Return the size of a file; 0 where its storage does not say, or it is gone: its reader is told."""
+    """Return the size of a file [bytes]; 0 if unknown or missing, which its reader reports."""
     try:
         fs, name = located(path)
         return int(fs.size(name) or 0)
@@ -103,12 +103,12 @@ def file_bytes(path: str) -> int:
 
 
 def is_remote(path: str) -> bool:
-    """Say whether a file, or the archive that it is in, comes over a network."""
+    """Return whether a file, or the archive that contains it, is read over a network."""
     return "://" in path.rpartition("::")[2]
 
 
 def max_unpacked_bytes(path: str) -> int:
-    """Return how large a trace may be when it is unpacked; a member of an archive, by the archive."""
+    """Return how large a trace may be when unpacked [bytes]; based on the archive for a member."""
     return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * file_bytes(path.rpartition("::")[2]))
 
 
@@ -127,14 +127,14 @@ def archive_members(path: str) -> list[str]:
 
 
 def open_trace(path: str) -> BinaryIO:
-    """Open a trace as a stream of JSON bytes; the suffix of its name means nothing.
+    """Open a trace as a stream of JSON bytes, regardless of the suffix of its name.
 
-    A compressed stream that breaks off ends there; see :class:`UnpackedStream`. Reading one ends with
-    a TraceFormatError where it unpacks to more than a trace of its size does.
+    A truncated compressed stream ends there; see :class:`UnpackedStream`. Reading raises a
+    TraceFormatError if it unpacks to more than a trace of its size does.
 
     Raises:
-        TraceNotFoundError: There is no such file, or it may not be read.
-        TraceFormatError: It is no file, or its bytes are no kind of text that a trace can be.
+        TraceNotFoundError: The file does not exist, or may not be read.
+        TraceFormatError: It is not a file, or its content cannot be a trace.
         ExtraNotInstalledError: The file is zstd and no reader is installed.
     """
     stream = _opened(path)
@@ -166,12 +166,12 @@ def _opened(path: str) -> BinaryIO | UnpackedStream:
 
 
 def _member(path: str) -> UnpackedStream:
-    """Open a member of an archive: there may be anything in it, and nothing behind a link."""
+    """Open a member of an archive; it may contain anything, and a link may lead nowhere."""
     try:
         fs, name = located(path)
         raw = fs.open(name, "rb")
-        # An archive closes its file with its last reference; the member does not hold one. Most
-        # versions of fsspec return None for a member that is no file.
+        # An archive closes its file with its last reference, which the member does not hold. Most
+        # versions of fsspec return None for a member that is not a file.
         raw.archive = fs
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(
@@ -182,20 +182,20 @@ def _member(path: str) -> UnpackedStream:
 
 
 def refuse_special_file(fs: Any, name: str, path: str) -> None:
-    """Refuse what is no file, and may never end: a pipe, a socket, a device.
+    """Raise for a special file that may never end: a pipe, a socket, a device.
 
     Raises:
-        TraceFormatError: It is one.
-        OSError: There is nothing there.
+        TraceFormatError: It is a special file.
+        OSError: It does not exist.
     """
     if isinstance(fs, LocalFileSystem):
-        mode = os.stat(name).st_mode  # noqa: PTH116 - as fsspec spells it
+        mode = os.stat(name).st_mode  # noqa: PTH116 - a name from fsspec
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise TraceFormatError(f"{path!r} is no file but a pipe, a socket or a device.")
 
 
 def whole_text(stream: BinaryIO) -> bytes:
-    """Read what is left of a stream that :func:`open_trace` opened."""
+    """Read the rest of a stream that :func:`open_trace` opened."""
     return b"".join(iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 

@@ -1,7 +1,7 @@
-"""Passes over an event that is too long to be held in memory, to where the next one starts.
+"""Skips an event that is too long for memory, up to the start of the next event.
 
-It ends with the bracket that closes it; or, behind the bytes that an event may have, before
-something that is an event by itself: quotes or brackets that do not match hide no event for long.
+It ends with its closing bracket. Beyond the maximum size, it also ends before text that is an event
+by itself, so that unmatched quotes or brackets hide no event for long.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hta_sql.traces.metadata import SPACE_AND_COMMA, follows_the_list, last_brac
 
 READ_BYTES = 1 << 20
 OVERLAP_BYTES = 2 << 10
-"""Kept of each block: what the next event is known by may lie across two of them."""
+"""Bytes of the previous block to keep: the start of the next event may span two blocks."""
 
 TAIL_BYTES = 64 << 10
-"""Of a file that ends inside of the event: the end of its list is looked for in so much."""
+"""Bytes to search for the end of the list if the file ends inside the event."""
 
 _NEXT_EVENT = re.compile(
     rb'[,}\[\]]\s{0,64}(?=\{[^{}\[\]]{0,1000}?"ph"\s{0,8}:\s{0,8}"[A-Za-z]")', re.DOTALL
@@ -32,7 +32,7 @@ _QUOTE = ord('"')
 
 
 class Passed(NamedTuple):
-    """How long the event is, what stands between it and the rest, and the rest."""
+    """Size of the skipped event, size of the gap after it, and the rest of the buffer."""
 
     byte_count: int
     gap: int
@@ -40,9 +40,9 @@ class Passed(NamedTuple):
 
 
 def pass_over(buffer: bytes, read: Callable[[], bytes], max_bytes: int) -> Passed:
-    """Find the end of the event that the buffer starts with, of more than max_bytes.
+    """Find the end of an event longer than max_bytes at the start of the buffer.
 
-    Where it ends does not depend on how the bytes are read. Memory is that of the buffer.
+    The end does not depend on how the bytes are read. Memory is limited to the buffer.
     """
     brackets, done, fed = _Brackets(max_bytes), 0, 0
     closed = -1
@@ -70,7 +70,7 @@ def _passed(buffer: bytes, end: int, done: int) -> Passed:
 
 
 def _end_of_list(tail: bytes) -> int:
-    """Position of the last bracket that the rest of a whole file follows, or the end."""
+    """Return the position of the last bracket followed by a valid trailer, or the end."""
     for bracket in last_brackets(tail):
         trailer = tail[bracket + 1 :]
         if trailer.rstrip().endswith(b"}") and follows_the_list(trailer):
@@ -79,9 +79,9 @@ def _end_of_list(tail: bytes) -> int:
 
 
 class _Brackets:
-    """Counts the brackets that are open outside of strings, block by block.
+    """Counts the open brackets outside of strings, block by block.
 
-    Where they are all closed too early, the text is broken: then none of them ends the event.
+    If all are closed before the minimum size, the text is malformed, and no bracket ends the event.
     """
 
     def __init__(self, at_least: int) -> None:
@@ -90,7 +90,7 @@ class _Brackets:
         self._is_string = self._is_escape = self._is_broken = False
 
     def end(self, buffer: bytes, start: int) -> int:
-        """Position behind the bracket that closes the event, or -1."""
+        """Return the position after the bracket that closes the event, or -1."""
         for at in range(start, len(buffer), READ_BYTES):
             if self._is_broken:
                 return -1
@@ -102,7 +102,7 @@ class _Brackets:
         return -1
 
     def _end(self, block: bytes) -> int:
-        # A backslash at the end of a block hides the first byte of the next one.
+        # A backslash at the end of a block escapes the first byte of the next one.
         shift = int(self._is_escape)
         text = _ESCAPE.sub(b"xx", b"\\" * shift + block)
         self._is_escape = text.endswith(b"\\")
@@ -114,7 +114,7 @@ class _Brackets:
         self._is_string, self._depth = bool(quotes[-1] & 1), int(depth[-1])
         if not closing.size:
             return -1
-        # One that was not opened is that of the list.
+        # A bracket that was not opened belongs to the list.
         end = int(closing[0]) + int(depth[closing[0]] == 0)
         self._is_broken = self._seen + end <= self._at_least
         return -1 if self._is_broken else end

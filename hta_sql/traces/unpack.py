@@ -1,7 +1,7 @@
-"""Unpacks compressed bytes to the last good one: a broken stream ends, and says why; a bomb is refused.
+"""Unpacks compressed bytes up to the last good one; reports truncation, and refuses bombs.
 
-The file objects of gzip and isal raise where a stream breaks off, and lose what they had
-unpacked but not handed out: up to a block of good events. Here the good bytes come first.
+The file objects of gzip and isal raise at a truncation, and lose data that was unpacked but not
+returned: up to a block of good events. Here the good bytes are returned first.
 """
 
 from __future__ import annotations
@@ -24,29 +24,34 @@ from hta_sql.errors import ExtraNotInstalledError, TraceFormatError
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 COMPRESSED_SUFFIXES = (".gz", ".zst")
-"""Suffixes of compressed traces; what a file is compressed with is read from its magic number."""
+"""Suffixes of compressed traces; the actual compression is detected from the magic number."""
 
 MEMBER = b""
-"""In place of a magic number: a member of an archive, which the archive unpacks."""
+"""Stands for the magic number of an archive member, which the archive unpacks."""
 
 BROKEN_ARCHIVE = (
     *(OSError, ValueError, LookupError, AttributeError, RuntimeError, EOFError),
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
-"""What reading a damaged archive may end with, or a member that is no file: a device, a link that
-leads nowhere or to itself."""
+"""Errors from reading a damaged archive, or a member that is not a file.
+
+Such a member is a device, a broken link, or a link to itself.
+"""
 
 SLICE_BYTES = 4 << 10
-"""gzip unpacks 1032 to 1 at most, so one slice becomes 4 MB at most."""
+"""Bytes of gzip data per step; gzip unpacks at most 1032 to 1, so to at most 4 MB."""
 
 ZSTD_SLICE_BYTES = 1 << 10
-"""zstd unpacks four bytes to a block of 128 KB at most, so one slice becomes 32 MB at most.
-Blocks are larger than that when packed, so an error costs one of them."""
+"""Bytes of zstd data per step.
+
+zstd unpacks four bytes to a block of at most 128 KB, so a step gives at most 32 MB. Packed blocks
+are usually larger than a step, so an error costs only one block.
+"""
 
 MEMBER_BLOCK_BYTES = 256 << 10
 
 BLOCK_COUNTS_BYTES = 1 << 10
-"""What is unpacked counts so much at least: millions of empty members are a bomb, too."""
+"""Minimum count of an unpacked block [bytes]: millions of empty members are a bomb, too."""
 
 _WITH_GZIP_HEADER = 31
 _NEVER = sys.maxsize
@@ -61,17 +66,17 @@ def _is_a_bomb(path: str, max_bytes: int) -> TraceFormatError:
 
 
 def uncompressed_name(name: str) -> str:
-    """Return a file name without the suffix of its compression."""
+    """Return a file name without its compression suffix."""
     found = [suffix for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)]
     return name.removesuffix(found[0]) if found else name
 
 
 class BoundedFile:
-    """The file inside of a packed archive, in which no more is read and passed over than it may be.
+    """The file inside a compressed archive, with a limit on the bytes that are read or skipped.
 
     Attributes:
-        most: Bytes to read and to pass over.
-        members: What is known to be in it.
+        most: Maximum bytes to read and skip.
+        members: Its known members.
     """
 
     def __init__(
@@ -87,16 +92,16 @@ class BoundedFile:
         return self._raw.read(size)
 
     def seek(self, position: int) -> int:
-        """Go to a place; what lies before it is unpacked for it."""
+        """Seek to a position; everything before it is unpacked."""
         here = self._raw.tell()
         self.count(position - here if position >= here else position)
         return self._raw.seek(position)
 
     def count(self, passed: int) -> None:
-        """Count what is unpacked.
+        """Count unpacked bytes.
 
         Raises:
-            TraceFormatError: It is too much.
+            TraceFormatError: The limit is exceeded.
         """
         self._passed += passed
         if self._passed > self.most:
@@ -108,12 +113,12 @@ class UnpackedStream(Closing):
 
     Args:
         raw: The compressed bytes.
-        magic: What they begin with.
-        path: What errors call the file.
-        max_bytes: Unpack no more: a bomb says nothing of its size before.
+        magic: Their first bytes.
+        path: Name of the file in errors.
+        max_bytes: Maximum bytes to unpack: a bomb does not state its size.
 
     Attributes:
-        problem: Why the stream ended before its end; None: it did not.
+        problem: Why the stream was truncated; None if it was not.
     """
 
     def __init__(
@@ -138,7 +143,7 @@ class UnpackedStream(Closing):
         """Read `size` bytes; fewer only at the end.
 
         Raises:
-            TraceFormatError: It unpacks to more than it may.
+            TraceFormatError: The stream unpacks to more than its limit.
         """
         while self._held < size:
             block = next(self._blocks, None)
@@ -153,7 +158,7 @@ class UnpackedStream(Closing):
         return b"".join(self._taken(min(size, self._held)))
 
     def _taken(self, size: int) -> Iterator[bytes | memoryview]:
-        """Take bytes that are ready, without a copy of what is left."""
+        """Yield bytes that are ready, without copying the rest."""
         self._held -= size
         while size:
             block = self._ready.popleft()
@@ -165,14 +170,14 @@ class UnpackedStream(Closing):
             yield block
 
     def peek(self, size: int) -> bytes:
-        """Look at the next bytes."""
+        """Return the next bytes without consuming them."""
         taken = self.read(size)
         self._ready.appendleft(taken)
         self._held += len(taken)
         return taken
 
     def seek(self, start: Literal[0]) -> None:
-        """Unpack from the beginning once more."""
+        """Restart from the beginning."""
         self._raw.seek(start)
         self._begin()
 
@@ -195,12 +200,13 @@ class UnpackedStream(Closing):
                 yield block
         except _DAMAGED as error:
             self.problem = f"the compressed file is damaged: {error}"
-            # What the failing call had unpacked is lost: once more, byte by byte where it failed.
+            # The failed call lost what it had unpacked: unpack again, byte by byte near the
+            # failure.
             self._raw.seek(0)
             yield from _behind(done, self._members(done))
 
     def _members(self, bytewise_behind: int) -> Iterator[bytes]:
-        """Unpack member after member; zeros behind the last are padding."""
+        """Unpack member after member; trailing zeros are padding."""
         decoder: Any = isal_zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
         done = 0
         while packed := self._raw.read(SLICE_BYTES if done < bytewise_behind else 1):
@@ -231,7 +237,7 @@ def _behind(position: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> Iterator[bytes]:
     try:
-        import zstandard  # noqa: PLC0415 - optional, and only for .zst
+        import zstandard  # noqa: PLC0415 - optional dependency for .zst
     except ImportError as error:
         raise ExtraNotInstalledError(
             f"{path!r} is compressed with zstd. Install the reader: pip install 'hta-sql[zstd]'."
@@ -245,7 +251,7 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
 def _frames(
     raw: BinaryIO | UnpackedStream, decompressor: Any, stream: UnpackedStream
 ) -> Iterator[bytes]:
-    """Unpack frame after frame; the stream reader of zstandard does not tell an end from a cut."""
+    """Unpack frame after frame; zstandard's stream reader cannot tell an end from a truncation."""
     decoder = decompressor.decompressobj()
     is_between = True
     while packed := raw.read(ZSTD_SLICE_BYTES):

@@ -1,4 +1,4 @@
-"""Trace files by themselves, as Python objects: read and written."""
+"""Reads and writes whole trace files as Python objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hta_sql.traces.source import open_trace, whole_text
 
 
 def read_trace(file_path: str) -> dict[str, Any]:
-    """Read a whole trace as Python objects; compressed or not, by its content.
+    """Read a whole trace as Python objects, compressed or not.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is not JSON.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not JSON.
     """
     with open_trace(file_path) as stream:
         text = whole_text(stream)
@@ -36,14 +36,14 @@ def read_trace(file_path: str) -> dict[str, Any]:
 
 
 def trace_events(file_path: str) -> Iterator[Any]:
-    """Yield what is in traceEvents as Python objects; memory does not grow with the file.
+    """Yield the elements of traceEvents as Python objects; memory does not grow with the file.
 
-    Blocks are cut at separators and parsed as one list each: less than half of the time of a walk
-    from event to event, which only a file takes that does not parse so.
+    Blocks are cut at separators and each is parsed as one list. That takes less than half the time
+    of walking from event to event, which is only done for files that do not parse this way.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no trace, or broken: ingest keeps the events that are whole.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: It is not a trace, or malformed: an ingest keeps the valid events.
     """
     peek(file_path)
     done = 0
@@ -52,17 +52,17 @@ def trace_events(file_path: str) -> Iterator[Any]:
             yield from events
             done += len(events)
         return
-    # A chunk that parses was cut rightly: what came out of it does so again.
+    # Chunks that parsed were cut correctly, so they yield the same events again.
     careful = chain.from_iterable(_chunks_of_events(file_path, careful=True))
     yield from islice(careful, done, None)
 
 
 class _DoubtError(Exception):
-    """Cut at separators, the file does not parse: it has to be walked from event to event."""
+    """Cut at separators, the file does not parse: it must be walked event by event."""
 
 
 def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
-    """Parse chunk by chunk; a careful reader knows that what it cannot read is broken."""
+    """Parse chunk by chunk; with a careful reader, a chunk that does not parse is malformed."""
     reader = TraceReader(open_trace(file_path), file_path, careful=careful)
     with reader.stream:
         for chunk in reader:
@@ -93,10 +93,10 @@ def _parsed(chunk: Chunk) -> list[Any]:
 
 
 def write_trace(trace_data: dict[str, Any], file_path: str | os.PathLike[str]) -> None:
-    """Write a trace, gzip where the name ends in ``.gz``; the file appears whole or not at all.
+    """Write a trace, as gzip if the name ends in ``.gz``; the file is written atomically.
 
     Raises:
-        TraceError: It cannot be written.
+        TraceError: The file cannot be written.
     """
     with trace_output(os.fspath(file_path)) as out:
         out.write(json.dumps(trace_data).encode("utf-8"))
