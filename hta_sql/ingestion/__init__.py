@@ -1,6 +1,6 @@
-"""Traces ─▶ Parquet and manifest.
+"""Ingests traces into Parquet files and a manifest.
 
-``ingest`` follows one way: ``options`` ─▶ ``plan`` (with ``discover`` and ``fingerprints``) ─▶ ``rank``,
-one job per trace, which ``running`` spreads over the machine ─▶ ``publish``. ``shards`` goes the same
-way in two halves.
+``ingest`` runs ``options`` ─▶ ``plan`` (with ``discover`` and ``fingerprints``) ─▶ ``rank``, one
+job per trace, which ``running`` distributes over the machine ─▶ ``publish``. ``shards`` does the
+same in two halves.
 """

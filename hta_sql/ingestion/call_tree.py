@@ -1,11 +1,10 @@
-"""Who called whom on a host thread: parents, depths, nearest ancestors and stacks, exactly.
+"""Call tree of a host thread: exact parents, depths, nearest ancestors and stacks.
 
-The parent of an event is the latest started event of its thread that encloses
-it. With events ordered by start (longer first on ties) that is the nearest
-earlier event that ends no sooner: the classical "previous greater element".
-A +1/-1 running sum in SQL mistakes partial overlaps, which real traces have
-(2,138 of 192 k host events on one MI300X trace), and a Python stack loop costs
-ten times as much as these few array operations.
+The parent of an event is the latest-started event of its thread that encloses it. With events
+ordered by start (longer first on ties), that is the nearest earlier event that ends no sooner: the
+classical "previous greater element". A +1/-1 running sum in SQL is wrong for partial overlaps,
+which real traces have (2,138 of 192 k host events on one MI300X trace). A Python stack loop costs
+ten times as much as these array operations.
 """
 
 from __future__ import annotations
@@ -24,23 +23,25 @@ HashArray = npt.NDArray[np.uint64]
 BoolArray = npt.NDArray[np.bool_]
 
 OPERATOR, ANNOTATION, MODULE_CALL, FRAME, MEMORY_EVENT = 0, 2, 4, 5, 6
-"""The kinds of sql/ingest/link/call_tree.sql that ancestors are looked up by."""
+"""Kinds of events in sql/ingest/link/call_tree.sql for which ancestors are looked up."""
 
 PART_BITS = 40
-"""Above these an event's id has the number of its trace among those that are read together; see
-sql/ingest/ids.sql."""
+"""Bits of an event's id below the number of its trace among those that are read together.
+
+See sql/ingest/ids.sql.
+"""
 
 KNOWN_STACKS = 1 << 18
-"""So many stacks are known at once, 50 MB of them; a rank with more may have a stack twice."""
+"""Maximum number of known stacks, 50 MB; a rank with more may store a stack twice."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-"""What a hash is multiplied by on its way down a level: odd, so that nothing is lost."""
+"""Multiplier of a path's hash per level; odd, so that no information is lost."""
 
 
 def enclosing_events(
     thread: npt.NDArray[Any], start: IntArray, end: IntArray
 ) -> tuple[IntArray, BoolArray]:
-    """Find the parent of each event.
+    """Return the parent of each event.
 
     Args:
         thread: Thread of each event; equal values are contiguous.
@@ -59,8 +60,8 @@ def enclosing_events(
         return parent, overlaps
     parent[np.flatnonzero(thread[1:] != thread[:-1]) + 1] = -1
     open_rows = np.flatnonzero(parent >= 0)
-    # Invariant: everything between parent[i] and i ends before i does, so a
-    # candidate that ends too soon can hand over its own candidate.
+    # Invariant: every event between parent[i] and i ends before i does, so a candidate that ends
+    # too soon can be replaced by its own candidate.
     while len(open_rows):
         candidate = parent[open_rows]
         too_short = end[candidate] < end[open_rows]
@@ -74,9 +75,10 @@ def enclosing_events(
 
 
 def depths_and_paths(parent: IntArray, names: HashArray) -> tuple[IntArray, HashArray]:
-    """Count the ancestors of each event, and hash the names from the outermost one down to its own.
+    """Return the depth of each event, and a hash of the names from its outermost ancestor down.
 
-    Rounds grow with the logarithm of the depth: a path is joined to the one that ends where it begins.
+    The number of rounds is logarithmic in the depth: each round joins paths that end where others
+    begin.
 
     Args:
         parent: Position of each event's parent (-1: none).
@@ -90,7 +92,7 @@ def depths_and_paths(parent: IntArray, names: HashArray) -> tuple[IntArray, Hash
     rows = np.flatnonzero(above >= 0)
     while len(rows):
         hop, below = above[rows], depth[rows]
-        # Read before write: all rows of a round hop from the same state.
+        # Read before write: all rows of a round start from the same state.
         path[rows] += weight[below] * path[hop]
         depth[rows], above[rows] = below + depth[hop], above[hop]
         rows = rows[above[rows] >= 0]
@@ -98,7 +100,7 @@ def depths_and_paths(parent: IntArray, names: HashArray) -> tuple[IntArray, Hash
 
 
 def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
-    """Find the nearest proper ancestor that is wanted (-1: none)."""
+    """Return the nearest proper ancestor for which ``wanted`` is true (-1: none)."""
     if not wanted.any():
         return np.full_like(parent, -1)
     found = parent.copy()
@@ -127,7 +129,7 @@ CALL_TREE_SCHEMA = pa.schema(
 )
 
 Step = tuple[int, int, int]
-"""Start, end [ns] and number of a profiler step."""
+"""Start [ns], end [ns] and number of a profiler step."""
 
 
 def call_tree(
@@ -138,20 +140,20 @@ def call_tree(
 ) -> Iterator[pa.RecordBatch]:
     """Build the call tree of one rank, batch by batch.
 
-    Memory is that of one batch and of the known stacks: all that later events can lie inside are
-    the events around the last one, so those few go along as the start of the next batch.
+    Memory is limited to one batch and the known stacks. Later events can only be inside the events
+    that enclose the last one, so only these are carried over to the next batch.
 
     Args:
         host_events: thread, ts, end_ts, event_id, kind, is_backward, name_hash in the order of
             sql/ingest/link/call_tree.sql.
-        steps: Those of sql/ingest/link/steps.sql: they do not overlap.
-        known_stacks: Stacks to remember.
+        steps: The steps of sql/ingest/link/steps.sql, which do not overlap.
+        known_stacks: Maximum number of stacks to remember.
 
     Yields:
-        One row per host event: event_id, kind, parent_id, depth, overlaps, the
-        nearest enclosing op_id, annotation_id, module_id and frame_id, the backward operator that
-        it is or runs in, the first event with the same names around it and of its own (of a memory
-        event: of what encloses it), and the step that it starts in (NULL: none).
+        One row per host event: event_id, kind, parent_id, depth, overlaps; the nearest enclosing
+        op_id, annotation_id, module_id and frame_id; the backward operator that it is or runs in;
+        the first event with the same stack of names (for a memory event, that of its parent); and
+        the step that it starts in (NULL: none).
     """
     windows = np.array(steps, dtype=np.int64).reshape(-1, 3)
     still_open: dict[str, npt.NDArray[Any]] = {}
@@ -166,9 +168,9 @@ def call_tree(
         while (above := int(parent[chain[-1]])) >= 0:
             chain.append(above)
         is_memory = column["kind"] == MEMORY_EVENT
-        # Memory events are leaves; two at one instant do not enclose each other.
+        # Memory events are leaves: two at the same time do not enclose each other.
         parent = np.where(is_memory, nearest_ancestor(parent, ~is_memory), parent)
-        # An operator and an annotation of one name are two things.
+        # An operator and an annotation with the same name are different.
         names: HashArray = np.bitwise_xor(column["name_hash"], column["kind"].astype(np.uint64))
         depth, path = depths_and_paths(parent, names)
         path = np.where(is_memory & (parent >= 0), path[parent], path)
@@ -181,7 +183,7 @@ def call_tree(
 
 
 Build = Callable[[Iterable[pa.RecordBatch], Sequence[Step]], Iterator[pa.RecordBatch]]
-"""What builds the call tree of one rank: :func:`call_tree`, or what does the same sooner."""
+"""A function that builds the call tree of one rank: :func:`call_tree`, or a faster equivalent."""
 
 
 def call_trees(
@@ -189,12 +191,12 @@ def call_trees(
     steps: Sequence[tuple[int, int, int, int]] = (),
     build: Build = call_tree,
 ) -> Iterator[pa.RecordBatch]:
-    """Build the call trees of traces that were read together, one after the other.
+    """Build the call trees of traces that are read together, one after the other.
 
     Args:
-        host_events: As :func:`call_tree` takes them; the number of its trace is in an event's id.
-        steps: Those of sql/ingest/link/steps.sql, with the number of their trace before.
-        build: Builds each of them.
+        host_events: Input of :func:`call_tree`; an event's id contains the number of its trace.
+        steps: The steps of sql/ingest/link/steps.sql, each preceded by the number of its trace.
+        build: Function that builds each tree.
     """
     for part, batches in groupby(_by_part(host_events), key=itemgetter(0)):
         own = [step[1:] for step in steps if step[0] == part]
@@ -212,8 +214,8 @@ def _by_part(host_events: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Re
 
 
 def _first_events(path: HashArray, event_id: IntArray, known: dict[int, int]) -> IntArray:
-    """Find the first event with the path of each, in earlier batches too."""
-    # Half as dear as asking for each event.
+    """Return the first event with the same path as each event, including earlier batches."""
+    # Looking up distinct paths costs half as much as looking up each event.
     distinct, place = np.unique(path, return_inverse=True)
     first = np.empty(len(distinct), dtype=np.int64)
     first[place[::-1]] = event_id[::-1]
@@ -249,7 +251,7 @@ def _rows(
 
 
 def _steps(ts: IntArray, windows: IntArray) -> pa.Array:
-    """Look up the step that each event starts in."""
+    """Return the step that each event starts in."""
     if not len(windows):
         return _arrow(np.zeros_like(ts), pa.int64(), np.zeros(len(ts), dtype=np.bool_))
     start, end, number = windows.T
@@ -266,9 +268,10 @@ def _numpy(values: pa.Array) -> npt.NDArray[Any]:
 def _arrow(
     values: npt.NDArray[Any], kind: pa.DataType, is_valid: BoolArray | None = None
 ) -> pa.Array:
-    """Hand an array over without a copy.
+    """Convert an array without a copy.
 
-    From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
+    Uses buffers instead of pa.array(), which imports pandas; that costs more than ingesting a small
+    trace.
     """
     validity = None if is_valid is None else _bits(is_valid)
     buffers = [validity, pa.py_buffer(np.ascontiguousarray(values))]

@@ -1,4 +1,4 @@
-"""Warns of traces that cannot be of one job, or refuses them, before they are read: they are named, never merged."""
+"""Warns of traces that contradict each other, or rejects them, before they are ingested."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAMES = 3
-"""File names in a warning."""
+"""Maximum number of file names in a warning."""
 
 
 def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
-    """Log what the traces of each capture contradict each other in.
+    """Log contradictions between the traces of each capture.
 
     Args:
-        found: The traces; those that nobody looked at say nothing.
-        all_wanted: The caller did not ask for some ranks only, so that gaps matter.
+        found: The traces; those without stated facts are ignored.
+        all_wanted: Whether all ranks were requested, so that missing ranks matter.
 
     Raises:
         RankError: A rank is not below the world size that the traces of its capture state.
@@ -60,9 +60,9 @@ def _warn_of_values(files: Sequence[TraceFile], what: str, values: Sequence[obje
 
 
 def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
-    """Log which of the traces that were read have no base time, where others of their run have.
+    """Log the traces without a base time, if other traces of their run have one.
 
-    Known only when a trace was read to its end: the key may stand there.
+    This is only known after a trace was read to its end, where the key may be.
     """
     runs: dict[str, list[RankResult]] = defaultdict(list)
     for result in results:
@@ -85,7 +85,7 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
         return
     size, ranks = max(sizes), {file.rank for file in files}
     beyond = [file for file in files if file.rank >= size]
-    # Who passes ranks by file knows better than a trace.
+    # A rank given explicitly for a file overrides what the trace states.
     refused = [file for file in beyond if file.rank_source != "given"]
     if refused:
         numbers = ", ".join(map(str, sorted({file.rank for file in refused})[:NAMES]))

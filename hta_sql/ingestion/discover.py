@@ -1,9 +1,9 @@
-"""Which file is which rank of which capture: paths ─▶ rank ─▶ file.
+"""Determines the rank and capture of each trace file: paths ─▶ rank ─▶ file.
 
-The ladder, first that answers: the caller's {rank: path} ▸ ``distributedInfo.rank``
-inside the trace ▸ the file name ▸ the caller's regex ▸ the order of the names,
-with a warning; what one process wrote one after the other is one rank. The caller's
-regex, where given, goes before the built-in ones.
+The first source that gives a rank wins: the caller's {rank: path}, ``distributedInfo.rank`` inside
+the trace, the file name, the caller's regex, or (with a warning) the order of the names. Files that
+one process wrote in sequence are one rank. The caller's regex takes precedence over the built-in
+ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAME_PATTERNS = tuple(
     for pattern in (
         r"(?:^|[^a-z])rank[-_.]?\[?(\d+)\]?",  # rank0, rank-0, rank_0, rank[0]
         r"(?:^|[^a-z])worker[-_.]?(\d+)",  # torch's handler with worker_name, TensorBoard
-        r"^TP-?(\d+)(?:-DP-?0)?(?:-PP-?0)?(?:-EP-?0)?[.\-_]",  # SGLang with one group in use
+        r"^TP-?(\d+)(?:-DP-?0)?(?:-PP-?0)?(?:-EP-?0)?[.\-_]",  # SGLang with a single active group
         r"^(\d+)\.(?:pt\.trace\.)?json",  # 0.json
     )
 )
@@ -48,10 +48,10 @@ NAME_PATTERNS = tuple(
 MAX_DIGITS = 20
 
 MANY_SKIPPED = 5
-"""More files that are no traces than these are said in one line."""
+"""If more files are skipped, they are summarized in one line."""
 
 Peek = Callable[[str], Stated]
-"""Path ─▶ what the trace states about itself."""
+"""Path ─▶ facts that the trace states about itself."""
 
 
 def discover(
@@ -68,18 +68,18 @@ def discover(
     Args:
         traces: A file, a folder (searched recursively), a glob, a list of these,
             or {rank: path}; local paths or fsspec URLs.
-        ranks: Keep only these ranks.
-        rank_regex: Finds the rank in a file name; its first group is the rank.
-        look: Used in place of :func:`peek`; it may know a file without reading it.
-        join_spans: Captures are to be one run: nobody has to be told that there are several.
-        one_job: The traces are of one job, whatever they state.
+        ranks: Ranks to return; None: all.
+        rank_regex: Regular expression whose first group matches the rank in a file name.
+        look: Used instead of :func:`peek`; it may know a file without reading it.
+        join_spans: Whether several captures are joined into one run, so that no warning is needed.
+        one_job: Whether to treat the traces as one job, whatever they state.
 
     Returns:
-        The traces sorted by capture and rank. Several files of one rank are
-        several captures, in order of time; they are never merged.
+        The traces sorted by capture and rank. Several files of one rank are several captures in
+        time order; they are never merged.
 
     Raises:
-        TraceNotFoundError: Nothing there, or nothing that is a trace.
+        TraceNotFoundError: No file was found, or none is a trace.
         RankError: A requested rank is missing, or the traces are of several jobs.
         ParameterError: rank_regex is not a regular expression with a group.
     """
@@ -115,10 +115,10 @@ def _given(rank: int, path: str, look: Peek) -> TraceFile:
 
 
 def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
-    """Part MindSpore's cluster data from traces: several files are one rank there.
+    """Separate MindSpore's cluster data, in which several files form one rank, from traces.
 
     Returns:
-        One entry per rank, for its first file, and the paths that are left.
+        One entry per rank, for its first file, and the remaining paths.
     """
     left_out = [path for path in paths if is_unsupported(path)]
     if left_out:
@@ -168,7 +168,7 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
 def _by_ladder(
     paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek, *, beside: int
 ) -> list[TraceFile]:
-    """Find the rank of each trace; beside is the number of ranks that are known already."""
+    """Determine the rank of each trace; beside is the number of ranks known already."""
     found: list[TraceFile] = []
     unknown: list[tuple[str, Stated]] = []
     skipped: dict[str, TraceError] = {}
@@ -176,7 +176,7 @@ def _by_ladder(
         try:
             stated = _looked_at(path, look)
         except (TraceFormatError, TraceNotFoundError) as error:
-            # What a network does not show now is not gone.
+            # A file on a network may be temporarily unavailable, so it is not skipped.
             is_lost = isinstance(error, TraceNotFoundError) and is_remote(path)
             if is_lost or (len(paths) == 1 and not beside):
                 raise
@@ -208,7 +208,7 @@ def _looked_at(path: str, look: Peek) -> Stated:
 
 
 def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
-    """Name the files that are left out; of many only some, so that other warnings are seen."""
+    """Log the skipped files; if there are many, only some, to keep other warnings visible."""
     for error in skipped.values():
         log.log(
             logging.WARNING if len(skipped) <= MANY_SKIPPED else logging.INFO, "Skipped: %s", error
@@ -225,7 +225,7 @@ def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
 
 
 def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceFile]:
-    """Number processes in the order of their files' names, with the ranks that are not taken."""
+    """Assign the free ranks to processes in the order of their file names."""
     free = (rank for rank in count() if rank not in taken)
     ranks: dict[str, int] = {}
     found = []
@@ -241,9 +241,9 @@ def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceF
 
 
 def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
-    """Name the process of files of a folder that say the same one and follow each other in time.
+    """Return the process of each file, if files of a folder state the same process without overlap.
 
-    Processes of two hosts may have one number, but then they record at the same time.
+    Processes on two hosts may have the same process ID, but then their recordings overlap.
     """
     said: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for path, stated in unknown:
@@ -259,7 +259,7 @@ def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
 
 
 def _process(path: str) -> str:
-    """Name the process that wrote a trace: files that differ in their time only are of one."""
+    """Return the process that wrote a trace: files that differ only in their time share it."""
     process = process_of(path)
     return f"{folder_of(path)}/{process}" if process else path
 

@@ -1,4 +1,4 @@
-"""Manifest entries of ranks that were read."""
+"""Builds manifest entries of ingested ranks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hta_sql.traces.names import path_text
 
 
 def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
-    """Return the manifest entry of a rank that was read.
+    """Return the manifest entry of an ingested rank.
 
     Args:
-        result: What its job returned.
-        stored_as: What decides, besides the trace, what is stored: digests of the definitions and rules.
+        result: Result of its job.
+        stored_as: Digests of definitions and rules, which determine the stored data together with
+            the trace.
     """
     job = result.job
     files = {

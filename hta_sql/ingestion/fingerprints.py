@@ -1,4 +1,4 @@
-"""Whether a trace is the one that was ingested, as it would be ingested now."""
+"""Fingerprints of traces: whether a trace is unchanged since it was ingested."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ ENDS_BYTES = 64 << 10
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 _FOUND_IN_FILE = {"distributedInfo": True, "file name": False, "order of names": False}
-"""Sources of a rank for which it is known whether the trace itself states one."""
+"""Sources of a rank ─▶ whether the trace itself states the rank."""
 
 
 def fingerprint(path: str) -> Fingerprint:
-    """Identify a file by size, time and a hash of its head and tail.
+    """Return the size, the modification time and a hash of the head and tail of a file.
 
-    Where several files are one rank, all of them count.
+    If several files form one rank, the fingerprint covers all of them.
 
     Raises:
-        TraceNotFoundError: There is no such file.
+        TraceNotFoundError: The file does not exist.
     """
     if cluster_file(path):
         parts = [_of_file(part.path) for part in parts_of_rank(path)]
@@ -43,17 +43,17 @@ def fingerprint(path: str) -> Fingerprint:
 
 
 class ChangedWhileReadError(Exception):
-    """A trace is not the one any more that it was when its reading began."""
+    """A trace changed while it was read."""
 
 
 @contextmanager
 def unchanged(path: str) -> Iterator[Fingerprint]:
-    """Read a trace inside of this; yields the fingerprint of what is read.
+    """Yield the fingerprint of a trace that is read in this context.
 
-    What is wrong with half a file is not told of the whole one.
+    A defect of a file that changed while it was read is not reported.
 
     Raises:
-        ChangedWhileReadError: It changed meanwhile.
+        ChangedWhileReadError: The file changed meanwhile.
     """
     before = fingerprint(path)
     try:
@@ -67,7 +67,7 @@ def unchanged(path: str) -> Iterator[Fingerprint]:
 
 
 def _now(path: str) -> Fingerprint | None:
-    """Identify a file by what the storage says now, not by what it said before; None: it is gone."""
+    """Return the current fingerprint of a file, bypassing caches; None if it is missing."""
     fs, name = located(path)
     fs.invalidate_cache(name)
     try:
@@ -104,7 +104,7 @@ def _ends(fs: Any, name: str, size: int) -> str:
 
 
 def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Return what, beside the trace, decides what is stored."""
+    """Return the options that determine the stored data together with the trace."""
     own_rules = ""
     if kernel_classes:
         own_rules = hashlib.sha256(Path(kernel_classes).read_bytes()).hexdigest()
@@ -112,7 +112,7 @@ def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, A
 
 
 class KnownTraces:
-    """What the store already knows about trace files, so that they need not be read again."""
+    """Facts in the store about trace files, so that unchanged files need not be read again."""
 
     def __init__(self, kernel_classes: str | os.PathLike[str] | None) -> None:
         self.options = ingest_options(kernel_classes)
@@ -121,20 +121,20 @@ class KnownTraces:
         self._by_rank: dict[tuple[str, int, int], RankEntry] = {}
 
     def learn(self, entries: Iterable[RankEntry]) -> None:
-        """Take over what a manifest says; later entries go before earlier ones."""
+        """Add the entries of a manifest; later entries take precedence."""
         for entry in entries:
             self._by_rank[in_order(entry)] = entry
             if entry.rank_source in _FOUND_IN_FILE:
                 self._by_source[entry.path] = entry
 
     def fingerprint(self, path: str) -> Fingerprint:
-        """Identify a file, as it was when it was first looked at."""
+        """Return the fingerprint of a file when it was first requested."""
         if path not in self._fingerprints:
             self._fingerprints[path] = fingerprint(path)
         return self._fingerprints[path]
 
     def look(self, path: str) -> Stated:
-        """Return what a trace states; of files that are known, its rank, process and times only."""
+        """Return the facts that a trace states; for known files, only rank, process and times."""
         entry = self._by_source.get(path)
         if entry is None or entry.fingerprint != self.fingerprint(path):
             return peek(path)
@@ -143,9 +143,9 @@ class KnownTraces:
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
 
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
-        """Return the entry of a trace that is in the store as it would be ingested now."""
+        """Return the entry of a trace if it is stored unchanged, with today's options."""
         entry = self._by_rank.get((run, file.rank, span))
         if entry and entry.path == file.path and entry.options == self.options:
-            with suppress(TraceNotFoundError):  # whoever reads it says so
+            with suppress(TraceNotFoundError):  # reading the trace reports it
                 return entry if entry.fingerprint == self.fingerprint(file.path) else None
         return None

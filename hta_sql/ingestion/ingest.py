@@ -1,4 +1,4 @@
-"""An ingest from options to a report: plan, read each rank, publish; whole or one shard."""
+"""Runs an ingest: plan, read each rank, publish; either all traces or one shard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hta_sql.store.disk.shard_files import Shard, check_shard
 
 
 def ingest_traces(options: IngestOptions) -> IngestReport:
-    """Read traces into a store; see :func:`hta_sql.ingest`, which opens it.
+    """Ingest traces into a store; see :func:`hta_sql.ingest`, which also opens it.
 
     Raises:
         TraceError: Some traces could not be read; the others are in the store.
@@ -40,7 +40,7 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
     if work.todo or work.resumed:
         with plan.target.locked() as writer:
             if writer.contents != contents:
-                # Another ingest was there first; it may have done all of this one's work.
+                # Another ingest ran meanwhile; it may have done all of the work.
                 work = work_of(plan, writer.contents)
             read, failures = read_and_publish(plan, work, writer)
         raise_failures(failures, len(work.todo) + len(work.unchanged) + len(work.resumed))
@@ -52,7 +52,10 @@ def ingest_traces(options: IngestOptions) -> IngestReport:
 def read_and_publish(
     plan: IngestPlan, work: Work, writer: RankWriter
 ) -> tuple[list[RankEntry], list[Failure]]:
-    """Read what is left to read and publish it. Under the store's lock."""
+    """Read the remaining traces and publish them.
+
+    Call only under the store's lock.
+    """
     if not work.todo and not work.resumed:
         return [], []
     with writer.adding(work.resumed):
@@ -65,7 +68,7 @@ def read_and_publish(
 
 
 def ingest_shard(options: ShardOptions) -> IngestReport:
-    """Read one share of the traces; only Parquet files and the shard's own file are written.
+    """Ingest one shard of the traces; writes only Parquet files and the shard's own file.
 
     Raises:
         TraceError: Some traces could not be read; the others are in the shard.
@@ -95,13 +98,13 @@ def _read(
     add: Callable[[RankEntry], object],
     prefix: str = "",
 ) -> tuple[list[RankResult], list[Failure]]:
-    """Read traces; returns the ranks that were read, and the traces that could not be.
+    """Read traces; return the ranks that were read, and the traces that failed.
 
     Args:
-        plan: How to read them.
+        plan: The plan of the ingest.
         files: The traces.
         add: Called with the entry of each rank as soon as it is read.
-        prefix: Beginning of the names of the Parquet files.
+        prefix: Prefix of the Parquet file names.
     """
 
     def after_rank(result: RankResult, done: int, total: int) -> None:

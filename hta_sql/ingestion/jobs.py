@@ -1,4 +1,4 @@
-"""Refuses traces of several jobs: what tells jobs apart, and the list of the jobs with their folders."""
+"""Rejects traces of several jobs: detects the jobs, and lists them with their folders."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hta_sql.text import counted, first_of
 from hta_sql.traces.peek import Stated
 
 MOST_JOBS = 10
-"""Jobs that a message lists."""
+"""Maximum number of jobs in a message."""
 
 MOST_FILES = 3
-"""Folders or files that a message lists of a job."""
+"""Maximum number of folders or files of a job in a message."""
 
 LARGEST_GAP_NS = 60_000_000_000
-"""Ranks of one job are recorded at one time, whatever their clocks show."""
+"""Maximum gap between recordings of one job; clocks of its hosts may differ."""
 
 BY_ORDER = "order of names"
 
 
 def check_one_job(found: Sequence[TraceFile]) -> None:
-    """Refuse traces that cannot be of one job.
+    """Raise if traces cannot be of one job.
 
-    Several captures of one process and roles of one job, each with its world size, are one job.
+    Several captures of one process are one job, and so are several roles, each with its world size.
     Traces that state nothing are one job unless they were recorded at different times.
 
     Raises:
@@ -81,21 +81,21 @@ def _of_one_rank(files: Sequence[TraceFile]) -> Iterator[tuple[TraceFile, TraceF
 
 
 def _differ(one: TraceFile, other: TraceFile) -> bool:
-    """Return whether two files of one rank are of different processes."""
+    """Return whether two files of one rank are from different processes."""
     processes = process_of(one.path), process_of(other.path)
     if None not in processes:
         return processes[0] != processes[1]
     ends = [file.stated.end_ns if file.stated else None for file in (one, other)]
     if folder_of(one.path) == folder_of(other.path) or ends[0] is None or ends[1] is None:
         return False
-    # Two copies of a trace begin together.
+    # Two copies of a trace start at the same time.
     return one.start_ns != other.start_ns and max(one.start_ns, other.start_ns) < min(
         ends[0], ends[1]
     )
 
 
 def _is_apart(files: Sequence[TraceFile]) -> bool:
-    """Return whether traces of several folders were recorded one long after the other."""
+    """Return whether traces in different folders were recorded far apart in time."""
     spans = sorted(
         (file.start_ns, file.stated.end_ns or file.start_ns, folder_of(file.path))
         for file in files
@@ -107,7 +107,7 @@ def _is_apart(files: Sequence[TraceFile]) -> bool:
 
 
 def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
-    """Group the files: by what they state and by folder, and so that a rank has one process."""
+    """Group the files by stated facts and folder, so that each rank of a job has one process."""
     units: dict[tuple[object, ...], list[TraceFile]] = defaultdict(list)
     for file in sorted(files, key=lambda file: (folder_of(file.path), file.start_ns, file.path)):
         stated = file.stated
@@ -135,7 +135,10 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
 
 
 def _job_text(files: Sequence[TraceFile], names: dict[str, str]) -> str:
-    """Write ``ddp (world size 2, gloo, 2 files)``: its folders, or the files if these are in one folder."""
+    """Format a job as ``ddp (world size 2, gloo, 2 files)``.
+
+    Names its folders, or its files if they are in one folder.
+    """
     shown = list(dict.fromkeys(folder_of(names[file.path]) or names[file.path] for file in files))
     stated = files[0].stated
     facts = [

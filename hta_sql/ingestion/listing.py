@@ -1,4 +1,4 @@
-"""Files, folders, globs and archives ─▶ the files that may be traces."""
+"""Expands files, folders, globs and archives to the files that may be traces."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TRACE_SUFFIXES = (
     *COMPRESSED_SUFFIXES,
 )
 OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
-"""What profilers and HTA write beside traces; reading it back would count events twice."""
+"""Files that profilers and HTA derive from traces; ingesting them would count events twice."""
 
 
 def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
-    """Expand files, folders and globs to trace paths, sorted, without what is not a trace."""
+    """Expand files, folders and globs to sorted trace paths."""
     given = [traces] if isinstance(traces, str) else list(traces)
     paths: list[str] = []
     for item in given:
@@ -65,7 +65,7 @@ def _expand(item: str) -> list[str]:
 
 
 def _below(fs: Any, root: str) -> list[str]:
-    """List the files of a folder and those in it; says which of these cannot be looked into."""
+    """List the files below a folder; log the folders that cannot be read."""
     if not isinstance(fs, LocalFileSystem):
         return [str(name) for name in fs.find(root)]
 
@@ -82,7 +82,7 @@ def _below(fs: Any, root: str) -> list[str]:
 
 
 def _in_folder(names: list[str], root: str, item: str) -> list[str]:
-    """Choose what may be a trace; stores are none, whatever they are called."""
+    """Select the files that may be traces; stores are skipped, whatever their name."""
     everything = set(names)
     folders = (name.removesuffix(f"/{MANIFEST}") for name in names if name.endswith(f"/{MANIFEST}"))
     stores = tuple(f"{folder}/" for folder in folders if f"{folder}/{CATALOG}" in everything)

@@ -1,11 +1,10 @@
-"""The compiled reader and its call tree: chunks of text ─▶ rows of the staged tables, without a statement.
+"""Compiled reader and call tree: converts chunks of text to staged tables without SQL statements.
 
-An accelerator that may be absent. It reads what is plain and refuses a chunk where anything is not;
-that chunk goes to the statements of sql/ingest, which are the definition of what is read here. What
-it knows of arguments and categories it is told, from the same lists that those statements are made
-of. The call tree is defined by :mod:`hta_sql.ingestion.call_tree`, which builds it where the library is
-absent or left out. Rust, its standard library alone: bytes of any trace stay within their bounds by the
-language. See docs/native.md for building it.
+An optional accelerator. It rejects a chunk that contains anything unusual; that chunk is read by
+the statements in sql/ingest, which define the result. It gets the known arguments and categories
+from the same lists as those statements. :mod:`hta_sql.ingestion.call_tree` defines the call tree,
+and builds it if the library is unavailable or disabled. The library is Rust with its standard
+library only, so traces cannot cause out-of-bounds accesses. See docs/native.md for building it.
 """
 
 from __future__ import annotations
@@ -26,14 +25,17 @@ from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.compiled import load_functions, reader_at_work
 
 CHUNK_BITS = 32
-"""Above these a chunk's number has that of its trace; see sql/ingest/parse/batch.sql."""
+"""Bits of a chunk's number below the number of its trace; see sql/ingest/parse/batch.sql."""
 
 MOST_HELD = 24 << 20
-"""A batch ends when its columns take more: they are outside of the engine's limit of memory, and to
-grow they need room beside it. A batch costs ten milliseconds."""
+"""Maximum size of a batch's columns [bytes].
+
+They are outside of the engine's memory limit, and growing them needs extra memory. A batch costs
+ten milliseconds.
+"""
 
 REFUSALS = ("", "grammar", "key", "field", "argument", "time", "size", "panic")
-"""Why a chunk is refused, by the number that the library gives."""
+"""Reasons for rejecting a chunk, indexed by the library's code."""
 
 _EVENT = ("event_id", "ts", "dur", "pid", "tid", "name")
 _WHOLE = {
@@ -41,12 +43,12 @@ _WHOLE = {
     "counters": (),
     "other_events": ("cat", "phase", "flow_id", "scope"),
 }
-"""Tables that keep the arguments as they are ─▶ fields beside the common ones."""
+"""Tables that keep the arguments unparsed ─▶ fields in addition to the common ones."""
 
 _NO_DURATION = ("flows", "counters")
 _SERIES = (("series", "text"), ("value", "double"))
 _FIELDS = (*_EVENT, "cat", "phase", "flow_id", "binding_point", "scope", "args")
-"""Fields that may be kept, by the number of their column in the library."""
+"""Fields that may be stored, indexed by their column in the library."""
 
 _JSON = {"ARROW:extension:name": "arrow.json", "ARROW:extension:metadata": ""}
 _NAMES = pa.list_(pa.string())
@@ -75,7 +77,7 @@ _IDS = (
 
 
 class _Column(NamedTuple):
-    """A column of a staged table: its number in the library, and how that reads it."""
+    """A column of a staged table: its index in the library, and how it is parsed."""
 
     name: str
     place: int
@@ -109,7 +111,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def native_batch() -> NativeBatch | None:
-    """Begin a batch; None where the reader is not there, or left out."""
+    """Start a batch; None if the compiled reader is unavailable or disabled."""
     library = _library() if reader_at_work() == "compiled" else None
     return NativeBatch(library) if library else None
 
@@ -118,8 +120,8 @@ class NativeBatch:
     """The chunks of a batch as rows of the staged tables.
 
     Attributes:
-        events: Chunk ─▶ number of events, of those that were read.
-        refused: Why chunks were refused ─▶ how many.
+        events: Chunk ─▶ number of its events, for chunks that were read.
+        refused: Reason ─▶ number of rejected chunks.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
@@ -132,15 +134,15 @@ class NativeBatch:
             raise RuntimeError("the compiled reader does not understand its plan")
 
     def __del__(self) -> None:
-        """Free the columns: no array looks at them any more."""
+        """Free the columns; no array references them any more."""
         self._library.hta_sql_reader_free(self._reader)
 
     def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
-        """Read chunks until enough is held; yields those that are refused.
+        """Read chunks until the batch is full; yield those that are rejected.
 
         Args:
-            chunks: Of one trace.
-            part: Number of the trace, which those of its chunks here have above their own.
+            chunks: Chunks of one trace.
+            part: Number of the trace, stored in the upper bits of its chunks' numbers.
         """
         for chunk in chunks:
             if chunk.is_doubted or not self._is_read(chunk, (part << CHUNK_BITS) + chunk.number):
@@ -157,7 +159,7 @@ class NativeBatch:
         return True
 
     def counts(self) -> Counter[str]:
-        """Count the events by table."""
+        """Return the number of events by table."""
         return +Counter(
             {
                 table: self._library.hta_sql_reader_count(self._reader, place, False)
@@ -166,7 +168,7 @@ class NativeBatch:
         )
 
     def tables(self, first_ids: list[int]) -> dict[str, pa.Table]:
-        """Return the rows of each table; once, and no chunk is read afterwards.
+        """Return the rows of each table. Call once; no chunk can be read afterwards.
 
         Args:
             first_ids: Id of the first event of each chunk that was read, in order.
@@ -186,12 +188,12 @@ class NativeBatch:
         table = pa.Table.from_arrays(arrays, schema=_schema(columns))
         if not is_typed:
             return table
-        # A chunk with a value that is not of its form is refused.
+        # A chunk with a value of another form was rejected.
         none = pa.nulls(rows, _NAMES)
         return table.add_column(len(columns) - 1, "odd_arguments", none)
 
     def _array(self, table: int, column: _Column, rows: int, nothing: pa.Buffer) -> pa.Array:
-        """Look at a column without a copy: its buffers keep this batch, and so their memory."""
+        """Wrap a column without a copy: its buffers keep this batch, and its memory, alive."""
         parts = _Parts()
         self._library.hta_sql_reader_column(self._reader, table, column.place, ctypes.byref(parts))
         wide, narrow, text, valid = nothing, nothing, nothing, nothing
@@ -257,13 +259,13 @@ def _kind(argument: Argument) -> str:
 
 
 def _checked_kind(form: Form, kind: str) -> str:
-    """Return how the library reads a form: texts with a pattern by the name of the form."""
+    """Return how the library parses a form: texts with a pattern by the name of the form."""
     return form.name if form.pattern else kind
 
 
 @cache
 def _plan() -> bytes:
-    """Say what the library is to know; its words are in native/src/lib.rs."""
+    """Return the configuration of the library; its format is described in native/src/lib.rs."""
     lines: list[tuple[object, ...]] = []
     categories = sorted(category_tables().items(), key=lambda line: line[0].startswith("*"))
     bits = {category: 1 << n for n, (category, _) in enumerate(categories)}
@@ -276,7 +278,7 @@ def _plan() -> bytes:
                 ("argument", *one, 0, 0) for one in ((n, i, k) for i, (n, k) in enumerate(_SERIES))
             ]
             continue
-        # Today's names stand in the order of their columns, old spellings behind them.
+        # Current names are in column order, followed by old spellings.
         for argument in sorted(_arguments(table), key=lambda one: bool(one.categories)):
             form = argument.form
             if form is None:
@@ -311,7 +313,7 @@ def _tree_library() -> ctypes.CDLL | None:
 
 
 def best_build() -> Build:
-    """Return what builds call trees here: the compiled library, where it is at work."""
+    """Return the function that builds call trees: the compiled one if available."""
     is_there = reader_at_work() == "compiled" and _tree_library() is not None
     return native_call_tree if is_there else call_tree
 
@@ -336,7 +338,7 @@ def native_call_tree(
 
 
 def _added(library: ctypes.CDLL, tree: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Place a batch in the tree; returns its rows, whose buffers the library has filled."""
+    """Add a batch to the tree; return its rows, whose buffers the library has filled."""
     rows = batch.num_rows
     events = _HostEvents(rows, *(_address(batch, name) for name in _TAKEN))
     ids = np.empty((len(_IDS), rows), dtype=np.int64)
@@ -358,7 +360,7 @@ def _added(library: ctypes.CDLL, tree: int, batch: pa.RecordBatch) -> pa.RecordB
 
 
 def _address(batch: pa.RecordBatch, name: str) -> int:
-    """Say where the values of a column begin, which has no NULL."""
+    """Return the address of the values of a column without NULL."""
     column, kind = batch.column(name), _TAKEN[name]
     if column.type != kind or column.null_count:
         raise TypeError(f"{name} is {column.type} with {column.null_count} NULL, not {kind}")

@@ -1,4 +1,4 @@
-"""The options of an ingest: their names, types, defaults and words stand here and nowhere else."""
+"""The options of an ingest: single definition of their names, types, defaults and documentation."""
 
 from __future__ import annotations
 
@@ -27,33 +27,32 @@ class IngestOptions:
     """What to ingest, into which store, and how.
 
     Args:
-        traces: A trace file, a folder (searched recursively), a glob, a list of these,
-            or ``{rank: path}``; ``.json``, ``.json.gz`` or ``.json.zst``, local or any
-            fsspec URL. Also ``trace_view.json`` of Ascend devices, and the CSV and JSON files of
-            a MindSpore cluster, several of which are one rank.
-        store: Folder of the store, or its fsspec URL; made where missing, else added to.
+        traces: A trace file, a folder (searched recursively), a glob, a list of these, or ``{rank:
+            path}``; ``.json``, ``.json.gz`` or ``.json.zst``, local or any fsspec URL. Also
+            ``trace_view.json`` of Ascend devices, and the CSV and JSON files of a MindSpore
+            cluster, in which several files form one rank.
+        store: Folder of the store, or its fsspec URL; created if missing, otherwise extended.
         run: Name of the run; default: the name of the folder or file.
-        tags: What to remember of the run: tag ─▶ value, as the table ``run_tags`` has it. Those that it
-            has already stay.
-        ranks: Read only these ranks.
-        jobs: Processes; default: the cores that this process may use.
-        force: Read unchanged files again.
-        strict: Refuse a trace with anything broken in it; default: keep what is whole, repair
-            what can be repaired, and list both in the table ``quarantine``.
-        rank_regex: Finds the rank in file names; its first group is the rank.
-        kernel_classes: CSV with rules that go before the built-in ones
-            (priority, regex, class, collective, vendor).
-        memory_limit: Memory of each process that reads, for example ``"1GiB"``. Python takes
-            232 MiB of it, or half where that is less; the engine has the rest.
+        tags: Tags of the run, as in the table ``run_tags``: tag ─▶ value. Its other tags remain.
+        ranks: Ingest only these ranks.
+        jobs: Number of processes; default: the cores available to this process.
+        force: Ingest unchanged files again.
+        strict: Reject a trace with any defect; default: keep valid events, repair what can be
+            repaired, and list both in the table ``quarantine``.
+        rank_regex: Regular expression whose first group matches the rank in a file name.
+        kernel_classes: CSV with rules that take precedence over the built-in ones (priority, regex,
+            class, collective, vendor).
+        memory_limit: Memory of each reading process, for example ``"1GiB"``. Python gets 232 MiB of
+            it, or half if that is less; the engine gets the rest.
         executor: Any ``concurrent.futures.Executor`` to run the ranks on.
-        progress: Called after each rank with (result, ranks done, ranks to do).
+        progress: Called after each rank with (result, ranks done, total ranks).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
-        join_spans: Several files of a rank are spans of one run; default: each is a run of its own.
-        one_job: The traces are of one job, although they state different world sizes or backends; default:
-            traces of several jobs are refused, and the message lists the jobs.
-        all_or_nothing: Keep nothing of an ingest that is interrupted; default: it keeps the ranks that
-            it has read, which nobody sees, and the next ingest of the same traces goes on from there.
-        materialize: Keep, beside the tables, the answers that are small; not of a shard.
+        join_spans: Several files of a rank are spans of one run; default: each is a separate run.
+        one_job: The traces are of one job, although they state different world sizes or backends;
+            default: traces of several jobs are rejected, and the message lists the jobs.
+        all_or_nothing: An interrupted ingest discards everything; default: it keeps the ranks that
+            it has read, unpublished, and the next ingest of the same traces resumes from them.
+        materialize: Also materialize the small answers; not for a shard.
     """
 
     traces: Traces
@@ -79,10 +78,10 @@ class IngestOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(IngestOptions):
-    """Which part of the traces one job of an array ingests.
+    """Options of a job of an array that ingests one shard of the traces.
 
     Args:
-        shard: ``(i, n)``: read only the i-th of n parts of the traces, counted from 1.
+        shard: ``(i, n)``: read only the i-th of n shards of the traces, counted from 1.
     """
 
     shard: tuple[int, int]
@@ -91,9 +90,9 @@ class ShardOptions(IngestOptions):
 def called_with(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Answer]], Callable[P, Answer]]:
-    """Make a function of options one that is called with each option by its name.
+    """Convert a function of an options object to one that takes each option as a keyword.
 
-    Its signature and the ``Args:`` of its documentation are those of the class.
+    Its signature and the ``Args:`` section of its docstring are those of the options class.
     """
 
     def decorate(function: Callable[[Options], Answer]) -> Callable[P, Answer]:
@@ -103,7 +102,7 @@ def called_with(
 
         answer = inspect.signature(function).return_annotation
         signature = inspect.signature(options).replace(return_annotation=answer)
-        call.__signature__ = signature  # type: ignore[attr-defined]  # inspect asks for it
+        call.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
         what, _, rest = (inspect.getdoc(function) or "").partition("\n\nReturns:")
         call.__doc__ = f"{what}\n\nArgs:\n{_documented(options)}\n\nReturns:{rest}"
         return call
@@ -112,6 +111,6 @@ def called_with(
 
 
 def _documented(options: Callable[..., object]) -> str:
-    """Collect what a class and those that it extends say of their options."""
-    classes = [c for c in reversed(inspect.getmro(options)) if c.__doc__ and c is not object]  # type: ignore[arg-type]  # it is a class
+    """Return the documented options of a class and its base classes."""
+    classes = [c for c in reversed(inspect.getmro(options)) if c.__doc__ and c is not object]  # type: ignore[arg-type]  # options is a class
     return "\n".join((inspect.getdoc(c) or "").partition("Args:\n")[2] for c in classes)

@@ -1,4 +1,4 @@
-"""The plan of an ingest: which traces it reads, how, and into which store; and what of it is left to do."""
+"""The plan of an ingest: its traces, how to read them, the target store, and the remaining work."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 SMALL_TRACE_BYTES = 4 << 20
-"""(Compressed) size up to which a trace is read in the engine that the process has."""
+"""Maximum (compressed) size of a trace that is read in the shared engine of the process [bytes]."""
 
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """What an ingest reads, how, and where to: the options, checked and resolved once.
+    """What an ingest reads, how, and where to: its options, validated and resolved once.
 
     Attributes:
-        traces: Where the traces are.
+        traces: Location of the traces.
         ranks: The ranks to read; None: all.
-        rank_regex: Finds the rank in a file name.
-        join_spans: Several files of a rank are spans of one run.
-        one_job: The traces are of one job, whatever they state.
-        force: Read traces that the store has already.
-        known: Traces that the store has, and their fingerprints.
-        jobs: Number of workers; None: by cores and sizes.
-        engine_memory: Memory of the engine of each worker, such as ``"1GiB"``; None: its share of
-            the machine.
-        executor: What the ranks are read on; None: threads or processes.
+        rank_regex: Regular expression that matches the rank in a file name.
+        join_spans: Whether several files of a rank are spans of one run.
+        one_job: Whether to treat the traces as one job, whatever they state.
+        force: Whether to ingest traces that the store already has.
+        known: Traces in the store, and their fingerprints.
+        jobs: Number of workers; None: chosen by cores and sizes.
+        engine_memory: Memory of each worker's engine, such as ``"1GiB"``; None: its share of the
+            machine.
+        executor: Executor that reads the ranks; None: threads or processes.
         kernel_classes: Path of a CSV with the user's own rules.
-        strict: Refuse a trace with anything broken in it.
+        strict: Whether to reject a trace with any defect.
         progress: Called after each rank.
         target: Where to write.
     """
@@ -67,7 +67,7 @@ class IngestPlan:
     target: IngestTarget
 
     def run_and_span(self, file: TraceFile) -> tuple[str, int]:
-        """Return the run that a trace belongs to, and the number of its span there."""
+        """Return the run of a trace, and the number of its span in that run."""
         if self.join_spans:
             return self.target.run, file.capture
         return run_of_capture(self.target.run, file.capture), 0
@@ -75,22 +75,22 @@ class IngestPlan:
 
 @dataclass(frozen=True)
 class Work:
-    """The traces that were found, and what is to be done with each."""
+    """The traces that were found, and what to do with each."""
 
     found: list[TraceFile]
     runs: list[str]
-    """The runs that the traces are."""
+    """The runs of the traces."""
     todo: list[TraceFile] = field(default_factory=list)
     unchanged: list[RankEntry] = field(default_factory=list)
     resumed: list[RankEntry] = field(default_factory=list)
-    """Ranks that an interrupted ingest has read: published as if they were read now."""
+    """Ranks that an interrupted ingest has read; published like newly read ones."""
 
 
 def plan_ingest(options: IngestOptions) -> IngestPlan:
-    """Check the options and resolve them: names, paths, the folder of the store.
+    """Validate and resolve the options: names, paths, the folder of the store.
 
     Raises:
-        ParameterError: A bad run name, tag or memory limit.
+        ParameterError: A run name, a tag or the memory limit is not valid.
     """
     traces = options.traces
     if isinstance(traces, os.PathLike):
@@ -123,7 +123,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
 
 
 def work_of(plan: IngestPlan, contents: Contents) -> Work:
-    """Find the traces and compare them with what the store has."""
+    """Find the traces and compare them with the store."""
     plan.known.learn([*contents.published, *contents.unpublished])
     _forget_listings(plan.traces)
     found = discover(
@@ -135,7 +135,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         one_job=plan.one_job,
     )
     work = compared(plan, found)
-    # One that is published as well was left by an ingest that ended before it could clean up.
+    # One that is also published was left by an ingest that ended before it could clean up.
     published = contents.manifest.entries
     resumed = [e for e in work.unchanged if e in contents.unpublished and e not in published]
     unchanged = [entry for entry in work.unchanged if entry not in resumed]
@@ -143,7 +143,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
 
 
 def compared(plan: IngestPlan, found: list[TraceFile]) -> Work:
-    """Divide traces into those to read and those that are known unchanged."""
+    """Divide traces into those to read and those that are unchanged."""
     work = Work(found, sorted({plan.run_and_span(file)[0] for file in found}))
     for file in found:
         entry = plan.known.current(*plan.run_and_span(file), file)
@@ -155,9 +155,9 @@ def compared(plan: IngestPlan, found: list[TraceFile]) -> Work:
 
 
 def _forget_listings(traces: TraceNames) -> None:
-    """Make object storages list again: traces may have been replaced since this process looked.
+    """Invalidate cached listings of object storages: traces may have been replaced.
 
-    One listing then has the sizes and ETags of a whole folder, with no request for each trace.
+    A new listing then has the sizes and ETags of a whole folder, without a request for each trace.
     """
     items = [traces] if isinstance(traces, str) else list(traces)
     paths = traces.values() if isinstance(traces, Mapping) else items
@@ -168,8 +168,8 @@ def _forget_listings(traces: TraceNames) -> None:
 def rank_jobs(
     plan: IngestPlan, files: Sequence[TraceFile], writer: str = ""
 ) -> tuple[list[RankJob], WorkerPlan]:
-    """Return a job for each trace, and the workers to run them on."""
-    # Once a trace: at a URL each is a request.
+    """Return a job for each trace, and the plan of the workers that run them."""
+    # Once per trace: at a URL, each call is a request.
     sizes = {file.path: file_bytes(file.path) for file in files}
     workers = plan_workers(sizes, plan.jobs, plan.engine_memory)
     jobs = [
@@ -197,9 +197,9 @@ def rank_jobs(
 
 
 def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:
-    """Choose the traces of one shard: the largest first, each to the shard with least so far.
+    """Return the traces of one shard: the largest first, each to the shard with the smallest load.
 
-    Every job of an array computes this for itself, so it depends on names and sizes alone.
+    Every job of an array computes this independently, so it depends only on names and sizes.
     """
     sizes = {file.path: file_bytes(file.path) for file in found}
     loads = [0] * of

@@ -1,8 +1,8 @@
-"""Offsets and text of quarantined events in the file of their trace.
+"""Offsets and text of quarantined events in their trace file.
 
-The engine parses whole chunks and does not say where in one an event stands. Few traces hold an
-event that must be quarantined, so only these pay for its offset: such a trace is read once
-more, and the chunks with such events are walked from event to event.
+The engine parses whole chunks and does not report the offset of an event. Few traces contain
+quarantined events, so only these pay for the offsets: such a trace is read again, and the affected
+chunks are walked event by event.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEMA = pa.schema(
 def quarantine_pending(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
     """Quarantine the pending events, each with its own offset and excerpt.
 
-    If the file has gone in the meantime, an event gets the offset of its chunk.
+    If the file is missing by then, an event gets the offset of its chunk.
     """
     wanted = {chunk for (chunk,) in run(con, ingest_sql("quarantine", "pending_chunks")).fetchall()}
     if not wanted:

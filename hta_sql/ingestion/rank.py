@@ -1,8 +1,7 @@
-"""One rank: chunks ─▶ staged events ─▶ links ─▶ Parquet, in one DuckDB in memory.
+"""Ingests one rank: chunks ─▶ staged events ─▶ links ─▶ Parquet, in an in-memory DuckDB.
 
-A task for any Executor: everything it needs is in a RankJob, everything it
-returns is small, and running it twice is harmless. The definitions are in
-sql/ingest; this module only moves bytes and names.
+A task for any Executor: its input is a RankJob, its result is small, and running it twice is
+harmless. The definitions are in sql/ingest; this module only moves bytes and names.
 """
 
 from __future__ import annotations
@@ -40,36 +39,40 @@ from hta_sql.traces.source import open_trace
 log = logging.getLogger(__name__)
 
 SPAN_BITS = 32
-"""Event ids of a span begin at its number times two to this: no file has so many events."""
+"""Event ids of span n start at n * 2**SPAN_BITS: no file has that many events."""
 
 NS_OF_A_YEAR = 365.25 * 86400 * 1e9
 MAX_YEARS = (1 << 60) / NS_OF_A_YEAR
-"""What the durations of a rank may add up to, those inside of others counted as well: a day of a
-hundred threads with fifty calls inside each other is less than half of it."""
+"""Maximum total duration of a rank's events, including nested ones.
+
+A day of a hundred threads with fifty nested calls is less than half of it.
+"""
 
 MAX_READS = 3
-"""A file that changes whenever it is read is still being written."""
+"""Maximum attempts to read a file that changes meanwhile."""
 
 NEVER = "1024TiB"
-"""More than a database in memory will ever log."""
+"""A threshold that an in-memory database never reaches."""
 
 MOST_HELD = 256 << 20
-"""Columns outside of the engine that are not copied into it: those of half a gigabyte of text."""
+"""Maximum size of columns that are not copied into the engine [bytes]: those of 0.5 GB of text."""
 
 HELD_SHARE = 16
-"""That part of the limit of memory they may take: the limit is that of the engine alone."""
+"""Share of the memory limit that these columns may take: the limit covers only the engine."""
 
 ROW_BYTES = 512
-"""What a staged row takes in the engine, with its links: 14 million of them in 4 GiB begin to spill."""
+"""Memory of a staged row with its links in the engine: 14 million rows in 4 GiB start to spill."""
 
 CALL_TREE_BATCH_ROWS = 1 << 15
-"""Host events in memory at once while the call tree is built: arrays of this size stay in the
-cache, and cost a quarter less than those of half a million rows."""
+"""Host events in memory while the call tree is built.
+
+Arrays of this size fit in the CPU cache, and cost a quarter less than those of half a million rows.
+"""
 
 
 @dataclass(frozen=True)
 class RankJob:
-    """What to ingest, as what, and with how much of the machine."""
+    """Input of a rank's ingest: the trace, its identity, and resource limits."""
 
     path: str
     run: str
@@ -84,23 +87,25 @@ class RankJob:
     process: str | None = None
     end_ns: int | None = None
     span: int = 0
-    """Which recording of the rank: its event ids begin at a place of their own."""
+    """Which recording of the rank; each has its own range of event ids."""
     writer: str = ""
-    """Beginning of the names of its files: whose they are until a manifest names them."""
+    """Prefix of its file names, which identifies the owner until a manifest references them."""
     size: int = 0
-    """Size of the file, compressed if it is [bytes]; 0 if its storage does not say."""
+    """Size of the file, possibly compressed [bytes]; 0 if unknown."""
     is_small: bool = False
-    """No limit of memory is to be kept, and none of this machine is near: the engine that the
-    process has will do."""
+    """Whether the shared engine of the process is sufficient.
+
+    True if no memory limit is set and the machine's memory is not nearly exhausted.
+    """
 
 
 @dataclass(frozen=True)
 class RankResult:
-    """What one task did."""
+    """Result of a rank's ingest."""
 
     job: RankJob
     fingerprint: Fingerprint
-    """Of the bytes that were read."""
+    """Fingerprint of the bytes that were read."""
     files: list[StoredFile]
     event_count: int
     quarantined: int
@@ -109,14 +114,14 @@ class RankResult:
     steps: list[str] = field(default_factory=list)
     has_base_time: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
-    """What a list of runs shows of it; see store/catalog/rank_scope.py."""
+    """Columns for the list of runs; see store/catalog/rank_scope.py."""
 
 
 def ingest_rank(job: RankJob) -> RankResult:
-    """Read one trace and write its tables; nothing is visible until a manifest names them.
+    """Read one trace and write its tables; they are invisible until a manifest references them.
 
     Raises:
-        TraceError: The trace changes whenever it is read, or cannot be.
+        TraceError: The trace cannot be read, or changed during every attempt.
     """
     careful = False
     for _ in range(MAX_READS):
@@ -142,7 +147,7 @@ class ReadTrace:
     metadata: dict[str, Any]
     event_count: int = 0
     part: int = 0
-    """Its number among those that are read together, which the ids of its events begin with."""
+    """Number of the trace among those that are read together; upper bits of its event ids."""
 
 
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
@@ -164,13 +169,13 @@ def stored(
     rows: Counter[str],
     started: float,
 ) -> list[RankResult]:
-    """Link what is staged and write the tables.
+    """Link the staged events and write the tables.
 
     Args:
         con: The database with the staged tables.
-        traces: What is staged there.
-        rows: Number of rows by staged table; of those that are derived they are counted here.
-        started: When reading began, by the monotonic clock [s].
+        traces: The staged traces.
+        rows: Number of rows by staged table; derived tables are counted here.
+        started: Start of reading, by the monotonic clock [s].
     """
     first = traces[0].job
     link_events(con, traces, first.kernel_classes)
@@ -212,14 +217,14 @@ def stored(
 
 
 def _fits(job: RankJob, rows: Counter[str]) -> bool:
-    """Say whether several tables may be written at once: what does not fit is read back twice."""
+    """Return whether several tables may be written at once; data that spills is read back twice."""
     return not job.memory_limit or rows.total() * ROW_BYTES < size_of(job.memory_limit)
 
 
 def _staged(
     con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
 ) -> tuple[Counter[str], dict[str, Any]]:
-    """Read the events of a trace; returns their number by table, and the metadata extra_connections them."""
+    """Read the events of a trace; return their number by table, and the trace's metadata."""
     if cluster_file(job.path):
         return stage_events(con, None), {}
     first_id = job.span << SPAN_BITS
@@ -237,17 +242,17 @@ def _staged(
 
 
 def most_held(job: RankJob) -> int:
-    """Say what the events of a rank may take outside of the engine [bytes]."""
+    """Return the maximum memory of a rank's events outside of the engine [bytes]."""
     return min(MOST_HELD, size_of(job.memory_limit) // HELD_SHARE) if job.memory_limit else 0
 
 
 @contextmanager
 def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty database in memory; what does not fit its limit goes to a folder of its own.
+    """Open an empty in-memory database, which spills to its own temporary folder.
 
-    Left to itself the engine spills into ``.tmp`` of the current folder, and checkpoints what is
-    nowhere on a disk: a fifth of what a trace of 500 MB costs. Nothing in it is TEMP: that belongs to
-    one connection, and statements run side by side on several.
+    By default, the engine spills into ``.tmp`` of the current folder. It also checkpoints data that
+    is on no disk, which costs a fifth of ingesting a 500 MB trace. No table is TEMP, because that
+    is visible to one connection only, and statements run on several in parallel.
     """
     if job.is_small:
         with scratch() as con:
@@ -269,7 +274,7 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
 def link_events(
     con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace], kernel_classes: str | None = None
 ) -> None:
-    """Derive once what every analysis needs: clock, steps, call tree, launches, classes."""
+    """Derive what every analysis needs: clock, steps, call tree, launches, kernel classes."""
     jobs = [
         {
             "part": trace.part,
@@ -296,15 +301,15 @@ def link_events(
     for name in ("launches", "device_steps", "operators_by_external_id"):
         run(con, ingest_sql("link/launches", name))
     run(con, ingest_sql("link/device_links"))
-    # Not where they are joined: 14 million events then do not fit 400 MiB.
+    # Not sorted within the join: 14 million events would then not fit in 400 MiB.
     run(con, sort_table("device_links", "event_id"))
 
 
 def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:
-    """Refuse durations that no profile has: sums over them would not fit 64 bits.
+    """Raise for implausible durations: sums over them would overflow 64 bits.
 
     Raises:
-        TraceFormatError: They add up to more.
+        TraceFormatError: The durations add up to more than the maximum.
     """
     totals = dict(run(con, "SELECT part, total_ns FROM rank_clock").fetchall())
     for trace in traces:
@@ -317,8 +322,8 @@ def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) ->
 
 
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
-    """Sort the host events in the engine and build the tree of them as they come out."""
-    # The rows are read on one connection while the tree is written on another.
+    """Sort the host events in the engine and build the call tree from the stream."""
+    # One connection reads the rows while the other writes the tree.
     (sorted_events,) = extra_connections(con)
     with sorted_events:
         reader = sorted_events.table("host_events").to_arrow_reader(CALL_TREE_BATCH_ROWS)
@@ -332,7 +337,7 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None) -> None:
-    """Classify the kernel names by kernel_classes.csv and the user's own rules before it."""
+    """Classify the kernel names by kernel_classes.csv; the user's own rules take precedence."""
     own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
     run(con, ingest_sql("link/kernel_classes", "class_rules"), {"files": files})

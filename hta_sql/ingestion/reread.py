@@ -1,4 +1,4 @@
-"""Read the traces of damaged ranks again, when they are still the traces that were ingested."""
+"""Ingests the traces of quarantined ranks again if they are unchanged."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from hta_sql.traces.peek import Stated
 def read_again(
     folder: StoreFolder, manifest: Manifest
 ) -> tuple[list[tuple[str, int]], dict[tuple[str, int], str]]:
-    """Read the traces of quarantined ranks again and publish them. Call with the store locked.
+    """Ingest the traces of quarantined ranks again and publish them.
+
+    Call only under the store's lock.
 
     Args:
         folder: The store.
         manifest: Its manifest, whose damaged ranks are in ``aside``.
 
     Returns:
-        The (run, rank) pairs that were read; and why each of the others was not.
+        The (run, rank) pairs that were read, and for each of the others the reason why not.
     """
     why: dict[tuple[str, int], str] = {}
     read: list[tuple[str, int]] = []
@@ -36,7 +38,7 @@ def read_again(
         files = [_trace_of(entry) for entry in able]
         if not files:
             continue
-        # As spans, each keeps its run and its number in it.
+        # As spans, the traces keep their run and their span number.
         plan = plan_ingest(IngestOptions([], folder.root, run=run, join_spans=True))
         writer = RankWriter(plan.target, Contents(read_manifest(folder)))
         done, failures = read_and_publish(plan, Work(files, [run], files), writer)
@@ -51,13 +53,13 @@ def read_again(
 
 
 def _trace_of(entry: RankEntry) -> TraceFile:
-    """Say of a trace what was found out when it was first read."""
+    """Return the trace of an entry with the facts from its first ingest."""
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
     return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
 
 
 def _hindrance(entry: RankEntry) -> str | None:
-    """Say why a rank cannot be read again as it was; None: it can."""
+    """Return why a rank cannot be ingested again as before; None if it can."""
     if entry.options.get("kernel_classes"):
         return "it was read with rules of your own; ingest it again with --kernel-classes"
     try:

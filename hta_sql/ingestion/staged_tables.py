@@ -1,4 +1,4 @@
-"""What was read ─▶ the staged tables, one for each kind of event, by whichever reader read it."""
+"""Fills the staged tables, one per kind of event, from either reader."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ EXTRACTED = (
 class Staged:
     """The staged tables of an ingest while they are filled.
 
-    What the compiled reader has read is shown where it lies, by views over its columns: the copy
-    into tables is a tenth of what a trace costs. It is copied where that takes too much memory, which
-    the engine does not count, and where rows are to be added or taken away; beside the reading of
-    the next batch, where there is a core for it and memory for two.
+    Columns from the compiled reader are exposed as views without a copy, because copying them into
+    tables is a tenth of the cost of a trace. They are copied if they take too much memory, which
+    the engine does not count, or if rows must be added or removed. If there are enough cores and
+    memory, the copy runs while the next batch is read.
 
-    To be closed, whatever happens: then nothing is being copied.
+    Must be closed in any case, which waits for running copies.
 
     Args:
         con: The database.
-        threads: Fill so many tables at once.
-        most_held: Bytes of columns up to which they are shown instead of copied.
+        threads: Number of tables to fill in parallel.
+        most_held: Maximum size of columns that are exposed instead of copied [bytes].
 
     Attributes:
-        are_tables: What there is so far has been copied, or extracted by statements.
+        are_tables: Whether the rows so far are in tables, copied or extracted by statements.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class Staged:
         self._beside = Beside(con) if threads > 1 and most_held >= 2 * MOST_HELD else None
 
     def close(self) -> None:
-        """Wait for what is being copied: the database may be closed next."""
+        """Wait for running copies; the database can be closed afterwards."""
         if self._beside:
             self._beside.close()
 
     def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
-        """Take what the compiled reader has read.
+        """Add what the compiled reader has read.
 
         Args:
-            natives: What it has read, one batch or one for each trace.
+            natives: Its batches, one or one for each trace.
             starts: Id of the first event of each chunk.
         """
         self._held += [
@@ -78,7 +78,7 @@ class Staged:
             self._copy(self._beside)
 
     def extract(self, counts: Mapping[str, int]) -> None:
-        """Bring the parsed events of a batch, which are numbered, into the staged tables.
+        """Insert the parsed and numbered events of a batch into the staged tables.
 
         Args:
             counts: Number of events by table.
@@ -96,7 +96,7 @@ class Staged:
         self.are_tables = True
 
     def show(self) -> None:
-        """Make what was taken visible to statements, in event order; nothing is taken afterwards."""
+        """Make the rows visible to statements, in event order; no rows can be added afterwards."""
         if self._held and not self.are_tables:
             for table, rows in self._rows().items():
                 self._con.from_arrow(rows).create_view(f"staged_{table}")
@@ -107,7 +107,7 @@ class Staged:
             self.sort()
 
     def settle(self) -> None:
-        """Copy what is not copied yet: now rows can be added and taken away."""
+        """Copy all pending rows to tables, so that rows can be added and removed."""
         if self._is_shown:
             for table in EXTRACTED:
                 drop, _ = replace_view_by_table(f"staged_{table}", "")
@@ -119,15 +119,15 @@ class Staged:
             self._copy()
 
     def sort(self) -> None:
-        """Put the rows of each table in event order.
+        """Sort the rows of each table by event.
 
-        Those of the compiled reader are in it; what was parsed of a batch comes behind them.
+        Rows from the compiled reader are sorted already; parsed rows of a batch follow them.
         """
         for (table,) in run(self._con, ingest_sql("staged", "out_of_order")).fetchall():
             run(self._con, sort_table(f"staged_{table}", "event_id"))
 
     def _copy(self, beside: Beside | None = None) -> None:
-        """Copy what is held, or have it copied while the next is read."""
+        """Copy the pending rows, in the background if ``beside`` is given."""
         statement = insert if self.are_tables else create_table
         rows = {t: r for t, r in self._rows().items() if r.num_rows or not self.are_tables}
         self.are_tables, self._held = True, []
@@ -166,13 +166,13 @@ def number(
     *,
     is_parsed: bool = True,
 ) -> dict[int, int]:
-    """Count the events before each chunk of a batch; returns the id of the first in each.
+    """Return the id of the first event of each chunk of a batch.
 
     Args:
         con: The database with the parsed events.
         first_event_ids: Id of the first event of each trace in the batch.
-        read: Chunk ─▶ number of events, of those that were not parsed.
-        is_parsed: There are others, which were.
+        read: Chunk ─▶ number of events, for chunks that were not parsed.
+        is_parsed: Whether there are other chunks, which were parsed.
     """
     if not is_parsed:
         ids, starts = list(first_event_ids), {}
@@ -189,10 +189,10 @@ def number(
 
 
 def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> None:
-    """Bring one kind of event of the batch into its table.
+    """Insert one kind of event of the batch into its table.
 
-    The SELECT goes into one statement, without a view between: binding and planning it is what
-    a small rank costs, and a view has it bound at every step.
+    The SELECT is inlined into one statement, without a view. Binding and planning dominate the cost
+    of a small rank, and a view is bound at every step.
     """
     select = extraction(table) if table in FIELDS else ingest_sql("parse/extract", table)
     run(con, (create_table if into_new else insert)(f"staged_{table}", select))

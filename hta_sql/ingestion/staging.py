@@ -1,8 +1,8 @@
-"""Chunks of text ─▶ one staged table per kind of event, batch by batch.
+"""Stages chunks of text: one staged table per kind of event, batch by batch.
 
-Only the text of what the engine holds at the moment is in memory; what stays
-of a batch is typed and small. A chunk that the parser refuses comes back as
-text, is rescued event by event, and goes through the same statements.
+Only the text that the engine currently processes is in memory; the staged rows of a batch are typed
+and small. A chunk that the parser rejects is returned as text, rescued event by event, and goes
+through the same statements.
 """
 
 from __future__ import annotations
@@ -34,22 +34,28 @@ from hta_sql.traces.salvage import Rescued, rescue, too_long
 log = logging.getLogger(__name__)
 
 BATCH_CHUNKS = 256
-"""64 MB of text. A batch costs the binding of some twenty statements, about 30 ms, so small
-batches are dear (8 MB: a quarter more CPU); large ones hold more parsed events."""
+"""64 MB of text per batch.
+
+A batch costs the binding of about twenty statements, about 30 ms, so small batches are expensive (8
+MB: 25 % more CPU). Large ones keep more parsed events in memory.
+"""
 
 RESCUED_AT_ONCE = 16
-"""Refused chunks in memory as Python objects: about 50 MB."""
+"""Rejected chunks in memory as Python objects: about 50 MB."""
 
 FLAWS_AT_ONCE = 1000
-"""Bound as one parameter each costs 2 KB in the engine."""
+"""Defects per statement; each bound parameter costs 2 KB in the engine."""
 
 MAX_BROKEN = 1_000_000
-"""Give up a file with so many more broken events than whole ones. Each costs some 50 us in Python:
-where every event is broken a megabyte costs 26 times what a healthy one does, and it is here that
-such a file ends. One broken event in each chunk costs four to seven times as much."""
+"""Maximum excess of malformed over valid events before a file is rejected.
+
+Each malformed event costs about 50 us in Python. If every event is malformed, a megabyte costs 26
+times as much as a valid one; such a file is rejected here. One malformed event in each chunk costs
+four to seven times as much.
+"""
 
 PLACEHOLDER = b"{}"
-"""Stands for a lost event, so that those behind it keep their position in traceEvents."""
+"""Replaces a lost event, so that later events keep their position in traceEvents."""
 
 _OFFSETS, _NUMBER = struct.Struct("=ii"), struct.Struct("=q")
 _CHUNK_SCHEMA = pa.schema(
@@ -79,18 +85,18 @@ def stage_events(
 
     Args:
         con: An empty in-memory database.
-        reader: The trace; None makes the tables of a trace without events.
-        strict: Refuse the trace at the first event that has to be repaired or left out.
-        threads: Fill so many tables at once.
+        reader: The trace; None creates the tables of a trace without events.
+        strict: Reject the trace at the first event that must be repaired or dropped.
+        threads: Number of tables to fill in parallel.
         first_event_id: Id of the first event; the others follow.
-        most_held: Memory outside of the engine that the events may take [bytes].
+        most_held: Maximum memory of the events outside of the engine [bytes].
 
     Returns:
-        Number of events by the table that they went to, those that were lost included.
+        Number of events by target table, including lost events.
 
     Raises:
-        TraceFormatError: The file is not a trace, or strict and not flawless.
-        DoubtfulCutError: Only a careful reader can tell the events of this file apart.
+        TraceFormatError: The file is not a trace, or has a defect in strict mode.
+        DoubtfulCutError: Only a careful reader can separate the events of this file.
     """
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
@@ -140,7 +146,7 @@ def _stage_batch(
     first_event_id: int,
     staged: Staged,
 ) -> Counter[str]:
-    """Bring each event of a batch into its table; returns the events by table."""
+    """Insert each event of a batch into its table; return the number of events by table."""
     native = native_batch()
     left = native.left(batch) if native else iter(batch)
     refused = next(left, None)
@@ -170,7 +176,7 @@ def _stage_batch(
 
 
 def _parse_walked(con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk]) -> None:
-    """Parse once more what was made of refused chunks."""
+    """Parse the rescued text of rejected chunks."""
     parse(con, (arrow(chunk, is_walked=True) for chunk in chunks), insert)
 
 
@@ -179,7 +185,7 @@ def parse(
     chunks: Iterable[pa.RecordBatch],
     statement: Callable[[str, str], str],
 ) -> None:
-    """Read and cut while DuckDB parses."""
+    """Parse chunks in DuckDB, while this thread reads and cuts the next ones."""
     refusals: list[TraceFormatError] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -194,7 +200,7 @@ def parse(
     try:
         run(con, statement("parsed_events", select))
     except duckdb.Error:
-        # The engine reports what the reader raises as an error of its own.
+        # The engine wraps an error of the reader in its own error.
         if refusals:
             raise refusals[0] from None
         raise
@@ -208,10 +214,10 @@ def _event_counts(con: duckdb.DuckDBPyConnection) -> Counter[str]:
 
 
 def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordBatch:
-    """Hand one chunk of a trace over, as text and as bytes, without copying either.
+    """Convert a chunk to a record batch with its text and bytes, without copying.
 
-    What is doubted has no text: it is refused without a parse.
-    From buffers, not by pa.array(): that imports pandas, which costs more than a small trace.
+    A doubtful chunk has no text, so that it is rejected without parsing. Uses buffers instead of
+    pa.array(), which imports pandas; that costs more than ingesting a small trace.
     """
     content = pa.py_buffer(chunk.text)
     number = _NUMBER.pack((part << CHUNK_BITS) + chunk.number)
@@ -229,10 +235,10 @@ def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordB
 
 
 def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    """Replace refused chunks by what can be rescued of them, and note what was lost or repaired.
+    """Replace rejected chunks by what can be rescued, and record what was lost or repaired.
 
     Raises:
-        DoubtfulCutError: An event may go on in the next chunk, or the list ends inside this one.
+        DoubtfulCutError: An event may continue in the next chunk, or the list ends inside this one.
     """
     refused = _take_refused(con)
     while refused:
@@ -247,12 +253,12 @@ def _rescue(
     for chunk, text in refused:
         size = reader.too_long.get(chunk)
         spans_of[chunk] = [too_long(text, size, TOO_LONG)] if size else rescue(text)
-        # The last chunk ends where the list ends or the file: that is no cut of the reader.
+        # The last chunk ends at the end of the list or file, not at a cut of the reader.
         is_last = reader.is_done and chunk == len(reader.offsets) - 1
         if not (reader.careful or is_last) and any(s.is_doubtful for s in spans_of[chunk]):
             raise DoubtfulCutError
     _parse_walked(con, (_joined(chunk, spans) for chunk, spans in spans_of.items()))
-    # What Python reads and the engine does not: each event of such a chunk is tried alone.
+    # Python may accept what the engine rejects: each event of such a chunk is tried separately.
     again = [chunk for chunk, _ in _take_refused(con)]
     for chunk in again:
         spans_of[chunk] = _accepted(con, spans_of[chunk])
@@ -287,7 +293,7 @@ def _joined(chunk: int, spans: list[Rescued]) -> Chunk:
 
 
 def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Rescued]:
-    """Give up rescued events that the engine still refuses."""
+    """Mark rescued events as lost if the engine still rejects them."""
     _parse_walked(con, (_joined(-1 - n, [span]) for n, span in enumerate(spans)))
     alone = {-1 - chunk for chunk, _ in _take_refused(con)}
     run(con, ingest_sql("parse/salvage", "drop_tried"))
@@ -300,7 +306,7 @@ def _accepted(con: duckdb.DuckDBPyConnection, spans: list[Rescued]) -> list[Resc
 
 
 def _quarantine(con: duckdb.DuckDBPyConnection, reader: TraceReader | None) -> None:
-    """Note what was lost or repaired of this batch, and where it stands in the file."""
+    """Record the lost and repaired events of this batch with their offsets in the file."""
     offsets = reader.offsets if reader else []
     run(con, insert("quarantined", ingest_sql("quarantine", "flaws_of_batch")))
     run(con, ingest_sql("quarantine", "add_pending"), {"chunk_offsets": offsets})

@@ -1,6 +1,6 @@
-"""Runs the statements of an ingest, each of which is parsed once a process.
+"""Runs the statements of an ingest; each is parsed once per process.
 
-Parsing is as dear as planning: of a statement of five kilobytes, three milliseconds of six.
+Parsing costs as much as planning: three of six milliseconds for a statement of five kilobytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 _MOST = 256
-"""Statements that are known at once; an ingest has about a hundred."""
+"""Maximum number of cached statements; an ingest has about a hundred."""
 
 _parsed: dict[str, duckdb.Statement] = {}
 
@@ -18,7 +18,7 @@ _parsed: dict[str, duckdb.Statement] = {}
 def run(
     con: duckdb.DuckDBPyConnection, sql: str, values: dict[str, Any] | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Run one statement with the values of its parameters."""
+    """Run one statement with parameter values."""
     statement = _parsed.get(sql)
     if statement is None:
         if len(_parsed) >= _MOST:

@@ -1,6 +1,6 @@
-"""Writes the tables of one rank: complete and on the disk, or not there at all.
+"""Writes the tables of one rank as complete, fsynced Parquet files.
 
-Nothing written here is visible before a manifest names it.
+The files are invisible until a manifest references them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ STORED = (
     *("stacks", "event_args", "quarantine"),
     *CLUSTER_TABLES,
 )
-"""The tables of a store, each one file sql/ingest/store/<table>.sql; the clusters' are in one."""
+"""The tables of a store.
+
+Each is defined in sql/ingest/store/<table>.sql; the cluster tables share one file.
+"""
 
 ROW_GROUP_ROWS = 122_880
 
 Frames = list[dict[str, object] | None]
-"""What the rows of each rank are placed by; see sql/ingest/link/rank_frames.sql."""
+"""Facts that place the rows of each rank; see sql/ingest/link/rank_frames.sql."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,14 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class RankOutput:
-    """Where the files of a rank go."""
+    """Target of the files of a rank."""
 
     tables: str
     """Folder or URL of the store's tables."""
     run: str
     rank: int
     writer: str
-    """Beginning of the file names: whose they are, until a manifest names them."""
+    """Prefix of the file names, which identifies the owner until a manifest references them."""
 
 
 def write_tables(
@@ -72,15 +75,15 @@ def write_tables(
     events: Counter[str],
     threads: int = 1,
 ) -> list[StoredFile]:
-    """Write every table of each rank that has rows, up to so many at once, under new names.
+    """Write every non-empty table of each rank to new files, several tables in parallel.
 
-    The files are on the disk then; their folders are when the manifest is written.
+    The files are fsynced; their folders are fsynced when the manifest is written.
 
     Args:
         con: The database of the ranks.
-        places: Where each of them goes, all of one store.
-        events: Number of rows by table, or more.
-        threads: Tables that are written at once.
+        places: Targets of the ranks, all in one store.
+        events: Number of rows by table, or an upper bound.
+        threads: Number of tables written in parallel.
     """
     (tables,) = {place.tables for place in places}
     if "://" not in tables:
@@ -101,9 +104,9 @@ def _write_local(
     threads: int,
 ) -> list[StoredFile]:
     total = sum(events[table] for table in EXTRACTED)
-    # The leftover arguments are looked for in all events.
+    # Extracting event_args scans all events.
     sizes = events | Counter(ranks=len(places), event_args=total)
-    # Planning and writing a table costs milliseconds, with rows or without.
+    # Planning and writing a table costs milliseconds even without rows, so empty ones are skipped.
     wanted = sorted((table for table in STORED if sizes[table]), key=lambda table: -sizes[table])
     frames = frames_of(con)
     write = partial(_write_table if len(places) == 1 else _write_ranks, tables=tables)
@@ -123,7 +126,7 @@ def _write_table(
     places: Sequence[RankOutput],
     frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
-    """Write one table of the only rank to a file without its name yet, if it has rows."""
+    """Write one table of a single rank to a temporary file, if it has rows."""
     unnamed, relative = _new_file(tables, table, places[0])
     select = _computed_rows(table)
     rows = copy_to_parquet(con, select, unnamed, parameters(select, frames))
@@ -140,8 +143,8 @@ def _write_ranks(
     places: Sequence[RankOutput],
     frames: Frames,
 ) -> list[tuple[Path, StoredFile]]:
-    """Compute one table of all ranks, and write the rows of each to a file."""
-    # The name is that of one connection, on which the tables follow each other.
+    """Compute one table of all ranks, and write the rows of each rank to a temporary file."""
+    # A TEMPORARY table is local to its connection, on which the tables follow each other.
     select = _computed_rows(table)
     run(con, create_table("written", select, "TEMPORARY"), parameters(select, frames))
     there = {
@@ -166,27 +169,27 @@ def rows_of(table: str) -> str:
 
 
 def _computed_rows(table: str) -> str:
-    """Return the SELECT of a table; those that describe the ranks are computed already."""
+    """Return the SELECT of a table; tables that describe the ranks are computed already."""
     return of_scope(f"described_{table}", ()) if table in DESCRIBING else rows_of(table)
 
 
 def frames_of(con: duckdb.DuckDBPyConnection) -> Frames:
-    """Return what the rows of each rank are placed by, once its events are linked."""
+    """Return the frames that place the rows of each rank, after its events are linked."""
     ((frames,),) = run(con, ingest_sql("link/rank_frames", "frames")).fetchall()
     return list(frames)
 
 
 def parameters(select: str, frames: Frames) -> dict[str, Frames]:
-    """Return the parameters of a statement: the engine refuses values that it does not ask for."""
+    """Return the parameters of a statement: the engine rejects values that it does not use."""
     return {"frames": frames} if "$frames" in select else {}
 
 
 def _new_file(tables: Path, table: str, place: RankOutput) -> tuple[Path, Path]:
-    """Return where a file without its name goes, and its place among the tables."""
+    """Return the path of a temporary file, and its final path relative to the tables folder."""
     name = f"{place.writer}{uuid.uuid4().hex}"
     relative = Path(table, f"run={place.run}", f"rank={place.rank}", f"{name}.parquet")
     (tables / relative).parent.mkdir(parents=True, exist_ok=True)
-    # A dot and another suffix: neither a reader's glob nor a directory scan takes it.
+    # A leading dot and another suffix hide it from globs and directory scans of readers.
     return (tables / relative).with_name(f".{name}{PARTIAL}"), relative
 
 
@@ -201,7 +204,7 @@ def copy_to_parquet(
     path: Path,
     values: Mapping[str, object] = MappingProxyType({}),
 ) -> int:
-    """Write what a SELECT returns, with the values of its parameters; returns the number of rows."""
+    """Write the result of a SELECT with parameter values; return the number of rows."""
     # Version 2 has delta encodings: a third smaller and a sixth cheaper to write than version 1.
     options = (
         f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"

@@ -1,8 +1,9 @@
-"""Small traces that are read together: one set of statements for all of them, not one for each.
+"""Ingests small traces together, with one set of statements for all of them.
 
-Planning the statements of a rank costs 100 ms, whatever it holds. What is not plain is read by itself
-instead: a trace with anything to rescue or to set aside, that changes meanwhile, that cannot be read.
-So the statements here see healthy events only, and the tables are those of reading each alone.
+Planning the statements of a rank costs 100 ms, whatever its size. A trace that is not plain is
+ingested separately: one with events to rescue or quarantine, one that changes meanwhile, or one
+that cannot be read. So the statements here see only valid events, and the tables are the same as
+when each is ingested separately.
 """
 
 from __future__ import annotations
@@ -36,26 +37,26 @@ from hta_sql.traces.source import open_trace
 log = logging.getLogger(__name__)
 
 MAX_TEXT_BYTES = 160 << 20
-"""Text of traces that are read together; when their sizes promised less, the others are read alone."""
+"""Maximum text of traces that are read together [bytes]; further traces are read separately."""
 
 Outcome = RankResult | Exception
 
 
 class NotPlainError(Exception):
-    """Among the traces is one of another producer, whose events are moved once all are read."""
+    """A trace is from another producer, whose events are moved after all are read."""
 
 
 def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
-    """Read traces and write their tables, as :func:`ingest_rank` does with each.
+    """Read traces and write their tables, with the same result as :func:`ingest_rank` for each.
 
     Returns:
-        What came of each job, in their order: a result, or the error.
+        The outcome of each job, in order: a result or an error.
     """
     done: dict[int, RankResult] = {}
     if len(jobs) > 1:
         try:
             done = _together(jobs)
-        except Exception as error:  # noqa: BLE001 - none of the traces is to suffer from another
+        except Exception as error:  # noqa: BLE001 - one trace must not affect the others
             log.info("%d traces are read one by one: %r", len(jobs), error)
     return [done.get(part) or _alone(job) for part, job in enumerate(jobs)]
 
@@ -63,24 +64,24 @@ def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
 def _alone(job: RankJob) -> Outcome:
     try:
         return ingest_rank(job)
-    except Exception as error:  # noqa: BLE001 - told of this trace; the others have their results
+    except Exception as error:  # noqa: BLE001 - the outcome of this trace; others continue
         return error
 
 
 @dataclass
 class _Reading:
-    """The traces of a batch while they are read, by the numbers that they have in it."""
+    """The traces of a batch while they are read, by their number in the batch."""
 
     jobs: Sequence[RankJob]
     traces: dict[int, ReadTrace] = field(default_factory=dict)
     natives: dict[int, NativeBatch] = field(default_factory=dict)
-    """What the compiled reader read of them."""
+    """Batches of the compiled reader."""
     text_bytes: int = 0
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Yield the chunks of all that are left to be parsed.
+        """Yield the chunks that remain to be parsed.
 
-        What cannot be read to its end is none of the traces.
+        A trace that cannot be read to its end is not added to ``traces``.
         """
         for part, job in enumerate(self.jobs):
             try:
@@ -112,7 +113,7 @@ class _Reading:
 
 
 def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
-    """Read what is plain; returns the results by the number of their job."""
+    """Read the plain traces together; return the results by job number."""
     started = time.monotonic()
     with scratch() as con:
         prepare(con)
@@ -150,7 +151,7 @@ def _stage(
     natives: Mapping[int, NativeBatch],
     parsed: Mapping[int, Counter[str]],
 ) -> None:
-    """Bring what was read, and what was parsed, into the staged tables."""
+    """Insert the read and parsed events into the staged tables."""
     firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
     read = dict(chain.from_iterable(native.events.items() for native in natives.values()))
     is_parsed = bool(parsed)
@@ -169,7 +170,7 @@ def _stage(
 def _odd(
     con: duckdb.DuckDBPyConnection, reading: _Reading, counts: dict[int, Counter[str]]
 ) -> set[int]:
-    """Number the traces of which there are events here that are not to be stored from here."""
+    """Return the numbers of the traces whose events here must not be stored."""
     odd = {
         part for (part,) in run(con, ingest_sql("ascend/producer", "parsed_by_ascend")).fetchall()
     }

@@ -1,4 +1,4 @@
-"""A trace, and the rank it was found to be."""
+"""A trace file and its rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hta_sql.traces.peek import Stated
 
 @dataclass(frozen=True)
 class TraceFile:
-    """One trace, the rank it was found to be, and what said so."""
+    """One trace file, its rank, and the source of that rank."""
 
     path: str
     rank: int

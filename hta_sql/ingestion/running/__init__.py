@@ -1,1 +1,1 @@
-"""Where an ingest runs: processes, executors, side by side."""
+"""Runs the jobs of an ingest: processes, executors, threads."""

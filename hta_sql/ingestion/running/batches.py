@@ -1,4 +1,4 @@
-"""Which small ranks are read together: so many that the statements are paid once, and every worker has some."""
+"""Groups small ranks into batches, to share the cost of statements and to use all workers."""
 
 from __future__ import annotations
 
@@ -10,38 +10,44 @@ from hta_sql.ingestion.rank import RankJob
 from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 BATCH_BYTES = 64 << 20
-"""Text that is read together: what the engine parses at once of a large trace, too."""
+"""Text of a batch [bytes]; equals the text of a large trace that the engine parses at once."""
 
 BATCH_RANKS = 128
-"""Ranks that are read together: what is interrupted loses those that were not read to their end, some
-seconds of work; statements for so many cost a millisecond of CPU a rank."""
+"""Maximum number of ranks in a batch.
+
+An interruption loses the ranks of a batch that are not complete, some seconds of work. With this
+many ranks, the statements cost a millisecond of CPU per rank.
+"""
 
 MOST_BYTES = 12 << 20
-"""Text of a rank up to which reading it with others is cheaper: of 1.4 MB each half the CPU, of 7 MB two
-thirds, of 16 MB all of it, of 27 MB a tenth more, since telling ranks apart costs by the event."""
+"""Maximum text of a rank that is read with others [bytes].
+
+Relative CPU time per rank: half at 1.4 MB, two thirds at 7 MB, all at 16 MB, a tenth more at 27 MB,
+because separating ranks costs time per event.
+"""
 
 WORTH_A_WORKER_BYTES = 8 << 20
-"""Text of a batch from which a second worker gains more than its own statements cost."""
+"""Text of a batch above which a second worker saves more than its own statements cost [bytes]."""
 
 UNPACKED_RATIO = 16
-"""Text of a trace by its compressed size, about."""
+"""Approximate ratio of a trace's text to its compressed size."""
 
 PACKED = (*COMPRESSED_SUFFIXES, ".zip")
 
 
 def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list[RankJob]]:
-    """Part jobs into batches, the largest first; those that are not small are alone.
+    """Group jobs into batches, the largest first; jobs that are not small are separate.
 
     Args:
         jobs: All jobs.
-        workers: How many can run at once.
-        threads: Of each of them.
+        workers: Number of workers.
+        threads: Number of threads of each worker.
     """
     sizes = {job.path: text_bytes(job.path, job.size) for job in jobs}
     places = Counter((job.run, job.rank) for job in jobs)
     small, batches = [], []
     for job in jobs:
-        # Files are told apart by run and rank: the spans of one are not read together.
+        # Run and rank identify a file in a batch, so spans of one rank are not read together.
         is_one = places[job.run, job.rank] == 1
         if job.is_small and sizes[job.path] <= MOST_BYTES and is_one:
             small.append(job)
@@ -62,7 +68,7 @@ def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list
 
 
 def _dealt(jobs: Sequence[RankJob], sizes: dict[str, int], count: int) -> list[list[RankJob]]:
-    """Deal jobs out, the largest first, each to the batch with least so far."""
+    """Distribute jobs, the largest first, each to the batch with the smallest load."""
     batches: list[list[RankJob]] = [[] for _ in range(count)]
     loads = [0] * count
     for job in sorted(jobs, key=lambda job: -sizes[job.path]):
@@ -76,7 +82,7 @@ def text_bytes(path: str, size: int) -> int:
     """Estimate the size of the uncompressed trace [bytes].
 
     Args:
-        path: Path of the trace, whose suffix says whether it is compressed.
+        path: Path of the trace, whose suffix shows whether it is compressed.
         size: Size of the file [bytes].
     """
     is_packed = path.partition("::")[0] != path or path.endswith(PACKED)

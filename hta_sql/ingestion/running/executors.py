@@ -1,4 +1,4 @@
-"""What ``--executor`` names: processes of this machine, or a Dask cluster."""
+"""Resolves the ``--executor`` option: processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hta_sql.errors import ExtraNotInstalledError, ParameterError
 PROCESSES = "processes"
 DASK = "dask://"
 RETRIES = 3
-"""Times a task is run again after an error that is not about its trace, such as a lost network."""
+"""Number of retries after an error unrelated to the trace, such as a network failure."""
 
 
 @contextmanager
 def executor_for(name: str) -> Iterator[Executor | None]:
-    """Connect to what a name means; None stands for processes of this machine.
+    """Connect to a named executor; yields None for processes of this machine.
 
     Raises:
-        ParameterError: No such executor.
+        ParameterError: There is no such executor.
         ExtraNotInstalledError: The package for it is not installed.
     """
     if name == PROCESSES:
@@ -28,7 +28,7 @@ def executor_for(name: str) -> Iterator[Executor | None]:
     if not name.startswith(DASK):
         raise ParameterError(f"No executor {name!r}: use {PROCESSES} or {DASK}HOST:PORT.")
     try:
-        from distributed import Client  # noqa: PLC0415 - an extra
+        from distributed import Client  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ExtraNotInstalledError(
             f"{name!r} needs Dask. Install it: pip install 'hta-sql[dask]'."
@@ -39,5 +39,5 @@ def executor_for(name: str) -> Iterator[Executor | None]:
     except OSError as error:
         raise ParameterError(f"No Dask scheduler answers at {address}: {error}.") from error
     with client:
-        # pure=False: reading a trace has effects, so equal tasks are not one task.
+        # pure=False: reading a trace has side effects, so Dask must not merge equal tasks.
         yield client.get_executor(pure=False, retries=RETRIES)

@@ -1,4 +1,4 @@
-"""Processes that read traces: started afresh, without the caller's script, and never orphaned."""
+"""Worker processes that ingest traces: spawned without the caller's script, never orphaned."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hta_sql.machine import remove_temporary
 
 
 class _Worker(SpawnProcess):
-    """A process that does not run the caller's script again.
+    """A process that does not import the caller's main script.
 
-    A spawned process imports the main script, so that an ingest in a script without
-    ``if __name__ == "__main__"`` would start itself over in every worker. Workers need nothing
-    of it: while one starts, an empty module stands for the script.
+    A spawned process imports the main script. Without ``if __name__ == "__main__"``, a script would
+    then start its ingest again in every worker. Workers do not need the script, so an empty module
+    replaces it while they start.
     """
 
     @staticmethod
-    def _Popen(process: BaseProcess) -> Any:  # noqa: N802 - multiprocessing's hook
+    def _Popen(process: BaseProcess) -> Any:  # noqa: N802 - hook of multiprocessing
         with _STARTING:
             script = sys.modules["__main__"]
             sys.modules["__main__"] = ModuleType("__main__")
@@ -36,7 +36,7 @@ class _Worker(SpawnProcess):
 
 
 class _Spawn(SpawnContext):
-    # spawn: forking a process that has DuckDB threads deadlocks.
+    # spawn, because forking a process with DuckDB threads deadlocks.
     Process = _Worker
 
 
@@ -46,15 +46,15 @@ SPAWN = _Spawn()
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """Make a pool of such processes."""
+    """Create a pool of such processes."""
     return ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=end_with_parent)
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that started it is killed.
+    """Exit this process when its parent is killed.
 
-    Else it would wait for work for ever, and write files of an ingest that is dead into a store
-    that the next ingest has cleaned up.
+    Otherwise it would wait for work forever, and write files of a dead ingest into a store that the
+    next ingest has cleaned up.
     """
     parent = parent_process()
     if parent is not None:

@@ -1,7 +1,7 @@
-"""Runs statements that do not depend on each other at the same time, each on a connection of its own.
+"""Runs independent statements in parallel, each on its own connection.
 
-The engine writes a Parquet row group on one thread, and a table of a usual
-rank is one row group: one after the other, the COPYs of a rank keep one core.
+The engine writes a Parquet row group on one thread, and a table of a typical rank is one row group.
+In sequence, the COPY statements of a rank would use only one core.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def side_by_side(
     do: Callable[[duckdb.DuckDBPyConnection, Given], Made],
     tasks: Iterable[Given],
 ) -> list[Made]:
-    """Do each task on a cursor of the connection, so many at once; the largest should come first.
+    """Run tasks in parallel, each on its own cursor of the connection; the largest should come first.
 
-    What they read must not be TEMP: that belongs to one connection.
+    They must not read TEMP tables, which belong to one connection.
 
     Returns:
-        What each task returned, in the order of the tasks.
+        The results in the order of the tasks.
     """
 
     def with_cursor(cursor: duckdb.DuckDBPyConnection, task: Given) -> Made:
@@ -45,10 +45,10 @@ def side_by_side(
 
 
 class Beside:
-    """Does one task at a time extra_connections its caller, on a connection of its own.
+    """Runs one background task at a time, on a separate connection.
 
     Args:
-        con: A connection to the database. The tasks do not use it, which has no second caller at once.
+        con: A connection to the database, which the tasks do not use.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -58,21 +58,21 @@ class Beside:
 
     @property
     def is_busy(self) -> bool:
-        """A task is under way: another would wait for it."""
+        """Whether a task is running, so that another one would wait."""
         return self._task is not None and not self._task.done()
 
     def do(self, task: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
-        """Begin a task when the one before has ended, and raise what that has raised."""
+        """Wait for the previous task, raise its error if any, and start a task."""
         self.wait()
         self._task = self._pool.submit(task, self._cursor)
 
     def wait(self) -> None:
-        """Wait for the end of the task, and raise what it has raised."""
+        """Wait for the task, and raise its error if any."""
         task, self._task = self._task, None
         if task:
             task.result()
 
     def close(self) -> None:
-        """Wait for the end of the task, whatever it has raised."""
+        """Wait for the task, and ignore its error."""
         self._pool.shutdown()
         self._cursor.close()

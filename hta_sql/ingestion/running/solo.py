@@ -1,7 +1,7 @@
-"""Runs one job in a process of its own, and tells how that process ended.
+"""Runs one job in a separate process, and reports how that process ended.
 
-A pool only says that some process of it died. Alone, the job that kills is known, and so is the
-signal, the exit code and the last thing it said.
+A pool only reports that some process died. A separate process identifies the job, and gives the
+signal, the exit code and the last line of its output.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
     """Run a task on a job in a new process.
 
     Args:
-        task: A function of a module.
-        job: What it is given.
+        task: A module-level function.
+        job: Its argument.
         about: The trace, for the message.
 
     Raises:
-        TraceError: The process died; the message tells how.
-        Exception: What the task raised.
+        TraceError: The process died; the message says how.
+        Exception: The task raised it.
     """
     with temporary_folder() as folder:
         said = Path(folder, "stderr")
@@ -63,11 +63,11 @@ def _child(task: Callable[[Job], Result], job: Job, sender: Connection, said: st
     faulthandler.enable(2)
     try:
         outcome: object = task(job)
-    except Exception as error:  # noqa: BLE001 - the parent decides what it is
+    except Exception as error:  # noqa: BLE001 - handled by the parent
         outcome = error
     try:
         sender.send(outcome)
-    except Exception as error:  # noqa: BLE001 - what cannot be sent is told in words
+    except Exception as error:  # noqa: BLE001 - an error that cannot be pickled is sent as text
         sender.send(TraceError(f"{type(outcome).__name__}: {outcome} ({error})"))
 
 

@@ -1,4 +1,4 @@
-"""Runs rank jobs on processes, on a given Executor, or right here."""
+"""Runs rank jobs on processes, threads, a given Executor, or in this process."""
 
 from __future__ import annotations
 
@@ -29,27 +29,35 @@ from hta_sql.store.disk.disk_space import is_disk_full
 log = logging.getLogger(__name__)
 
 SMALL_BYTES = 128 << 10
-"""Below this much (compressed) input one worker is as fast."""
+"""(Compressed) input below which one worker is as fast [bytes]."""
 
 PROCESS_BYTES = 8 << 20
-"""(Compressed) input per worker from which processes pay: each costs a third of a second of CPU
-to start. Below it threads do as well, because the engine works outside the GIL."""
+"""(Compressed) input per worker above which processes are worthwhile [bytes].
+
+Each process costs 0.33 s of CPU to start. Below this size, threads are as fast, because the engine
+releases the GIL.
+"""
 
 FEW_WORKERS = 4
-"""So many threads do as well as processes, and in two thirds of their memory: an eighth of the work on
-a rank holds the GIL. Measured with eight ranks of 130 MB on two cores."""
+"""Number of workers up to which threads are as fast as processes, with two thirds of the memory.
+
+An eighth of the work on a rank holds the GIL. Measured with eight ranks of 130 MB on two cores.
+"""
 
 THREAD_BYTES = 256 << 20
-"""Text of the largest trace that is read in a thread. More is read by a process, which may die alone
-where memory runs out, and need not be waited for when all is interrupted."""
+"""Maximum text of a trace that is read in a thread [bytes].
+
+A larger trace is read in a process, which can run out of memory alone and can be killed when the
+ingest is interrupted.
+"""
 
 Progress = Callable[[RankResult, int, int], None]
-"""Called after each rank with (result, ranks done, ranks to do)."""
+"""Called after each rank with (result, ranks done, total ranks)."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A trace that could not be read: what to say of it, and the error."""
+    """A trace that could not be read: message and error."""
 
     message: str
     error: BaseException
@@ -57,7 +65,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """How many workers, and how much of the machine each of them gets."""
+    """Number of workers, and the resources of each."""
 
     workers: int
     threads: int
@@ -65,9 +73,9 @@ class WorkerPlan:
     in_processes: bool = True
 
     def chosen(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
-        """Choose what the jobs run on: the caller's, else threads for traces that are not large.
+        """Return what the jobs run on: the caller's executor, or threads if no trace is large.
 
-        None stands for processes, or for right here where one worker is enough.
+        None stands for processes, or for this process if one worker is enough.
         """
         if given is not None or self.in_processes or self.workers == 1:
             return nullcontext(given)
@@ -77,14 +85,14 @@ class WorkerPlan:
 def plan_workers(
     sizes: Mapping[str, int], jobs: int | None, engine_memory: str | None
 ) -> WorkerPlan:
-    """Share cores and memory between as many workers as there are traces for.
+    """Divide cores and memory among the workers; there are at most as many as traces.
 
-    A given number of jobs means processes: one that dies takes only its trace with it.
+    An explicit number of jobs selects processes: one that dies affects only its own trace.
 
     Args:
         sizes: Path of each trace ─▶ its (compressed) size [bytes].
-        jobs: Number of workers; None: by cores and sizes.
-        engine_memory: Memory of the engine of each; None: its share of the machine.
+        jobs: Number of workers; None: chosen by cores and sizes.
+        engine_memory: Memory of each worker's engine; None: its share of the machine.
 
     Raises:
         ParameterError: jobs is not positive.
@@ -108,13 +116,13 @@ def plan_workers(
 def run_jobs(
     jobs: list[RankJob], plan: WorkerPlan, given: Executor | None, progress: Progress | None
 ) -> tuple[list[RankResult], list[Failure]]:
-    """Run all jobs; returns the results and the failures.
+    """Run all jobs; return the results and the failures.
 
-    A worker that dies takes the others of its pool with it, so what was not
-    done by then runs again, each job alone: the one that kills is found out.
+    A worker that dies takes its whole pool with it. The unfinished jobs then run again, one at a
+    time, to identify the job that kills its worker.
 
     Raises:
-        OSError: The disk is full; the others would fail likewise.
+        OSError: The disk is full; other jobs would fail in the same way.
     """
     done = _Done(len(jobs), progress)
     batches = [[job] for job in jobs] if given else in_batches(jobs, plan.workers, plan.threads)
@@ -141,10 +149,10 @@ def _run(
 
 
 def raise_failures(failures: list[Failure], total: int) -> None:
-    """Say which of so many traces could not be read.
+    """Raise if traces could not be read.
 
     Raises:
-        TraceError: At least one could not.
+        TraceError: Lists the failures.
     """
     if not failures:
         return
@@ -157,7 +165,7 @@ def raise_failures(failures: list[Failure], total: int) -> None:
 
 
 def _alone_on(executor: Executor, job: RankJob) -> RankResult:
-    """Run a job while no other one runs; in a process of ours where the executor is broken."""
+    """Run a job alone, in a local process if the executor is broken."""
     try:
         return executor.submit(ingest_rank, job).result()
     except BrokenExecutor:
@@ -165,15 +173,15 @@ def _alone_on(executor: Executor, job: RankJob) -> RankResult:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Say whether it was a worker that died, not the job that failed.
+    """Return whether an error means that the worker died, rather than that the job failed.
 
-    Dask has a name of its own for that: a task that was on several workers when they died.
+    Dask raises KilledWorker for a task whose workers died several times.
     """
     return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
 
 
 class _Done:
-    """What became of the jobs so far."""
+    """Results, failures and lost jobs so far."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self.results: list[RankResult] = []
@@ -183,15 +191,16 @@ class _Done:
         self._progress = progress
 
     def collect(self, executor: Executor, batches: list[list[RankJob]]) -> None:
-        """Run batches at once; the jobs of those whose worker died become lost.
+        """Run batches concurrently; jobs whose worker died are added to ``lost``.
 
         Raises:
-            StoreError: The executor has given all of them up, as where Dask's scheduler is gone.
+            StoreError: The executor cancelled all jobs, for example because Dask's scheduler is
+                gone.
         """
         futures: dict[Future[Any], list[RankJob]] = {}
         for batch in batches:
             try:
-                # What is raised for one that is alone, an executor may try again.
+                # An executor may retry a task that raises, so single jobs are submitted as such.
                 if len(batch) == 1:
                     futures[executor.submit(ingest_rank, batch[0])] = batch
                 else:
@@ -218,7 +227,7 @@ class _Done:
                 future.cancel()
 
     def take(self, batch: list[RankJob], outcomes: Sequence[RankResult | BaseException]) -> None:
-        """Note what came of each job of a batch."""
+        """Record the outcome of each job of a batch."""
         for job, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, RankResult):
                 self._add(outcome)
@@ -229,7 +238,7 @@ class _Done:
         """Run one job now."""
         try:
             result = run()
-        except Exception as error:  # noqa: BLE001 - reported; one trace must not stop the others
+        except Exception as error:  # noqa: BLE001 - recorded as a failure; other traces continue
             self._fail(job, error)
         else:
             self._add(result)

@@ -1,8 +1,7 @@
-"""Traces of the Ascend profiler (``trace_view.json``): device rows are told by process names.
+"""Traces of the Ascend profiler (``trace_view.json``): device rows are identified by process names.
 
-Kineto says with a category what an event is; Ascend's device rows have none. They
-are staged as events that no table takes, and moved once all of the file is read,
-because the names of processes may stand at its end.
+Kineto gives each event a category; Ascend's device rows have none. They are staged in other_events,
+and moved after the whole file is read, because the names of processes may be at its end.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def is_ascend(con: duckdb.DuckDBPyConnection) -> bool:
-    """Say whether a trace among those that are staged was written by the Ascend profiler."""
+    """Return whether the Ascend profiler wrote a staged trace."""
     return bool(run(con, ingest_sql("ascend/producer", "staged_by_ascend")).fetchall())
 
 
 def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) -> Counter[str]:
-    """Move Ascend's device activity and task queue to the tables that other vendors' are in.
+    """Move Ascend's device activity and task queue to the tables that other vendors use.
 
     Args:
-        con: The database with the staged tables of one trace, which is Ascend's.
+        con: The database with the staged tables of one Ascend trace.
         events: Number of events by table.
 
     Returns:

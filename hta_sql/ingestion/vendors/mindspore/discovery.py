@@ -1,4 +1,4 @@
-"""Which files are MindSpore's cluster data, and which of them are one rank's."""
+"""Identifies MindSpore's cluster data files, and groups them by rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUPPORTED = (
     "flops_summary_N.json",
     "memory_usage_summary_N.json",
 )
-"""What can be read, the file that stands for its rank first."""
+"""File names that can be read; the first one represents its rank."""
 
 _NAMES = {
     "step_trace": re.compile(r"^step_trace_raw_(?P<rank>\d+)_detail_time\.csv$"),
@@ -34,7 +34,7 @@ _UNSUPPORTED = re.compile(
     r"|framework_raw_\d+|memory_usage_\d+\.pb|minddata_|op_intermediate_|output_timeline_data_\d+"
     r"|parallel_strategy_\d+|pipeline_profiling_\d+|step_trace_point_info_\d+|hccl_info)"
 )
-"""What MindSpore's profiler writes beside the supported files."""
+"""Other files of MindSpore's profiler, which are not supported."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ClusterFile:
 
 
 def cluster_file(path: str) -> ClusterFile | None:
-    """Judge a file by its name; None where it is no cluster data that can be read."""
+    """Parse a file name; None if it is not a supported cluster data file."""
     folder, _, name = path.rpartition("/")
     for kind, pattern in _NAMES.items():
         if match := pattern.match(name):
@@ -72,12 +72,12 @@ def cluster_file(path: str) -> ClusterFile | None:
 
 
 def is_unsupported(path: str) -> bool:
-    """Say whether MindSpore's profiler wrote a file that cannot be read, by its name."""
+    """Return whether a file name is an unsupported file of MindSpore's profiler."""
     return bool(_UNSUPPORTED.match(path.rpartition("/")[2]))
 
 
 def parts_of_rank(path: str) -> list[ClusterFile]:
-    """List the files of the rank that one of its files stands for, in the order of SUPPORTED."""
+    """List all files of the rank that a file represents, in the order of SUPPORTED."""
     one = cluster_file(path)
     if one is None:
         return []

@@ -1,4 +1,7 @@
-"""The files of one rank ─▶ staged tables. What their numbers mean is in sql/ingest/mindspore."""
+"""Reads the files of one MindSpore rank into staged tables.
+
+The meaning of their values is defined in sql/ingest/mindspore.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ CLUSTER_TABLES = (
     "cluster_links",
     "cluster_ranks",
 )
-"""The tables that only such data fill."""
+"""Tables that only cluster data fills."""
 
 MAX_FIELD_BYTES = 64 << 20
-"""All communication operators of a step are one field."""
+"""Maximum field size [bytes]: all communication operators of a step are one field."""
 
 _COLUMNS = {
     "step_trace": (
@@ -39,12 +42,12 @@ _COLUMNS = {
         "communication_operator_cost",
     ),
 }
-"""What a file has to have; more columns are welcome."""
+"""Required columns of each file; additional ones are allowed."""
 
 _JSON_COLUMNS = ("link_info", "communication_operator_cost")
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
 _MEAN = "-"
-"""In place of the number of a step."""
+"""Marks the row of means, in place of a step number."""
 
 
 def stage_cluster_data(
@@ -54,13 +57,13 @@ def stage_cluster_data(
 
     Args:
         con: The database of the rank.
-        path: Any of its files; None makes the tables without rows.
+        path: Any of its files; None creates the tables without rows.
 
     Returns:
-        Number of rows by table, and what the table ranks shows as metadata.
+        Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: A file is not what its name says, or there are two of a kind.
+        TraceFormatError: A file does not match its name, or there are two of a kind.
     """
     parts = parts_of_rank(path) if path else []
     contents = _contents(parts)
@@ -90,7 +93,7 @@ def stage_cluster_data(
 
 
 def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
-    """Read each file as JSON text, by what it is."""
+    """Read each file as JSON text, by kind."""
     contents: dict[str, str | None] = dict.fromkeys((*_COLUMNS, "flops", "memory"))
     for part in parts:
         if contents[part.kind] is not None:
@@ -123,7 +126,7 @@ def _object(part: ClusterFile, text: str) -> dict[str, Any]:
 
 
 def _rows(part: ClusterFile, text: str) -> list[dict[str, str]]:
-    """Parse a CSV file; a cell that is no number where one belongs is an error, never a NULL."""
+    """Parse a CSV file; a non-numeric cell in a numeric column is an error, never NULL."""
     limit = csv.field_size_limit(MAX_FIELD_BYTES)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
