@@ -1,1 +1,1 @@
-"""The SQL library as objects: what each .sql file takes, returns and means."""
+"""The SQL library as Python objects: parameters, columns and documentation of each .sql file."""

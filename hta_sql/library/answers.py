@@ -1,8 +1,9 @@
-"""Which answers can be kept run by run: what computes them, and in which order they come.
+"""Determines which answers can be materialized per run, what defines them, and their row order.
 
-An answer is what an analysis returns with its defaults. It is kept for a run where it is that
-run's part of the answer for all runs: so has every analysis with a column ``run``, unless its
-header says with a fact ``Materialized`` why it has not. Analyses of a team's own are computed.
+An answer is the result of an analysis with default arguments. It can be materialized for a run if
+it is that run's partition of the answer for all runs. This holds for every analysis with a column
+``run``, unless its header has a fact ``Materialized`` with a reason. User analyses are never
+materialized.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ ORDERING = {
     *("false", "true"),
     *("coalesce", "abs", "array_position", "list_position"),
 }
-"""Words of an ORDER BY that name no column."""
+"""Words of an ORDER BY that are not column names."""
 
 
 class Term(NamedTuple):
-    """A column by which rows are ordered."""
+    """A sort column, and whether it is descending."""
 
     name: str
     falls: bool
@@ -36,24 +37,24 @@ class Term(NamedTuple):
 
 @lru_cache(maxsize=4)
 def answers(library: Library) -> dict[str, SqlObject]:
-    """List the analyses whose answer can be kept: name ─▶ the version that its view shows."""
+    """Return the analyses whose answer can be materialized: name ─▶ version of its view."""
     return {about.base_name: about for about in library.base.newest() if is_of_runs(about)}
 
 
 def is_of_runs(about: SqlObject) -> bool:
-    """Whether rows of an analysis are those of its runs, one behind the other."""
+    """Return whether the rows of an analysis are the concatenated rows of its runs."""
     return (
         any(column.name == "run" for column in about.columns) and "Materialized" not in about.facts
     )
 
 
 def columns_of(about: SqlObject) -> dict[str, str]:
-    """Name the columns of an answer, and their types."""
+    """Return the columns of an answer with their types."""
     return {column.name: column.type for column in about.columns}
 
 
 def order_of(about: SqlObject) -> str | None:
-    """Return the order of an answer, by its columns; None where it is by more than these."""
+    """Return the ORDER BY terms of an answer; None if they are not only its own columns."""
     words = _order_words(about)
     if words == ["ALL"]:
         return ", ".join(f'"{name}"' for name in columns_of(about))
@@ -69,7 +70,7 @@ def order_of(about: SqlObject) -> str | None:
 
 
 def first_terms(about: SqlObject) -> list[Term]:
-    """Return the columns by which an answer is ordered first, up to what is more than a column."""
+    """Return the leading sort columns of an answer, up to the first term that is an expression."""
     names, words = list(columns_of(about)), _order_words(about)
     if words == ["ALL"]:
         return [Term(name, falls=False) for name in names]
@@ -89,25 +90,25 @@ def _order_words(about: SqlObject) -> list[str]:
 
 
 def sql_digest(library: Library, about: SqlObject) -> str:
-    """Name what computes an answer: a hash of all SQL and messages that it stands on in the library."""
+    """Return a hash of the definition of an answer: all SQL and messages that it depends on."""
     used = library.stands_on(about)
     parts = [definition_digest(one) for one in used]
-    # A materialized answer holds sentences: other words make it stale.
+    # A materialized answer contains messages: changed messages make it stale.
     parts += [repr(message_rows(one.path.parent.parent)) for one in used if one.name == "messages"]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def definition_digest(about: SqlObject) -> str:
-    """Return the SHA-256 of an object's file and of the CSV next to it, without comments.
+    """Return the SHA-256 of an object's file and of the CSV next to it, ignoring comments.
 
-    The words of the message catalogue are no part of any definition.
+    Texts of the message catalogue are not part of a definition.
     """
     return _definition(about.path, about.text)
 
 
 @lru_cache(maxsize=4096)
 def _definition(path: Path, text: str) -> str:
-    """Hash a file of the library with the rows that it brings along; comments do not count."""
+    """Return the hash of a library file with the rows of its CSV, ignoring comments."""
     data = path.with_suffix(".csv")
     rows = data.read_text(encoding="utf-8") if data.exists() else ""
     if path.name == "argument_columns.sql":

@@ -1,4 +1,4 @@
-"""SQL that brings the arguments of a batch of events into columns, built from the list of arguments."""
+"""Builds the SQL that extracts event arguments into columns, from the list of arguments."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ def extraction(
     columns: Mapping[str, str],
     held: Mapping[str, str],
 ) -> str:
-    """Build the SELECT of the events of a batch that go to a table, their arguments in columns.
+    """Build the SELECT that extracts a batch's events of one table, with arguments as columns.
 
-    ``args`` stays only if it says more than the columns do: a key that no column holds, a null,
-    or a value that is not of its column's form; ``odd_arguments`` lists the latter by name.
+    ``args`` is kept only if it says more than the columns: a key without a column, a null, or a
+    value that does not match the form of its column. ``odd_arguments`` lists the names of the
+    latter.
 
     Args:
         table: Name of the table, quoted here.
-        fields: Fields of an event that stay as they are, trusted.
+        fields: Event fields to copy, trusted.
         structure: Argument, quoted here ─▶ type, trusted.
-        whole_keys: Arguments that are whole numbers, as a regular expression; quoted here.
+        whole_keys: Integer arguments, as a regular expression; quoted here.
         columns: Column ─▶ SQL of its value over the event ``d`` and its arguments ``d.a``; trusted.
-        held: Argument, quoted here ─▶ SQL over the columns ``c``, whether a column holds it; trusted.
+        held: Argument, quoted here ─▶ SQL over the columns ``c``: whether a column holds it;
+            trusted.
     """
     kept = ", ".join(f"d.{field}" for field in fields)
     values = ",\n        ".join(f"{value} AS {column}" for column, value in columns.items())
@@ -58,11 +60,11 @@ SELECT
             THEN nullif(list_filter([{odd}], lambda name: name IS NOT NULL), [])
     END AS odd_arguments,
     CASE WHEN {leaves_args} THEN c.args END AS args
-FROM columns AS c"""  # noqa: S608 - names of the library
+FROM columns AS c"""  # noqa: S608 - only names of the library
 
 
 def decoded(argument: str) -> str:
-    """Build the value of an argument of the event ``d``."""
+    """Build the SQL for the value of an argument of the event ``d``."""
     return f"d.a[{literal(argument)}]"
 
 
@@ -72,28 +74,28 @@ def pointer(key: str) -> str:
 
 
 def within(value: str, limit: int) -> str:
-    """Build a number that is NULL beyond a limit on both sides; ``value`` is trusted."""
+    """Build an SQL number that is NULL if it exceeds a limit in magnitude; ``value`` is trusted."""
     return f"CASE WHEN {value} BETWEEN {-limit} AND {limit} THEN {value} END"
 
 
 def all_within(value: str, limit: int) -> str:
-    """Build a list that is NULL if one of its numbers is beyond a limit; ``value`` is trusted."""
+    """Build an SQL list that is NULL if a number in it exceeds a limit; ``value`` is trusted."""
     beyond = f"list_filter({value}, lambda x: x NOT BETWEEN {-limit} AND {limit})"
     return f"CASE WHEN len({beyond}) = 0 THEN {value} END"
 
 
 def of_form(value: str, form: str) -> str:
-    """Build a text that is NULL unless it has a form; both are trusted."""
+    """Build an SQL text that is NULL unless it matches a form; both are trusted."""
     return f"CASE WHEN has_form_{form}({value}) THEN {value} END"
 
 
 def has_form_macro(form: str, pattern: str, limit: int | None, *, is_json: bool) -> str:
-    """Build the macro that tests a text for a form, which is trusted; the pattern is quoted here.
+    """Build the macro that tests whether a text matches a form.
 
     Args:
-        form: Name of the form.
-        pattern: What all of the text matches.
-        limit: Most bytes of the text, or None.
+        form: Name of the form, trusted.
+        pattern: Regular expression for the whole text, quoted here.
+        limit: Maximum size of the text [bytes], or None.
         is_json: Whether the text must be JSON.
     """
     valid = " AND json_valid(value)" if is_json else ""
@@ -103,15 +105,15 @@ def has_form_macro(form: str, pattern: str, limit: int | None, *, is_json: bool)
 
 
 def old_spelling(argument: str, kind: str, categories: Iterable[str], whole_keys: str) -> str:
-    """Build the value of an argument that only events of some categories have under this name.
+    """Build the SQL for an argument that events of some categories have under an old name.
 
-    By its path: names in a struct differ in more than case.
+    Accesses it by path, because names in a struct must differ in more than case.
 
     Args:
         argument: Its name, quoted here.
         kind: Its type, trusted.
         categories: The categories, quoted here.
-        whole_keys: Its name again, if it is a whole number, else empty; quoted here.
+        whole_keys: Its name again if it is an integer, otherwise empty; quoted here.
     """
     path = literal(pointer(argument))
     wanted = " OR ".join(f"d.cat = {literal(category)}" for category in categories)

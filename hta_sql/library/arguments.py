@@ -1,14 +1,14 @@
-"""The arguments of events: which column of which table holds one, its type, and what HTA calls it.
+"""The arguments of events: table and column of each, its type, and its name in HTA.
 
-``sql/ingest/arguments.csv`` has a line for each, and everything that knows arguments by name is made
-from it: the extraction into tables, the analysis ``event_arguments``, the check of types, the columns
-of HTA's frames. Its columns:
+``sql/ingest/arguments.csv`` has a line for each. Everything that depends on argument names is
+generated from it: the extraction into tables, the analysis ``event_arguments``, the check of types,
+the columns of HTA's frames. Its columns:
 
     argument        name in the trace
     column          column that holds it in each of the tables; empty: only event_args holds it
-    form            what the column promises, a line of ``sql/ingest/argument_forms.csv``
+    form            constraint on the column's values, a line of ``sql/ingest/argument_forms.csv``
     tables          tables whose events have it
-    categories      an old spelling, of events of these categories alone
+    categories      set for an old spelling: the categories that use it
     level           level from which its type is checked: minimal, standard or complete
     checked_type    integer, number, text or any
     hta_…           key, column, type, default and version in HTA's lists of arguments
@@ -42,17 +42,17 @@ class HtaColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """What a column promises of the values of an argument.
+    """Constraint on the values of an argument's column.
 
-    A value that is not of the form leaves the column NULL. It stays in event_args, and quarantine
-    has a row for it.
+    A value that does not match leaves the column NULL; it remains in event_args, and quarantine has
+    a row for it.
 
     Attributes:
         name: Name of the form.
-        type: SQL type of the column; JSON is text. Empty for a piece of other patterns.
-        limit: Largest absolute value of a number, most bytes of a text, or None. Analyses pair the ranks
-            of a group: a list of a million of them would take all memory.
-        pattern: Regular expression (RE2) that all of a text matches, or an empty string.
+        type: SQL type of the column; JSON is text. Empty for a fragment of other patterns.
+        limit: Maximum magnitude of a number, maximum size of a text [bytes], or None. Analyses pair
+            the ranks of a group: a list of a million ranks would exhaust the memory.
+        pattern: Regular expression (RE2) for the whole text, or an empty string.
         description: The form in words: "a list of ranks".
     """
 
@@ -67,7 +67,7 @@ class Form:
 def argument_forms() -> dict[str, Form]:
     """Return the forms by name, from ``sql/ingest/argument_forms.csv``.
 
-    ``<name>`` in a pattern stands for the pattern of an earlier line.
+    ``<name>`` in a pattern is replaced by the pattern of an earlier line.
     """
     path = sql_root() / "ingest" / FORMS
     forms: dict[str, Form] = {}
@@ -95,13 +95,13 @@ class Argument:
 
     @property
     def type(self) -> str:
-        """SQL type of its column; empty if no column holds it."""
+        """SQL type of its column; empty if it has no column."""
         return self.form.type if self.form else ""
 
 
 @cache
 def known_arguments() -> tuple[Argument, ...]:
-    """Read the list."""
+    """Return the parsed list of arguments."""
     path = sql_root() / "ingest" / ARGUMENTS
     with path.open(encoding="utf-8", newline="") as file:
         return tuple(map(_argument, csv.DictReader(file)))
@@ -123,7 +123,7 @@ def _argument(row: dict[str, str]) -> Argument:
 
 
 TRIPLE = "BIGINT[3]"
-"""Type of an argument that stands in three columns of a table: _x, _y and _z."""
+"""Type of an argument that is stored in three columns of a table: _x, _y and _z."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "cpu_ops": (),
@@ -133,7 +133,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "python_calls": (),
     "memory_events": (),
 }
-"""Tables whose columns hold arguments ─▶ what they keep of an event beside the common fields."""
+"""Tables with columns for arguments ─▶ event fields to store in addition to the common ones."""
 
 
 _COMMON = ("event_id", "ts", "dur", "pid", "tid", "name")
@@ -142,7 +142,7 @@ _TEXTS = ("VARCHAR", "JSON")
 
 @cache
 def extraction(table: str) -> str:
-    """Return the SELECT that brings the events of one batch into a table of :data:`FIELDS`."""
+    """Return the SELECT that extracts the events of a batch for a table of :data:`FIELDS`."""
     known = [argument for argument in known_arguments() if table in argument.tables]
     today = {argument.column: argument for argument in known if not argument.categories}
     values = {column: _decoded(argument) for column, argument in today.items()}
@@ -164,7 +164,7 @@ def _decoded(argument: Argument) -> str:
 
 
 def _checked(value: str, argument: Argument) -> str:
-    """Return SQL that is NULL instead of a value that is not of the form of its argument."""
+    """Return SQL that is NULL if the value does not match the form of its argument."""
     form = argument.form
     if form is None:
         return value
@@ -172,7 +172,7 @@ def _checked(value: str, argument: Argument) -> str:
         return argument_sql.all_within(value, form.limit)
     if form.pattern:
         return argument_sql.of_form(value, form.name)
-    # NaN is larger than every limit.
+    # NaN compares greater than every limit.
     return value if form.limit is None else argument_sql.within(value, form.limit)
 
 
@@ -183,14 +183,14 @@ def _held(argument: Argument) -> str:
 
 
 def _kind(argument: Argument) -> str:
-    """Return the type that the engine reads it as."""
+    """Return the type that the engine parses the argument as."""
     if argument.type == TRIPLE:
         return "BIGINT[]"
     return "VARCHAR" if argument.type in _TEXTS else argument.type
 
 
 def _whole_keys(arguments: Iterable[Argument]) -> str:
-    """Return the names of whole numbers as alternatives of a regular expression."""
+    """Return the names of integer arguments as alternatives of a regular expression."""
     names = [a.name for a in arguments if a.type not in (*_TEXTS, "DOUBLE")]
     return "|".join(re.sub(r"([^\w ])", r"\\\1", name) for name in names)
 
@@ -199,8 +199,8 @@ def _whole_keys(arguments: Iterable[Argument]) -> str:
 def argument_macros() -> tuple[str, ...]:
     """Return the statements that create the macros about forms.
 
-    ``argument_description(name)`` is the form of an argument in words; ``has_form_<form>(text)``
-    tests a text for each form with a pattern.
+    ``argument_description(name)`` returns the form of an argument in words.
+    ``has_form_<form>(text)`` tests a text, for each form with a pattern.
     """
     described = {a.name: a.form.description for a in known_arguments() if a.form}
     tests = (
@@ -222,7 +222,7 @@ COLUMNS = {
     "argument": "VARCHAR",
     "is_json": "BOOLEAN",
 }
-"""Of the view stored.argument_columns."""
+"""Columns of the view stored.argument_columns."""
 
 
 def argument_columns() -> str:
@@ -237,5 +237,5 @@ def argument_columns() -> str:
 
 
 def first_column(argument: Argument) -> str:
-    """Name the column of the tables that holds an argument; the first, where it is a triple."""
+    """Return the column that holds an argument; the first of the three columns of a triple."""
     return f"{argument.column}_x" if argument.type == TRIPLE else argument.column

@@ -1,4 +1,4 @@
-"""Creates what the library defines: its views and macros, with their comments, over empty tables."""
+"""Creates the views and macros of the library, with their comments, over empty tables."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.sql_files import Columns, stored_columns
 
 MICROSECONDS = "us"
-"""Schema of the views whose times are microseconds."""
+"""Schema of the views with times in microseconds."""
 
 
 def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create everything that does not depend on a store, in one transaction.
 
-    The engine binds what it creates, with all that this calls. So whatever stands on analyses is
-    created while these have their columns only, and no definition (3 s instead of 12).
+    The engine binds each object together with everything it calls. Therefore, objects that depend
+    on analyses are created while these have only columns and no definition (3 s instead of 12 s).
     """
     con.execute("BEGIN")
     create_empty_tables(con, library)
@@ -57,12 +57,12 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 
 def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create what a library adds to the shipped one, which is there, in one transaction.
+    """Create the objects that a library adds to the shipped one, in one transaction.
 
     Raises:
-        LibraryError: The engine refuses a file; the message says which line.
+        LibraryError: The engine rejects a file; the message names the line.
     """
-    con.execute("SET python_enable_replacements = false")  # no variable of ours is a table
+    con.execute("SET python_enable_replacements = false")  # Python variables are no tables
     con.execute("BEGIN")
     _create_empty(con, "derived", library.derived_columns())
     own = library.user_library
@@ -84,10 +84,10 @@ _REFUSED_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 @contextmanager
 def naming(about: SqlObject) -> Iterator[None]:
-    """Turn what the engine says about a file into an error that names it, and the line.
+    """Convert an engine error about a file to an error with its path and line.
 
     Raises:
-        LibraryError: The engine refused it.
+        LibraryError: The engine rejected the file.
     """
     try:
         yield
@@ -98,9 +98,9 @@ def naming(about: SqlObject) -> Iterator[None]:
 
 
 def refused_line(about: SqlObject, error: duckdb.Error) -> int:
-    """Find the line of a file that the engine means.
+    """Return the line of a file that an engine error refers to.
 
-    In a macro it may be off by one, so that the word it names says more.
+    In a macro the engine's line may be off by one, so the word it names takes precedence.
     """
     said = _REFUSED_LINE.search(str(error))
     lines = about.text.splitlines()
@@ -112,11 +112,11 @@ def refused_line(about: SqlObject, error: duckdb.Error) -> int:
 
 
 def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
-    """Create a macro or an analysis that others wrote: one statement that creates what it says.
+    """Create a user's macro or analysis: one statement that creates the declared object.
 
     Raises:
-        LibraryError: It holds another statement, or has the name of a function of the engine.
-        duckdb.Error: The engine refuses it.
+        LibraryError: The file has another statement, or the name of an engine function.
+        duckdb.Error: The engine rejects it.
     """
     kinds = [statement.type.name for statement in con.extract_statements(about.text)]
     if kinds != ["CREATE"]:
@@ -142,7 +142,7 @@ def _create_version(con: duckdb.DuckDBPyConnection, analysis: SqlObject) -> None
 def _create_unversioned(
     con: duckdb.DuckDBPyConnection, analysis: SqlObject, *, is_materialized: bool = False
 ) -> None:
-    """Create the macro and the view without version; the view reads what is kept, if that can be."""
+    """Create the unversioned macro and view; the view reads the materialized answer if possible."""
     con.execute(_unversioned_macro(analysis))
     shown = sqltext.stored_answer(analysis.base_name) if is_materialized else f"{analysis.name}()"
     con.execute(f"CREATE VIEW {analysis.base_name} AS FROM {shown}")
@@ -151,10 +151,10 @@ def _create_unversioned(
 
 
 def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Have each question compute the derived tables, until a store keeps them.
+    """Create the views that compute the derived tables until they are materialized.
 
-    Last: what reads a derived table is bound five times, each with all that computes it where that
-    is there already (12 s instead of 4).
+    Called last: objects that read a derived table are bound five times, each time with its full
+    definition if it exists already (12 s instead of 4 s).
     """
     for derived in library.derived:
         columns = library.derived_columns()[derived.base_name]
@@ -162,10 +162,10 @@ def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 
 def create_empty_tables(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create the schemas, and what the views of the library read: tables without rows."""
+    """Create the schemas, and empty tables for the library's views to read."""
     for schema in ("stored", "lib", "derived", "materialized"):
         con.execute(sqltext.create_schema(schema))
-    # Which recording of the rank a row is of: no file says it, the view over the files does.
+    # span is not stored in the files; the view over the files adds it.
     stored = {table: kinds | {"span": "INTEGER"} for table, kinds in stored_columns().items()}
     _create_empty(con, "stored", stored)
     _create_empty(con, "derived", library.derived_columns())
@@ -206,20 +206,20 @@ RANK_SCOPE = {
     "ingested_ns": "BIGINT",
     "size_bytes": "BIGINT",
 }
-"""What a store knows of each rank beside its files."""
+"""Facts of each rank that the catalog stores."""
 
 RUN_TAGS = {"run": "VARCHAR", "tag": "VARCHAR", "tag_value": "VARCHAR"}
-"""What its users say of each run."""
+"""Tags of each run, set by users."""
 
 KEPT_ANSWERS = {"name": "VARCHAR", "run": "VARCHAR", "rows": "BIGINT", "bytes": "BIGINT"}
-"""The answers that views read instead of computing them: analysis and run."""
+"""Materialized answers that views read: analysis and run."""
 
 SCOPE_TABLES = {"rank_scope": RANK_SCOPE, "run_tags": RUN_TAGS}
-"""The tables that stand in the catalog itself."""
+"""Tables that are stored in the catalog itself."""
 
 
 def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
-    """Give dashboards, which show what a column holds, a view in microseconds."""
+    """Create a view in microseconds for dashboards, which display raw column values."""
     columns = tuple(microsecond_column(column) for column in about.columns)
     values = [
         (sqltext.identifier(old.name) + ("" if new is old else " / 1000"), new.name)
@@ -232,20 +232,23 @@ def _create_microsecond_view(con: duckdb.DuckDBPyConnection, about: SqlObject) -
 
 
 def microsecond_column(column: Column) -> Column:
-    """Return a column of ns as one of µs: ``ts`` is ``ts_us``, ``idle_ns`` is ``idle_us``."""
+    """Return a column of ns converted to µs: ``ts`` ─▶ ``ts_us``, ``idle_ns`` ─▶ ``idle_us``."""
     if column.unit != "ns":
         return column
     return replace(column, name=f"{column.name.removesuffix('_ns')}_us", type="DOUBLE", unit="us")
 
 
 def _unversioned_macro(analysis: SqlObject) -> str:
-    """The newest version under the plain name; a second copy of its text would double what is opened."""
+    """Return the macro that calls the newest version under the unversioned name.
+
+    A copy of its text would double the size of the catalog.
+    """
     same = sqltext.call(analysis.name, {p.name: p.name for p in analysis.parameters})
     return _macro(analysis, analysis.base_name, same)
 
 
 def _macro(analysis: SqlObject, name: str, body: str) -> str:
-    """Another macro with the parameters of an analysis."""
+    """Return a table macro with the parameters of an analysis and another body."""
     declared = [f"{p.name} {p.type} := {p.default}" for p in analysis.parameters]
     return sqltext.table_macro(name, declared, body)
 
@@ -285,7 +288,7 @@ ANALYSES = {
 
 
 def _create_list_of_analyses(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Let SQL say what there is to be asked."""
+    """Create the view ``analyses``, which lists the analyses."""
     newest = {a.name for a in library.newest()}
     rows = [
         (

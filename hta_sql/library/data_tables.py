@@ -1,7 +1,8 @@
-"""Tables whose rows are the library's own: a CSV beside the view of sql/tables that documents it.
+"""Tables whose rows are part of the library: a CSV next to the documenting view in sql/tables.
 
-The first line of the CSV names the view's columns, in their order; an empty cell is NULL. The view
-reads it as ``stored.<name>``. The rows of the table ``messages`` are those of all files of sql/messages.
+The first line of the CSV names the view's columns, in order; an empty cell is NULL. The view reads
+the rows as ``stored.<name>``. The rows of the table ``messages`` are those of all files in
+sql/messages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hta_sql.library.objects import SqlObject
 
 
 def data_views(tables: Iterable[SqlObject]) -> tuple[str, ...]:
-    """Return the statements that create what the views with a CSV read.
+    """Return the statements that create the relations that views with a CSV read.
 
     Raises:
         LibraryError: A CSV has other columns than its view.
@@ -28,10 +29,10 @@ def data_views(tables: Iterable[SqlObject]) -> tuple[str, ...]:
 
 
 def operation_macros(tables: Iterable[SqlObject]) -> Iterator[str]:
-    """Yield what creates ``stored.operator_category``, ``stored.kernel_category``: NULL where no rule knows a name.
+    """Yield the macros ``stored.operator_category`` and ``stored.kernel_category``.
 
-    As a join with the rules it would cost 20 µs a name and rule: 135 of the 330 ms of ``mfu`` on a
-    job of 220,000 events.
+    They return NULL if no rule matches. A join with the rules would cost 20 µs per name and rule:
+    135 of the 330 ms of ``mfu`` on a job of 220,000 events.
 
     Raises:
         LibraryError: A CSV has other columns than its view.

@@ -1,4 +1,4 @@
-"""What a file declares, parsed out of its text: parameters from the DDL, columns from the comment."""
+"""Parses the declarations of a file: parameters from the DDL, columns from the comment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMENTS = re.compile(r"(?:--.*\n)*")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a macro; type and default as the DDL writes them."""
+    """A parameter of a macro; type and default as written in the DDL."""
 
     name: str
     type: str | None
@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a view or macro; the unit in brackets behind its type."""
+    """A column of a view or macro; its unit is in brackets after its type."""
 
     name: str
     type: str
@@ -36,16 +36,16 @@ class Column:
 
 
 def comments_at(text: str, start: int) -> list[str]:
-    """List the lines of comment that begin there."""
+    """Return the comment lines that start at an offset."""
     match = _COMMENTS.match(text, start)
     return match.group().splitlines() if match else []
 
 
 def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter]:
-    """Parse the lines of a macro's parameters, which are between two places of a text.
+    """Parse the parameter lines of a macro between two offsets of a text.
 
     Raises:
-        LibraryError: A line has not the form that all have.
+        LibraryError: A line does not have the required form.
     """
     found: list[Parameter] = []
     doc: list[str] = []
@@ -63,7 +63,7 @@ def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter
 
 
 def columns_in(name: str, comments: list[str]) -> list[Column]:
-    """Parse the lines that say what a view or macro returns; a scalar macro's column has its name."""
+    """Parse the columns that a view or macro documents; a scalar macro's column has its name."""
     first, *lines = comments or [""]
     found: list[Column] = []
     if returned := _RETURNED.match(first):

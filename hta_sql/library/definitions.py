@@ -1,7 +1,7 @@
-"""What the ingest files define, told apart from how they are written.
+"""Digests of the ingest definitions, independent of formatting.
 
-A trace is read again when the definitions by which it was ingested are others than those of today.
-A comment, an indent or another line break in one of the files defines nothing.
+A trace is ingested again if its definitions differ from the current ones. Comments, indentation and
+line breaks do not change a definition.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TOKEN = re.compile(
 
 @cache
 def definitions() -> str:
-    """Hash what the files of sql/ingest and the categories of vendors define."""
+    """Return a hash of the definitions in sql/ingest and of the vendors' categories."""
     digest = hashlib.sha256()
     for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        # Of the arguments only what the extraction makes of them is defined for a trace.
+        # Of the list of arguments, only the generated extraction affects stored traces.
         if path.name != ARGUMENTS:
             digest.update(definition(path).encode())
     digest.update("\n".join(category_lines()).encode())
@@ -42,7 +42,7 @@ def definitions() -> str:
 
 
 def definition(path: Path) -> str:
-    """Return what a file defines: the tokens of a statement, the lines of a table."""
+    """Return the definition in a file: the tokens of a statement, the lines of a table."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".sql":
         return "\n".join(tokens(text))
@@ -50,9 +50,9 @@ def definition(path: Path) -> str:
 
 
 def tokens(sql: str) -> list[str]:
-    """List the words, texts and signs of a statement, without comments and white space.
+    """Return the tokens of a statement, without comments and white space.
 
-    Not by the engine's own tokenizer: another version of it may cut elsewhere, and all traces
-    would be read again for that.
+    Does not use the engine's tokenizer: another version of it may split differently, and all traces
+    would be ingested again.
     """
     return [match.group() for match in _TOKEN.finditer(sql) if match["comment"] is None]

@@ -1,4 +1,4 @@
-"""Parses the comment at the top of a .sql file: prose, and facts such as ``Title: …`` and ``Needs: …``."""
+"""Parses the header comment of a .sql file: prose and facts, such as ``Needs: …``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _FACT = re.compile(
 )
 
 TITLE_CHARACTERS = 60
-"""Length of a title, at most: it is a heading, and an entry of a side bar."""
+"""Maximum length of a title, which is used as a heading and in a side bar."""
 
 REPORT = re.compile(
     r"no|first (?P<position>\d+)|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks"
     r"|without (?P<column>\w+): (?P<sentence>.+)|(?P<name>\w+) := (?P<value>\d+)"
 )
-"""What a part of the line ``Report: first 2; chart; at most 64 ranks`` can be.
+"""Syntax of one part of the line ``Report: first 2; chart; at most 64 ranks``.
 
 - ``no``: the analysis has no section.
 - ``first N``: its section is the Nth of its topic. Sections without a position follow, by name.
 - ``table``: it has a section although it has no chart.
 - ``chart``: its section has the chart only, no rows.
 - ``of several ranks`` or ``of several runs``: it compares them and needs more than one.
-- ``at most N ranks``: a section about more ranks is unreadable.
-- ``without COLUMN: SENTENCE``: if the column is NULL in every row, the page shows the sentence instead.
+- ``at most N ranks``: with more ranks the section is omitted as unreadable.
+- ``without COLUMN: SENTENCE``: if the column is NULL in every row, the page shows the sentence.
 - ``parameter := N``: a value that keeps the result small.
 """
 
 
 def header_of(lines: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Split the comment lines of a header.
+    """Split the comment lines of a header into prose and facts.
 
     Returns:
         The lines of prose, and the facts by name.

@@ -1,4 +1,4 @@
-"""What an analysis, a table or a macro takes, returns and means, as a notebook shows it."""
+"""HTML documentation of an analysis, a table or a macro, for notebooks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def object_markup(
     tables: Mapping[tuple[str, ...], Sequence[Row]],
     sql: str,
 ) -> Markup:
-    """Render an object of the library: its description, its parameters and columns, its SQL folded.
+    """Render an object of the library: description, parameters and columns, and its SQL folded.
 
     Args:
         heading: Its title and name.
         words: Its description.
         facts: The facts of its header.
-        tables: Headings ─▶ rows of each table; one without rows is left out.
+        tables: Headings ─▶ rows of each table; a table without rows is omitted.
         sql: Its text.
     """
     return _templates().render(

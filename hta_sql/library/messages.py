@@ -1,7 +1,7 @@
-"""Reads the message catalogue: the CSV files of ``sql/messages``, one a topic, and their placeholders.
+"""Reads the message catalogue: the CSV files in ``sql/messages``, one per topic.
 
-Analyses return the code of a message with its numbers and names; the words are data. So a sentence
-can be corrected without a new version of a released analysis.
+Analyses return the code of a message with its values; the texts are data. So a sentence can be
+corrected without a new version of a released analysis.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Message:
 
     @property
     def placeholders(self) -> list[tuple[str, str]]:
-        """Return field and format of each placeholder of the template."""
+        """Return name and format of each placeholder of the template."""
         return [(name, form or "") for name, form in _PLACEHOLDER.findall(self.message)]
 
     @property
@@ -51,7 +51,7 @@ def read_messages(path: Path) -> list[Message]:
     """Read one file of the catalogue.
 
     Raises:
-        LibraryError: Its header or a line has other columns.
+        LibraryError: The header or a line has other columns.
     """
     header = [field.name for field in fields(Message)]
     with path.open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Names made short by the library's own rule, where there is no store to ask."""
+"""Shortens names of operations with the library's own macro, without a store."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hta_sql.library.objects import load_library
 
 
 @cache
-def _engine(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - an engine is of one process
-    """Return an engine that knows the rule; 16 ms, so it is kept."""
+def _engine(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - part of the cache key
+    """Return an engine with the macro; creating it takes 16 ms, so it is cached per process."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
     con.execute(next(m.text for m in load_library().macros if m.name == "short_name"))
@@ -21,14 +21,14 @@ def _engine(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - an eng
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Leave out template arguments, call arguments and return types: ``lib.short_name``.
+    """Remove template arguments, call arguments and return types: ``lib.short_name``.
 
     Args:
         names: Names of operations.
 
     Returns:
-        Name ─▶ short name. Names of copies and memsets stay as they are:
-        ``Memcpy HtoD (Pinned -> Device)``.
+        Name ─▶ short name. Names of copies and memsets are unchanged: ``Memcpy HtoD (Pinned ->
+        Device)``.
     """
     wanted = list(dict.fromkeys(names))
     question = "SELECT list_transform($names::VARCHAR[], lambda x: lib.short_name(x))"

@@ -1,8 +1,8 @@
-"""Finds and parses the files under sql/: what they are called, take, return and mean.
+"""Finds and parses the files under sql/: names, parameters, columns and documentation.
 
-Names, types and defaults come from the DDL; the comments add words and units. Whether the two
-agree with the engine is checked by :mod:`hta_sql.library.rules`. Analyses of a team's own come
-beside those of this installation: :mod:`hta_sql.library.user_analyses`.
+Names, types and defaults come from the DDL; the comments add descriptions and units.
+:mod:`hta_sql.library.rules` checks that both agree with the engine. User analyses are added by
+:mod:`hta_sql.library.user_analyses`.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _VERSION = re.compile(r"^(.*)_v(\d+)$")
 class SqlObject:
     """One .sql file: a table view, a shared macro or an analysis.
 
-    A scalar macro returns a value: its one column is that value, under its own name. What a file
-    says is parsed when it is asked for: a question needs it of few of them.
+    A scalar macro has one column, its value, under its own name. A file is parsed on demand,
+    because a query needs only a few of them.
     """
 
     path: Path
     name: str
     text: str
     places: tuple[int, int, int]
-    """Where in the text its parameters begin and end, and its body begins."""
+    """Offsets in the text: start and end of the parameters, start of the body."""
     is_scalar: bool = False
 
     @cached_property
     def _header(self) -> tuple[list[str], dict[str, str]]:
-        """The lines of the header that are prose, and its facts."""
+        """Prose lines and facts of the header."""
         return header_of(comments_at(self.text, 0))
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the header says by name: Status, Since, Needs ..."""
+        """Facts of the header by name: Status, Since, Needs ..."""
         return self._header[1]
 
     @property
@@ -68,21 +68,21 @@ class SqlObject:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What it takes.
+        """Parameters of the object.
 
         Raises:
-            LibraryError: A line of them has not the form that all have.
+            LibraryError: A parameter line does not have the required form.
         """
         return tuple(parameters_in(self.path, self.text, *self.places[:2]))
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """What it returns."""
+        """Columns of the result."""
         return tuple(columns_in(self.name, comments_at(self.text, self.places[2])))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of its SQL, comments left out."""
+        """Words of its SQL, without comments."""
         return frozenset(_WORD.findall(_COMMENT_LINE.sub("", self.text)))
 
     @cached_property
@@ -99,12 +99,12 @@ class SqlObject:
 
     @property
     def title(self) -> str:
-        """The title in plain words; the words of the name, if the header has none."""
+        """Title of the object; derived from its name if the header has none."""
         return self.facts.get("Title") or self.base_name.replace("_", " ").capitalize()
 
     @property
     def topic(self) -> str:
-        """The folder it stands in."""
+        """Name of its folder."""
         return self.path.parent.name
 
     @property
@@ -114,13 +114,13 @@ class SqlObject:
 
     @property
     def is_macro(self) -> bool:
-        """Whether it is a macro of the schema lib: a file of lib/, or of one of its topics."""
+        """Whether it is a macro of the schema lib: a file in lib/ or in one of its topics."""
         folder, topic = self.path.parts[-3:-1]
         return topic == "lib" or (folder == "lib" and self.version is None)
 
     @property
     def report(self) -> list[str]:
-        """The parts of the header's line about the section of a report: :data:`REPORT`."""
+        """Parts of the header's line about the report section: :data:`REPORT`."""
         line = self.facts.get("Report")
         return line.split("; ") if line else []
 
@@ -130,7 +130,7 @@ class SqlObject:
         return f"{self.summary}\n\n{self.description}".strip()
 
     def _repr_html_(self) -> str:
-        from hta_sql.library.markup import object_markup  # noqa: PLC0415 - for notebooks
+        from hta_sql.library.markup import object_markup  # noqa: PLC0415 - needed only in notebooks
 
         tables: dict[tuple[str, ...], Sequence[tuple[str | None, ...]]] = {
             ("parameter", "type", "default", "meaning"): [
@@ -147,19 +147,19 @@ class SqlObject:
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """All of sql/ but ingest; one read anew is another one."""
+    """All of sql/ except ingest. Compared by identity: parsing again gives a different library."""
 
     tables: tuple[SqlObject, ...]
     macros: tuple[SqlObject, ...]
     analyses: tuple[SqlObject, ...]
     derived: tuple[SqlObject, ...] = ()
-    """What computes derived tables, those that others stand on first."""
+    """Macros that compute derived tables, in dependency order."""
     shipped: Library | None = None
-    """What this one adds macros and analyses to; None where it adds to none."""
+    """The library that this one extends; None if it extends none."""
 
     @property
     def user_library(self) -> Library:
-        """Return only what is not shipped."""
+        """Return only the objects that are not shipped."""
         known = {about.path for about in (*self.base.macros, *self.base.analyses)}
         return Library(
             tables=(),
@@ -169,16 +169,16 @@ class Library:
 
     @property
     def base(self) -> Library:
-        """Return what this one adds to; itself where it adds to none."""
+        """Return the library that this one extends, or itself."""
         return self.shipped or self
 
     @cached_property
     def macros_in_order(self) -> tuple[SqlObject, ...]:
-        """Macros that call others come behind these: the engine binds on creation."""
+        """The macros in dependency order, because the engine binds on creation."""
         return _in_order(self.macros)
 
     def derived_columns(self) -> Columns:
-        """Name the columns of the derived tables, as their views document them."""
+        """Return the columns of the derived tables, as their views document them."""
         names = {about.base_name for about in self.derived}
         return {
             table.name: {column.name: column.type for column in table.columns}
@@ -187,14 +187,14 @@ class Library:
         }
 
     def reads_derived(self, about: SqlObject) -> bool:
-        """Say whether an object reads derived tables, itself or through what it calls."""
+        """Return whether an object reads derived tables, directly or through its dependencies."""
         if about.path not in self._reads_derived:
             used = self.stands_on(about)
             self._reads_derived[about.path] = any(one in self.derived for one in used)
         return self._reads_derived[about.path]
 
     def asks_derived(self, query: str) -> bool:
-        """Say whether a query names what reads derived tables, as far as its words tell."""
+        """Return whether the words of a query name an object that reads derived tables."""
         return any(map(self.reads_derived, map(self._named.__getitem__, self.names_in(query))))
 
     def names_in(self, query: str) -> set[str]:
@@ -203,7 +203,7 @@ class Library:
 
     @cached_property
     def _named(self) -> dict[str, SqlObject]:
-        """Find what a query may name: analyses also without a version, the newest then."""
+        """Name in a query ─▶ object; an analysis without version is the newest one."""
         newest = {one.base_name: one for one in self.newest()}
         return {one.name: one for one in (*self.analyses, *self.macros, *self.tables)} | newest
 
@@ -212,12 +212,12 @@ class Library:
         return {}
 
     def tables_read(self, names: Iterable[str], whole: Collection[str] = ()) -> set[str]:
-        """List the stored and derived tables, and the answers, whose files a query may read.
+        """Return the stored and derived tables, and the answers, whose files a query may read.
 
         Args:
             names: Analyses, macros and tables that it names.
-            whole: Derived tables and answers whose files hold all that is asked: nothing that
-                they are computed from is read.
+            whole: Derived tables and answers whose files cover the query, so that nothing they are
+                computed from is read.
         """
         stored, derived = stored_columns().keys(), {one.base_name for one in self.derived}
         words = set(names)
@@ -226,7 +226,7 @@ class Library:
         return (words & {*stored, *derived}).union(names)
 
     def stands_on(self, about: SqlObject, without: Collection[str] = ()) -> list[SqlObject]:
-        """List an object and all that its text names, and what that names, sorted by path.
+        """List an object and its transitive dependencies, sorted by path.
 
         Args:
             about: The object.
@@ -246,7 +246,7 @@ class Library:
 
     @cached_property
     def computing(self) -> Library:
-        """Return what the derived tables stand on, and no more: a tenth of all there is to open."""
+        """The library reduced to the dependencies of the derived tables: a tenth of all objects."""
         used = {one.path for about in self.derived for one in self.stands_on(about)}
         needed = tuple(macro for macro in self.macros if macro.path in used)
         return Library(tables=self.tables, macros=needed, analyses=(), derived=self.derived)
@@ -257,7 +257,7 @@ class Library:
         return sorted(found, key=lambda a: a.version or 0)
 
     def newest(self) -> list[SqlObject]:
-        """List the newest stable version of each analysis (the newest, where none is stable)."""
+        """List the newest stable version of each analysis, or the newest one if none is stable."""
         return list(self._newest)
 
     @cached_property
@@ -268,14 +268,15 @@ class Library:
         return tuple(chosen[name] for name in sorted(chosen))
 
     def newest_by_topic(self) -> list[SqlObject]:
-        """List what :meth:`newest` does, topic by topic."""
+        """List the result of :meth:`newest`, sorted by topic."""
         return sorted(self.newest(), key=lambda a: (a.topic, a.name))
 
     def find(self, name: str, version: int | None = None) -> SqlObject:
         """Find an analysis by name, with or without its version.
 
         Raises:
-            AnalysisNotFoundError: No such analysis or version; the message names the nearest.
+            AnalysisNotFoundError: No such analysis or version; the message suggests the nearest
+                name.
         """
         match = _VERSION.match(name)
         if match and version is None:
@@ -313,13 +314,13 @@ def parse_library(root: Path) -> Library:
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
         derived=tuple(newest[name] for name in sorted(newest)),
     )
-    # What stands on another one, itself or through macros, stands on more than that does.
+    # A table that depends on another one has more dependencies than that one.
     ordered = sorted(library.derived, key=lambda about: len(library.stands_on(about)))
     return replace(library, derived=tuple(ordered))
 
 
 def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
-    """Views over other tables come behind those over Parquet."""
+    """Sort views over other tables after those over Parquet."""
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
 
 
@@ -346,7 +347,7 @@ def parse_file(path: Path) -> SqlObject:
     """Parse one file of the library.
 
     Raises:
-        LibraryError: The file does not have the form that all of them have.
+        LibraryError: The file does not have the required form.
     """
     try:
         return parse_text(path, path.read_text(encoding="utf-8"))
@@ -358,7 +359,7 @@ def parse_text(path: Path, text: str) -> SqlObject:
     """Parse the text of a file of the library.
 
     Raises:
-        LibraryError: It does not have the form that all of them have.
+        LibraryError: The text does not have the required form.
     """
     macro = _MACRO.search(text)
     declared = macro or _VIEW.search(text)

@@ -1,4 +1,4 @@
-"""Checks the values of a call against the parameters that an analysis declares."""
+"""Validates the arguments of a call against the declared parameters of an analysis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "BOOLEAN": (bool,),
 }
 TYPES = tuple(_SCALARS)
-"""What a parameter may be, or a list of."""
+"""Types of a parameter, or of the items of a list."""
 
 _WORDS = {
     "BIGINT": "an integer",
@@ -29,7 +29,7 @@ _WORDS = {
 
 
 def check_parameters(analysis: SqlObject, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values to bind, or say which one does not fit.
+    """Return the values to bind, after validation.
 
     Raises:
         ParameterError: Unknown name, or a value of the wrong type.
@@ -52,7 +52,7 @@ def _fit(analysis: str, parameter: Parameter, value: Any) -> Any:
     kind = parameter.type or ""
     if not kind.endswith("[]"):
         return _scalar(analysis, parameter.name, kind, value)
-    # One value stands for a list of it: ranks=0, runs="base".
+    # A single value is a list of one: ranks=0, runs="base".
     values = value if _is_list(value) else [value]
     return [_scalar(analysis, parameter.name, kind[:-2], item) for item in values]
 
@@ -60,13 +60,13 @@ def _fit(analysis: str, parameter: Parameter, value: Any) -> Any:
 def _is_list(value: Any) -> bool:
     if isinstance(value, (str, bytes)):
         return False
-    # Numpy's numbers have no dimension, and its arrays have.
+    # NumPy scalars have no dimension, arrays have.
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 
 def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        value = value.item()  # numpy scalars
+        value = value.item()  # NumPy scalars
     allowed = _SCALARS[kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise ParameterError(f"{analysis}: {name} takes {_WORDS[kind]}, not {value!r}.")
@@ -74,13 +74,13 @@ def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
 
 
 def narrowing(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the parameters that choose some of the rows; a switch says how they are counted."""
+    """Return the parameters that restrict the rows; a switch only changes how they are counted."""
     return tuple(
         name for name, value in given.items() if value is not None and not isinstance(value, bool)
     )
 
 
 def taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep those parameters that an analysis has."""
+    """Return the parameters that an analysis has."""
     known = {parameter.name for parameter in analysis.parameters}
     return {key: value for key, value in parameters.items() if key in known}

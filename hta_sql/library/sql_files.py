@@ -1,4 +1,4 @@
-"""Where the .sql files are: inside the installed package, else in the repository."""
+"""Locates and reads the .sql files: in the installed package, or in the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.errors import LibraryError
 _NAMED = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 Columns = dict[str, dict[str, str]]
-"""table ─▶ column ─▶ type"""
+"""Table ─▶ column ─▶ type."""
 
 
 @cache
@@ -35,7 +35,7 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
 
     Args:
         relative_path: Path of the file without its suffix, such as ``link/launches``.
-        name: Name of the statement in a file of several, where it follows a line ``-- name: NAME``.
+        name: Name of a statement in a file of several; it follows a line ``-- name: NAME``.
 
     Raises:
         LibraryError: The file has no statement of that name.
@@ -44,7 +44,7 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
     text = path.read_text(encoding="utf-8")
     if name is None:
         return text
-    # Text before the first name, then names and statements in turn.
+    # Text before the first name, then names and statements alternate.
     _, *parts = _NAMED.split(text)
     statements = dict(zip(parts[::2], parts[1::2], strict=True))
     if name not in statements:
@@ -54,18 +54,18 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
 
 @cache
 def reader_sql(name: str) -> str:
-    """Return the text of one file of sql/readers: what reads files that are no traces."""
+    """Return the text of a file in sql/readers, which read other files than traces."""
     return (sql_root() / "readers" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def stored_columns() -> Columns:
-    """Return the columns of all stored tables, as the ingest SQL makes them."""
+    """Return the columns of all stored tables, as the ingest SQL creates them."""
     columns: Columns = json.loads((sql_root() / "stored_columns.json").read_text(encoding="utf-8"))
     return columns
 
 
 @cache
 def columns_digest() -> str:
-    """Name today's columns; the manifest says of each file which columns it was written with."""
+    """Return a digest of the current columns; the manifest records it for each rank's files."""
     return hashlib.sha256(json.dumps(stored_columns()).encode()).hexdigest()[:16]

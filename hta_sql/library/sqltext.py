@@ -1,7 +1,7 @@
-"""The one place where names and literals become SQL text: DDL takes no parameters.
+"""Builds SQL text from names and literals, for statements that take no parameters, such as DDL.
 
-Everything else binds its values. What comes through here is quoted, so a
-hostile run name, path or comment stays a name, a path or a comment.
+All other code binds its values. Everything here is quoted, so a hostile run name, path or comment
+cannot inject SQL.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def identifier(name: str) -> str:
 
 
 def literal(value: str | float | bool | None) -> str:
-    """Quote a value."""
+    """Quote a value as a literal."""
     if value is None:
         return "NULL"
     if isinstance(value, (bool, int, float)):
@@ -24,17 +24,17 @@ def literal(value: str | float | bool | None) -> str:
 
 
 def literal_list(values: Iterable[str]) -> str:
-    """Quote a list of texts."""
+    """Quote a list of strings."""
     return "[" + ", ".join(literal(value) for value in values) + "]"
 
 
 def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
-    """Build a view over constant rows, as :func:`values` gives them; its name trusted."""
+    """Build a view over constant rows, see :func:`values`; its name is trusted."""
     return f"CREATE OR REPLACE VIEW {name} AS\n{values(columns, rows)}"
 
 
 def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
-    """Build a SELECT of constant rows; without rows it is empty, but typed.
+    """Build a SELECT of constant rows; without rows it is empty but typed.
 
     Args:
         columns: Column name ─▶ type, trusted.
@@ -52,14 +52,15 @@ def values(columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def packed_view(name: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Build a view over constant texts that costs nothing to plan: all rows are one literal.
+    """Build a view over constant strings that is cheap to plan, because all rows are one literal.
 
-    As a list of values, 130 rows of five columns take 4 ms in each query that reads them, this 0.5.
+    As a list of values, 130 rows of five columns take 4 ms in each query that reads them; this
+    takes 0.5 ms.
 
     Args:
         name: Name of the view, trusted.
         columns: Names of its columns, quoted here.
-        rows: Texts, quoted here; an empty one is NULL.
+        rows: Strings, quoted here; an empty one is NULL.
     """
     parted = [_COLUMN_END.join(row) for row in rows]
     selected = ", ".join(
@@ -72,22 +73,22 @@ def packed_view(name: str, columns: Iterable[str], rows: Iterable[Iterable[str]]
 
 
 _COLUMN_END, _ROW_END = "\x1f", "\x1e"
-"""The unit and record separators of ASCII, which no text of the library contains."""
+"""ASCII unit and record separators, which no text of the library contains."""
 
 
 def parquet_view(
     table: str, columns: Mapping[str, str], parts: Iterable[tuple[dict[str, str], list[str], int]]
 ) -> str:
-    """Build the view of a stored table, of the Parquet files of its ranks.
+    """Build the view of a stored table over the Parquet files of its ranks.
 
-    Every file is named: a list beats a glob in speed, and never shows half a write. Every column
-    is, too: files of an older version may lack some, which are NULL then, or have them in another
-    type.
+    Every file is named: a list is faster than a glob, and never includes incomplete files. Every
+    column is named as well. Files of an older version may lack columns, which are then NULL, or
+    have other types.
 
     Args:
         table: Name of the table.
         columns: Column ─▶ type of the view.
-        parts: Of files that are alike: column ─▶ type in them, their paths, and the span that they are of.
+        parts: For each group of files with the same columns: column ─▶ type, paths, and span.
     """
     selects = [
         f"SELECT {', '.join(_as_today(name, kind, had.get(name)) for name, kind in columns.items())}, "
@@ -100,7 +101,7 @@ def parquet_view(
 
 
 def _as_today(name: str, kind: str, had: str | None) -> str:
-    """Select a column that a file has in a type, or does not have."""
+    """Build the SQL of a column for files that have it with a type, or lack it."""
     column = identifier(name)
     if had == kind:
         return column
@@ -114,14 +115,14 @@ def derived_view(
     macro: str,
     runs: Iterable[str] | None = None,
 ) -> str:
-    """Build the view of a derived table: what is kept in Parquet files, and the rest computed.
+    """Build the view of a derived table: reads materialized Parquet files and computes the rest.
 
     Args:
         table: Name of the table.
         columns: Columns of the view.
-        paths: Files, each of a run.
-        macro: Name of what computes it, trusted.
-        runs: Runs that no file holds; None: every run.
+        paths: Files, each of one run.
+        macro: Name of the macro that computes it, trusted.
+        runs: Runs without a file; None: every run.
     """
     selected = ", ".join(map(identifier, columns))
     parts = []
@@ -129,14 +130,14 @@ def derived_view(
         parts.append(f"SELECT {selected}\nFROM {_files_of_runs(kept)}")
     if missing := "NULL" if runs is None else literal_list(runs).removeprefix("[]"):
         parts.append(f"SELECT {selected}\nFROM derived.{macro}({missing})")
-    # In a schema of its own: in that of the stored tables, the macro would read these instead of
-    # the views over them.
+    # In a separate schema: in that of the stored tables, the macro would read these tables instead
+    # of the views over them.
     head = f"CREATE OR REPLACE VIEW derived.{identifier(table)} AS\n"
     return head + "\nUNION ALL\n".join(parts)
 
 
 def _files_of_runs(paths: Iterable[str], more: str = "") -> str:
-    """Read Parquet files whose paths say the run."""
+    """Build the call that reads Parquet files with the run in their path."""
     return (
         f"read_parquet({literal_list(paths)}, hive_partitioning = true, "
         f"hive_types = {{'run': VARCHAR}}{more})"
@@ -152,11 +153,12 @@ def answer_view(
     *,
     order: str | None = None,
 ) -> str:
-    """Build the view of an answer, in the order of its runs, and in each of them in its own.
+    """Build the view of an answer, ordered by run and then by the order within the run.
 
-    One branch computes all runs that are not kept, and none is there where there are none: each is
-    planned every time, 30 ms. What numbers its rows lets a filter on the run through, unless the
-    order is None: by what is no column. The other arguments are those of :func:`derived_view`.
+    One branch computes all runs that are not materialized. It is omitted if there are none, because
+    it is planned every time (30 ms). The window that numbers its rows lets filters on the run
+    through, unless the order is None (not by columns). The other arguments are those of
+    :func:`derived_view`.
     """
     selected = ", ".join(map(identifier, columns))
     kept, missing = list(paths), literal_list(runs).removeprefix("[]")
@@ -175,21 +177,21 @@ FROM (
     SELECT {selected}, row_number() OVER ({numbered}) AS _place
     FROM {computed}
 )
-ORDER BY run, _place"""  # noqa: S608 - names and paths, quoted
+ORDER BY run, _place"""  # noqa: S608 - quoted names and paths
 
 
 def stored_answer(name: str) -> str:
-    """Name the view of an answer, which reads what is kept of it."""
+    """Return the name of the view that reads an answer's materialized rows."""
     return f"materialized.{identifier(name)}"
 
 
 def rows_of_run(macro: str) -> str:
-    """Build the SELECT of what a macro, trusted, gives for ``$run``, which the path of its file says."""
-    return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - ours
+    """Build the SELECT of a trusted macro's rows for ``$run``, without the run column."""
+    return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - a trusted name
 
 
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
-    """Build a view that shows what another relation holds under other names.
+    """Build a view that renames the columns of another relation.
 
     Args:
         name: Quoted name of the view, trusted.
@@ -197,14 +199,14 @@ def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> s
         columns: (SQL over the relation's columns, trusted; name of the column, quoted here).
     """
     selected = ", ".join(f"{value} AS {identifier(column)}" for value, column in columns)
-    return f"CREATE VIEW {name} AS SELECT {selected} FROM {base}"  # noqa: S608 - names, quoted
+    return f"CREATE VIEW {name} AS SELECT {selected} FROM {base}"  # noqa: S608 - quoted names
 
 
 def comments(kind: str, name: str, text: str, columns: Mapping[str, str]) -> Iterator[str]:
-    """Build the statements that describe an object of the catalog and its columns.
+    """Build the statements that comment an object of the catalog and its columns.
 
     Args:
-        kind: What it is: VIEW, MACRO TABLE.
+        kind: Kind of the object: VIEW, MACRO TABLE.
         name: Quoted name, trusted.
         text: Description, quoted here.
         columns: Column ─▶ description, both quoted here.
@@ -215,7 +217,7 @@ def comments(kind: str, name: str, text: str, columns: Mapping[str, str]) -> Ite
 
 
 def create_schema(name: str) -> str:
-    """Build the statement that makes a schema; the name trusted."""
+    """Build the statement that creates a schema; its name is trusted."""
     return f"CREATE SCHEMA {name}"
 
 
@@ -231,43 +233,43 @@ def call(name: str, arguments: Mapping[str, str]) -> str:
 
 
 def table_macro(name: str, parameters: Iterable[str], select: str) -> str:
-    """Build the statement that defines a table macro; all trusted."""
+    """Build the statement that creates a table macro; all arguments are trusted."""
     return f"CREATE OR REPLACE MACRO {name}({', '.join(parameters)}) AS TABLE\n{select}"
 
 
 def describe(relation: str) -> str:
-    """Build the question which columns a quoted name or a statement has; trusted."""
+    """Build the DESCRIBE of a quoted name or a statement, which is trusted."""
     return f"DESCRIBE {relation}"
 
 
 def view_of(name: str, source: str) -> str:
-    """Build a view that shows another relation; both names trusted or quoted."""
+    """Build a view of another relation; both names are trusted or quoted."""
     return f"CREATE OR REPLACE VIEW {name} AS FROM {source}"
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of what a scalar macro of lib returns, as a column of its name; all trusted."""
+    """Build the SELECT of a scalar lib macro's value, as a column of its name; all trusted."""
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
 
 def create_table(name: str, select: str, kind: str = "") -> str:
-    """Build the statement that keeps what a SELECT returns as a new table (TEMPORARY); all trusted."""
+    """Build the CREATE TABLE AS of a SELECT, for example TEMPORARY; all arguments are trusted."""
     return f"CREATE {kind} TABLE {name} AS\n{select}"
 
 
 def numbers(count: int) -> str:
-    """Build the SELECT of so many numbers of 8 bytes that do not compress."""
-    return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - a number
+    """Build the SELECT of 8-byte numbers that do not compress."""
+    return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - only a number
 
 
 def replace_view_by_table(name: str, select: str) -> list[str]:
-    """Build the statements that put a table with data where a view was; both trusted."""
+    """Build the statements that replace a view by a table with data; both are trusted."""
     return [f"DROP VIEW {name}", create_table(name, select)]
 
 
 def sort_table(name: str, column: str) -> str:
-    """Build the statement that puts the rows of a table in the order of a column; both trusted."""
+    """Build the statement that sorts the rows of a table by a column; both are trusted."""
     return f"CREATE OR REPLACE TABLE {name} AS FROM {name} ORDER BY {column}"
 
 
@@ -275,62 +277,62 @@ SCOPE_TYPES = {"runs": "VARCHAR[]", "ranks": "INTEGER[]"}
 
 
 def of_scope(name: str, scope: Iterable[str] = ("runs", "ranks")) -> str:
-    """Build the SELECT of a relation's rows of ``$runs`` and ``$ranks``; NULL means all.
+    """Build the SELECT of a relation's rows in ``$runs`` and ``$ranks``; NULL means all.
 
     Args:
         name: Name of a relation with columns run and rank, trusted.
-        scope: Which of the two parameters there are.
+        scope: Which of the two parameters exist.
     """
     kept = " AND ".join(
         f"(${key}::{SCOPE_TYPES[key]} IS NULL OR "
         f"list_contains(${key}::{SCOPE_TYPES[key]}, x.{key.removesuffix('s')}))"
         for key in scope
     )
-    return f"SELECT x.* FROM {name} AS x WHERE {kept or 'true'}"  # noqa: S608 - names of the library
+    return f"SELECT x.* FROM {name} AS x WHERE {kept or 'true'}"  # noqa: S608 - only names of the library
 
 
 def attach(path: str, name: str, options: str = "READ_ONLY") -> str:
-    """Build the statement that attaches a database; name and options trusted."""
+    """Build the statement that attaches a database; name and options are trusted."""
     return f"ATTACH {literal(path)} AS {name}{options and f' ({options})'}"
 
 
 def use(name: str) -> str:
-    """Build the statement after which names are those of an attached database; trusted."""
+    """Build the statement that selects an attached database by its trusted name."""
     return f"USE {name}"
 
 
 def detach(name: str) -> str:
-    """Build the statement that lets go of an attached database; trusted."""
+    """Build the statement that detaches a database; its name is trusted."""
     return f"DETACH {name}"
 
 
 def insert(name: str, select: str) -> str:
-    """Build the statement that adds what a SELECT returns to a table; both trusted."""
+    """Build the statement that inserts the result of a SELECT; both are trusted."""
     return f"INSERT INTO {name}\n{select}"
 
 
 def copy_to_path(select: str, options: str) -> str:
-    """Build the statement that writes what a SELECT returns to ``$path``; both trusted."""
+    """Build the statement that writes the result of a SELECT to ``$path``; both are trusted."""
     return f"COPY (\n{select}\n) TO $path ({options})"
 
 
 def subquery(select: str) -> str:
-    """Build the question for all rows of a SELECT; trusted."""
+    """Build the query for all rows of a trusted SELECT."""
     return f"FROM (\n{select}\n)"
 
 
 def first_match_macro(
     name: str, rules: Iterable[tuple[str | int | None, str]], *, whole: bool = False
 ) -> str:
-    """Build a macro that gives the result of the first expression that a text matches.
+    """Build a macro that returns the result of the first regular expression that matches a text.
 
-    The engine compiles a constant expression once, one from a column or a parameter for every
-    row: 25 of the 290 ms that a rank of 27,000 events takes.
+    The engine compiles a constant expression once, but one from a column or parameter for every
+    row: 25 of the 290 ms for a rank of 27,000 events.
 
     Args:
         name: Name of the macro, trusted.
-        rules: Result and regular expression, both quoted here, in this order.
-        whole: They match all of a text; else anything in it, in any case.
+        rules: Result and regular expression, both quoted here, in order of precedence.
+        whole: Whether the expressions match the whole text; otherwise any part, ignoring case.
     """
     test = "regexp_full_match(value, {})" if whole else "regexp_matches(value, {}, 'i')"
     lines = [f"WHEN {test.format(literal(regex))} THEN {literal(to)}" for to, regex in rules]
@@ -338,14 +340,14 @@ def first_match_macro(
 
 
 def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: str) -> str:
-    """Build a macro that looks a text up: constant lists, which cost nothing to speak of.
+    """Build a macro that looks up a text in constant lists, at negligible cost.
 
     Args:
         name: Name of the macro, trusted.
-        results: Text ─▶ result, both quoted here. A text that begins with a star stands for all
-            that end with the rest of it, and comes behind the others.
+        results: Text ─▶ result, both quoted here. A text with a leading star matches all texts that
+            end with the rest of it, after the exact ones.
         kind: Type of the result, trusted.
-        otherwise: Result for what is not found, quoted here.
+        otherwise: Result if nothing matches, quoted here.
     """
     whole: dict[str, list[str]] = {}
     ends: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""Device vendors: event categories, call prefixes and device names, from ``sql/tables/vendors.csv``.
+"""Device vendors: event categories, call prefixes, device names, from ``sql/tables/vendors.csv``.
 
-The same list is the table ``vendors``, whose columns ``sql/tables/vendors.sql`` documents.
+The same list is the table ``vendors``, documented in ``sql/tables/vendors.sql``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ VENDORS = "tables/vendors.csv"
 KINDS = {"kernel", "memcpy", "memset", "sync"}
 FACTS = {"category", "call_prefix", "device_type", "device_name", "backend", "torch_device"}
 UNSTORED = "other_events"
-"""Table of the events whose category has no other."""
+"""Table of the events whose category has no other table."""
 
 
 @cache
 def _lines() -> list[dict[str, str]]:
-    """Read the list.
+    """Return the lines of the list.
 
     Raises:
         LibraryError: A line has an unknown fact, or a category without table or kind.
@@ -47,7 +47,7 @@ def _lines() -> list[dict[str, str]]:
 
 
 def known(fact: str) -> list[str]:
-    """Return the values of a fact of all vendors, such as every ``call_prefix``."""
+    """Return the values of a fact for all vendors, such as every ``call_prefix``."""
     return [row["value"] for row in _lines() if row["fact"] == fact]
 
 
@@ -55,10 +55,10 @@ def alternatives(fact: str, *, with_stars: bool = True) -> str:
     """Return a regular expression that matches any value of a fact.
 
     Args:
-        fact: Such as ``call_prefix``.
-        with_stars: Include the values with a star, which matches word characters.
+        fact: Name of the fact, such as ``call_prefix``.
+        with_stars: Whether to include the values with a star, which matches word characters.
     """
-    # The longest first, so that a prefix of another does not hide it.
+    # Longest first, so that a prefix of another value does not hide it.
     values = sorted(known(fact), key=lambda value: (-len(value), value))
     if not with_stars:
         values = [value for value in values if "*" not in value]
@@ -67,12 +67,12 @@ def alternatives(fact: str, *, with_stars: bool = True) -> str:
 
 @cache
 def call_name() -> re.Pattern[str]:
-    """Return what the name of a runtime or driver call looks like, whole: cudaMalloc, hipFree."""
+    """Return a pattern for whole names of runtime or driver calls: cudaMalloc, hipFree."""
     return re.compile(rf"({alternatives('call_prefix')})[A-Z]\w*$")
 
 
 def category_tables() -> dict[str, str]:
-    """Return the table that each category goes to, without those that stay in other_events."""
+    """Return category ─▶ table, without the categories that stay in other_events."""
     return {
         row["value"]: row["stored_table"]
         for row in _lines()
@@ -81,7 +81,7 @@ def category_tables() -> dict[str, str]:
 
 
 def category_lines() -> list[str]:
-    """Return what decides where events go, as texts: traces are read again if it changes."""
+    """Return the lines that assign events to tables; traces are ingested again if they change."""
     fields = ("value", "stored_table", "kind", "lane_is_stream")
     stored = category_tables()
     lines = [row for row in _lines() if row["fact"] == "category" and row["value"] in stored]

@@ -1,1 +1,1 @@
-"""What an analysis returned, and how it is shown and written."""
+"""Results of analyses and queries: display, formatting and file writers."""

@@ -1,4 +1,4 @@
-"""Values as people read them: 134.511 ms instead of 134511000, by the unit of their column."""
+"""Formats values for people, by the unit of their column: 134.511 ms instead of 134511000."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from hta_sql.library.objects import SqlObject, load_library
 from hta_sql.text import plain_number, printable, size_text, time_text
 
-NULL = "–"  # noqa: RUF001 - an en dash, so that it is not read as a minus
+NULL = "–"  # noqa: RUF001 - an en dash cannot be mistaken for a minus
 
 _SUFFIX_UNITS = {"_ns": "ns", "_pct": "%", "_bytes": "bytes", "_gbps": "GB/s", "_count": "count"}
 _AGGREGATE = re.compile(r"(?:sum|avg|mean|median|min|max)\((?:\w+\.)?(\w+)\)$")
@@ -21,9 +21,9 @@ _ID = "id"
 
 
 def column_unit(name: str, analysis: SqlObject | None) -> str | None:
-    """Find the unit of a column: as the analysis or the tables document it, else by its suffix."""
+    """Return the unit of a column, as documented by the analysis or the tables, or by suffix."""
     if name.endswith("_offset"):
-        return _ID  # a position in a file: its digits count
+        return _ID  # an offset in a file: every digit matters
     if analysis:
         for column in analysis.columns:
             if column.name == name:
@@ -44,10 +44,10 @@ def _table_units() -> dict[str, str]:
 
 
 def cell_text(value: Any, unit: str | None = None) -> str:
-    """Write one value for people, on one line and without control characters.
+    """Format one value on one line, without control characters.
 
-    A number without a unit is an id (rank, stream, event_id) and gets no thousands separators
-    where its column is known; a number of unknown meaning gets them.
+    A number without a unit is an id (rank, stream, event_id) and gets no thousands separators if
+    its column is known. A number of unknown meaning gets them.
     """
     if value is None:
         return NULL
@@ -65,7 +65,7 @@ def cell_text(value: Any, unit: str | None = None) -> str:
 
 
 def number_text(value: float, unit: str | None) -> str:
-    """Write a number in its unit."""
+    """Format a number in its unit."""
     if not math.isfinite(value):
         return str(value)
     writer = _WRITERS.get(unit or "")

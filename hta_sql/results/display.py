@@ -1,4 +1,4 @@
-"""Prints a result for people: aligned, in human units, as wide as the terminal."""
+"""Prints a result as an aligned table in human units that fits the terminal."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
     from hta_sql.library.objects import SqlObject
 
 PLAIN_WIDTH = 200
-"""Width where the output is no terminal and COLUMNS is not set."""
+"""Width if the output is not a terminal and COLUMNS is not set [characters]."""
 
 NARROW_TEXT = 28
-"""A column of texts is not cut below this; rather, columns are left out."""
+"""Minimum width of a text column [characters]; below it, columns are dropped instead."""
 
 ANSWERS = frozenset({"message", "next_analysis", "reason"})
-"""Columns that say what the numbers mean: they stay where others are left out, and are not cut."""
+"""Columns that explain the numbers: they are dropped last, and never cut."""
 
 CODES = frozenset({"message_code", "reason_code", "about_code"})
-"""Columns that are for programs: their sentence stands next to them."""
+"""Columns for programs: the corresponding message is next to them."""
 
 SENTENCES = ANSWERS | {"title", "remedy"}
-"""Columns that are wrapped, not cut."""
+"""Columns that are wrapped instead of cut."""
 
 BESIDE_SENTENCES = 4
-"""So many other columns go before sentences that are no answer."""
+"""Number of other columns that take precedence over sentences that are not answers."""
 
 NARROW_SENTENCE = 36
-"""A column of sentences is wrapped at this or more."""
+"""Minimum width of a column of sentences [characters]."""
 
 NAMED_COLUMNS = 12
-"""So many columns that do not fit are named below the table."""
+"""Maximum number of dropped columns to name below the table."""
 
 _GAP = "  "
 _DROPPED = len(_GAP) + len(CUT)
 
 
 class Shown(Protocol):
-    """What can be printed as a table."""
+    """Rows that can be printed as a table."""
 
     @property
     def analysis(self) -> SqlObject | None:
-        """The analysis that the rows come from; it knows their units."""
+        """The analysis of the rows, which defines their units."""
 
     @property
     def given(self) -> Sequence[str]:
-        """Parameters that the caller gave, each of which may be why there are no rows."""
+        """Parameters given by the caller, each of which may be the reason for an empty result."""
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+        """Return name, whether it is numeric, and first values of each column; 0: all values."""
 
     def __len__(self) -> int: ...
 
 
 class Rows(Shown, Protocol):
-    """What can be printed and written: a :class:`hta_sql.results.result.Result`, or a part of one."""
+    """Rows that can be printed and written: a :class:`hta_sql.results.result.Result` or a part."""
 
     def arrow(self) -> pa.Table:
         """Return the rows."""
@@ -74,7 +74,7 @@ class Rows(Shown, Protocol):
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows that are no result of the engine, or only some of one."""
+    """Rows that are not a whole result of the engine."""
 
     table: pa.Table
     analysis: SqlObject | None = None
@@ -85,7 +85,7 @@ class TableRows:
         return self.table
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+        """Return name, whether it is numeric, and first values of each column; 0: all values."""
         return head_of(self.table, max_rows)
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class TableRows:
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column, written: its name, its cells, and whether they are numbers."""
+    """A column as text: its name, its cells, and whether they are numbers."""
 
     name: str
     cells: list[str]
@@ -102,12 +102,12 @@ class TextColumn:
 
     @cached_property
     def width(self) -> int:
-        """Width of its widest cell or its name."""
+        """Width of its widest cell or its name [characters]."""
         return max(map(text_width, (self.name, *self.cells)))
 
     @cached_property
     def least_width(self) -> int:
-        """Width below which it says nothing: numbers are never cut, names wrap at underscores."""
+        """Minimum useful width: numbers are never cut, names wrap at underscores."""
         cells = max(map(text_width, self.cells), default=0)
         words = max(map(text_width, _words(self.name)))
         least = NARROW_SENTENCE if self.is_sentence else NARROW_TEXT
@@ -115,16 +115,16 @@ class TextColumn:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it says what the numbers of a row mean."""
+        """Whether it is a column of sentences."""
         return self.name in SENTENCES and not self.is_number
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing is known in any of several rows."""
+        """Whether the value is unknown in each of several rows."""
         return len(self.cells) > 1 and set(self.cells) == {NULL}
 
     def lines(self, width: int) -> list[list[str]]:
-        """Write the cells at most so wide: cut to a line, sentences wrapped to some."""
+        """Return the lines of each cell for a width: sentences are wrapped, other texts are cut."""
         if self.is_sentence:
             return [wrap(cell, width) or [""] for cell in self.cells]
         return [[text] for text in cut_column(self.cells, width)]
@@ -149,16 +149,16 @@ def print_table(
 ) -> None:
     """Print the first rows of a result as a table.
 
-    Times, sizes and percentages are written in human units, long texts are cut in the middle, and
-    control characters are escaped: for exact values use ``.df()``, ``.rows()`` or a file format.
-    What is not shown, rows or columns, is said below the table.
+    Times, sizes and percentages are printed in human units, long texts are cut in the middle, and
+    control characters are escaped: for exact values use ``.df()``, ``.rows()`` or a file format. A
+    note below the table names the rows and columns that are not shown.
 
     Args:
-        result: What to print.
-        max_rows: Rows to print; 0 prints all of them.
-        file: Where to; default: stdout.
-        width: Characters a line; default: ``COLUMNS``, else the terminal's, else 200.
-        remedy: How the caller's user gets the rest; printed where something is cut.
+        result: Rows to print.
+        max_rows: Maximum number of rows; 0 prints all.
+        file: Output stream; default: stdout.
+        width: Line width [characters]; default: ``COLUMNS``, else the terminal's, else 200.
+        remedy: How the user gets the rest; printed if something is cut.
     """
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
@@ -180,7 +180,7 @@ def print_table(
 
 
 def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
-    """Write the first rows of a result, column by column; 0 writes all of them."""
+    """Format the first rows of a result, column by column; 0 formats all of them."""
     written = []
     head = result.head(max_rows)
     all_values = {name: values for name, _, values in head}
@@ -193,7 +193,7 @@ def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
 
 
 def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-    """Return name, whether it holds numbers, and first values of each column; 0: all values."""
+    """Return name, whether it is numeric, and first values of each column; 0: all values."""
     shown = table.slice(0, max_rows) if max_rows else table
     return [
         (field.name, is_number(field.type), column.to_pylist())
@@ -204,10 +204,10 @@ def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]
 def part_constant(
     columns: list[TextColumn], width: int
 ) -> tuple[list[TextColumn], list[TextColumn]]:
-    """Part columns that say the same text, or nothing, in each row from the others, for room.
+    """If the table is too wide, separate the columns with the same text, or nothing, in each row.
 
     Returns:
-        The columns of the table, and those that are said once below it.
+        The columns of the table, and those to print once below it.
     """
     same = [
         c
@@ -221,7 +221,7 @@ def part_constant(
 
 
 def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[int]]:
-    """Find the widths with which a line fits; where none do, leave out what tells least."""
+    """Return the columns that fit a width, and their widths; drops the least important columns."""
     kept, room = columns, width
     if _line_width([c.least_width for c in columns]) > width:
         room = width - _DROPPED
@@ -237,9 +237,10 @@ def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[i
 
 
 def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
-    """Choose what fits, in the order of what tells most.
+    """Return the columns that fit, chosen by importance.
 
-    Beside answers, names that do not fit make room for numbers: what it costs tells more.
+    If there are answers, text columns that do not fit are skipped in favor of numbers: costs matter
+    more.
     """
     first, *others = telling_first(columns)
     has_answers = any(column.name in ANSWERS for column in others)
@@ -253,10 +254,10 @@ def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
 
 
 def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Order columns by what they tell: the first and answers, a few others, sentences, then the rest.
+    """Sort columns by importance: the first and answers, a few others, sentences, then the rest.
 
-    A whole name comes last where its telling part is there. Codes of messages come last in any case:
-    their sentence says more.
+    A full name comes last if its short name is present. Message codes always come last, because
+    their message says more.
     """
     if codes := [c for c in columns[1:] if c.name in CODES]:
         return [*telling_first([c for c in columns if c not in codes]), *codes]
@@ -271,11 +272,11 @@ def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
 
 
 def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:
-    """Header lines, a rule, and a line per row."""
+    """Yield the header lines, a rule, and the lines of each row."""
     more = [CUT] if cut else []
     headers = [column.header(width) for column, width in zip(columns, widths, strict=True)]
     height = max(map(len, headers), default=0)
-    # Names stand on the rule, as their numbers stand below it.
+    # Names are aligned to the rule, above their numbers.
     padded = [[""] * (height - len(lines)) + lines for lines in headers]
     for names in zip(*padded, strict=True):
         yield _GAP.join([*map(_aligned, names, columns, widths), *more])
@@ -294,7 +295,7 @@ def _aligned(text: str, column: TextColumn, width: int) -> str:
 
 
 def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[str]:
-    """Say what the table does not show, or why it is empty."""
+    """Return the lines that name what the table does not show, or why it is empty."""
     if not len(result):
         return [_reason_for_none(result)]
     cut = []
@@ -307,7 +308,10 @@ def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[s
 
 
 def _reason_for_none(result: Shown) -> str:
-    """What was asked for goes before what a trace may lack: it is the likelier cause."""
+    """Return why there are no rows.
+
+    The given parameters come before what a trace may lack, because they are the more likely cause.
+    """
     analysis = result.analysis
     needs = analysis.facts.get("Needs") if analysis else None
     given = " or ".join(result.given)
@@ -321,7 +325,7 @@ def _reason_for_none(result: Shown) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """Split a name behind its underscores."""
+    """Split a name after its underscores."""
     parts = name.split("_")
     return [part + "_" for part in parts[:-1]] + parts[-1:]
 
@@ -331,8 +335,8 @@ def _line_width(widths: list[int]) -> int:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether a column holds numbers."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Return whether a column is numeric."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -1,4 +1,4 @@
-"""The function that draws a result as a chart: the package registers it, so that results do not import charts."""
+"""Registry of the function that draws charts, so that results need not import charts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 Draw = Callable[..., "alt.TopLevelMixin"]
 
 _registered: list[Draw] = []
-"""One entry once ``hta_sql`` is imported, which happens before any module of it is."""
+"""Has one entry after ``hta_sql`` is imported, which precedes the import of its modules."""
 
 
 def register(function: Draw) -> None:
-    """Set the function that draws results; charts stand above results and cannot be imported here.
+    """Register the function that draws results; the higher layer of charts cannot be imported here.
 
     Args:
         function: Called with a result and the options of its figure.

@@ -1,8 +1,8 @@
-"""Values of the engine that Arrow or Python cannot hold become text, as DuckDB writes it.
+"""Converts engine values that Arrow or Python cannot represent to text, as DuckDB formats them.
 
-Some types have no exact form in Arrow (``INTERVAL``, ``UHUGEINT``, ``TIMETZ`` and others): the engine
-casts their columns to VARCHAR. Dates and times have one, but Python ends at the year 9999 and knows
-no infinity: a column with such a value is cast as a whole, so that it has one type.
+Some types have no exact equivalent in Arrow (``INTERVAL``, ``UHUGEINT``, ``TIMETZ`` and others):
+the engine casts their columns to VARCHAR. Dates and times have one, but Python's end at the year
+9999 and have no infinity. A column with such a value is cast as a whole, so that it has one type.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _WITHOUT_ARROW = frozenset(
         *("timestamptz_ns", "type", "uhugeint", "union", "variant"),
     )
 )
-"""Types that Arrow, Parquet or pandas lack, or hold with a loss."""
+"""Types that Arrow, Parquet or pandas lack or represent with a loss."""
 
 _WITHOUT_PYTHON = _WITHOUT_ARROW | {
     *("date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
     "timestamp with time zone",
 }
-"""Types with values that Python lacks."""
+"""Types with values that Python cannot represent."""
 
 _ONLY_ALONE = frozenset(("enum", "null"))
-"""Types that the engine or Arrow cannot read everywhere inside of a nested value."""
+"""Types that the engine or Arrow cannot always read inside a nested value."""
 
 _NESTED = frozenset(("array", "list", "map", "struct", "tuple"))
 
@@ -39,36 +39,36 @@ _DAY_US = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = (
     day.toordinal() - date(1970, 1, 1).toordinal() for day in (date(1, 1, 2), date(9999, 12, 30))
 )
-"""Days since 1970 that are in Python's range in every time zone."""
+"""First and last day since 1970 that Python can represent in every time zone."""
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": _DAY_US}
 
 
 def table_of_relation(relation: duckdb.DuckDBPyRelation) -> pa.Table:
-    """Compute a relation; columns without an exact form in Arrow become text."""
+    """Compute a relation; columns without an exact equivalent in Arrow become text."""
     if not lacks_arrow(relation.types):
         return relation.to_arrow_table()
     return _cast(relation, [_lacks(kind, _WITHOUT_ARROW) for kind in relation.types])
 
 
 def lacks_arrow(kinds: Iterable[duckdb.sqltypes.DuckDBPyType]) -> bool:
-    """Return whether Arrow cannot hold all values of some of these types."""
+    """Return whether Arrow cannot represent all values of some of these types."""
     return any(_lacks(kind, _WITHOUT_ARROW) for kind in kinds)
 
 
 def lacks_python(kinds: Iterable[duckdb.sqltypes.DuckDBPyType]) -> bool:
-    """Return whether Python cannot hold all values of some of these types."""
+    """Return whether Python cannot represent all values of some of these types."""
     return any(_lacks(kind, _WITHOUT_PYTHON) for kind in kinds)
 
 
 def fitting(table: pa.Table) -> pa.Table:
-    """Return a table whose values Python and pandas can hold.
+    """Return a table whose values Python and pandas can represent.
 
-    Whole 128-bit numbers, which every ``sum()`` of integers yields, become 64-bit ones: Arrow knows
-    them only as DECIMAL(38, 0), which pandas turns into objects. A column with a value that does not
-    fit stays as it is, and becomes text if a value has 39 digits. A column with a date or time that
-    Python lacks becomes text.
+    128-bit integers, which every ``sum()`` of integers returns, become 64-bit integers. Arrow has
+    them only as DECIMAL(38, 0), which pandas converts to objects. A column with a larger value is
+    unchanged, or becomes text if a value has 39 digits. A column with a date or time that Python
+    lacks becomes text.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     for index, field in enumerate(table.schema):
         if field.type == pa.decimal128(38, 0):
@@ -82,12 +82,12 @@ def fitting(table: pa.Table) -> pa.Table:
 
 
 def _checked(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast whole numbers of up to 39 digits.
+    """Cast integers of up to 39 digits.
 
     Raises:
         ArrowInvalid: A number has more digits than the type.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
     import pyarrow.compute as pc  # noqa: PLC0415
 
     if pa.types.is_decimal(kind):
@@ -105,8 +105,8 @@ def _lacks(kind: duckdb.sqltypes.DuckDBPyType, lacking: frozenset[str]) -> bool:
 
 
 def _cast(relation: duckdb.DuckDBPyRelation, are_text: list[bool]) -> pa.Table:
-    """Compute a relation with some columns as VARCHAR; by position, as names may be there twice."""
-    import duckdb  # noqa: PLC0415 - only where used
+    """Compute a relation with some columns as VARCHAR; by position, as names may be duplicated."""
+    import duckdb  # noqa: PLC0415 - imported only when needed
 
     columns = []
     for position, (name, is_text) in enumerate(zip(relation.columns, are_text, strict=True)):
@@ -116,7 +116,7 @@ def _cast(relation: duckdb.DuckDBPyRelation, are_text: list[bool]) -> pa.Table:
 
 
 def _as_text(table: pa.Table, are_text: list[bool]) -> pa.Table:
-    import duckdb  # noqa: PLC0415 - only where used
+    import duckdb  # noqa: PLC0415 - imported only when needed
 
     with duckdb.connect(":memory:") as con:
         texts = table.select([at for at, is_text in enumerate(are_text) if is_text])
@@ -130,8 +130,8 @@ def _as_text(table: pa.Table, are_text: list[bool]) -> pa.Table:
 
 
 def _is_beyond_python(values: pa.Array) -> bool:
-    """Return whether an array, or what is nested in it, has a date or time that Python lacks."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Return whether an array or its nested values have a date or time that Python lacks."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     kind = values.type
     if pa.types.is_nested(kind):
@@ -148,7 +148,7 @@ def _is_beyond_python(values: pa.Array) -> bool:
 
 
 def _is_outside(values: pa.Array, least: int, most: int) -> bool:
-    import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+    import pyarrow.compute as pc  # noqa: PLC0415 - imported only when needed
 
     found = pc.min_max(values)
     return (

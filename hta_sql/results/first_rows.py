@@ -1,4 +1,7 @@
-"""The first rows of an answer, for a table on a screen: without Arrow, which takes longer to load than they to compute."""
+"""The first rows of a result, for a table on a screen.
+
+Does not use Arrow, whose import takes longer than computing such rows.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ class FirstRows:
     """Rows as Python values.
 
     Attributes:
-        analysis: The analysis that they come from.
+        analysis: The analysis of the rows.
         given: Parameters that the caller gave.
-        columns: Name of each column, and whether it holds numbers.
+        columns: Name of each column, and whether it is numeric.
         rows: The first rows.
-        total: The number of all rows.
+        total: Number of all rows.
     """
 
     analysis: SqlObject | None
@@ -28,7 +31,7 @@ class FirstRows:
     total: int
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it holds numbers, and first values of each column."""
+        """Return name, whether it is numeric, and first values of each column."""
         shown = self.rows[:max_rows]
         return [
             (name, is_number, [row[index] for row in shown])

@@ -1,4 +1,4 @@
-"""Figures that are lower bounds because the work of many kernels is unknown: mfu_pct next to its coverage."""
+"""Marks figures, such as mfu_pct, as lower bounds if the FLOPs of many kernels are unknown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hta_sql.library.objects import SqlObject
 
 COVERED_PCT = 90
-"""Below this share of kernel time with known work a figure is shown as a lower bound."""
+"""Share of kernel time with known FLOPs below which a figure is a lower bound [%]."""
 
 BOUNDED = {
     "kpis": {"mfu_pct": "mfu_covered_pct"},
@@ -25,13 +25,13 @@ def is_lower_bound(covered_pct: float | None) -> bool:
 def mark_lower_bounds(
     name: str, cells: list[str], analysis: SqlObject | None, values: Mapping[str, Sequence[Any]]
 ) -> list[str]:
-    """Return the cells of a column, with ≥ in front of lower bounds.
+    """Return the cells of a column, with ≥ before lower bounds.
 
     Args:
         name: The column.
         cells: Its values as text.
-        analysis: The analysis that the rows come from.
-        values: Column ─▶ values, of all columns of the result.
+        analysis: The analysis of the rows.
+        values: Column ─▶ values, for all columns of the result.
     """
     coverage = BOUNDED.get(analysis.base_name if analysis else "", {}).get(name)
     if coverage is None or coverage not in values:

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: an HTML table in human units, with what the columns mean."""
+"""Renders a result for a notebook: an HTML table in human units, with column descriptions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from hta_sql.templates import Templates
 from hta_sql.text import counted, cut_middle
 
 ROWS = 20
-"""So many rows are shown; ``.df()`` has all."""
+"""Number of rows shown; ``.df()`` has all."""
 
 _CELL = 120
 
 _SENTENCE = 60
-"""A notebook's own rules make a narrow, endless column of a longer text; marimo's leave no space between columns."""
+"""Minimum length of a text that gets its own width [characters].
+
+Default styles of notebooks make a column with longer text narrow and very tall; marimo's styles
+leave no space between columns.
+"""
 
 
 @cache
@@ -26,11 +30,11 @@ def _templates() -> Templates:
 
 
 def result_markup(result: Rows, rows: int = ROWS) -> Markup:
-    """Render the first rows of a result as an HTML table, with a line about what it is.
+    """Render the first rows of a result as an HTML table with a caption.
 
     Args:
-        result: The rows. Headings have the words of their columns, which a pointer shows.
-        rows: Rows at most.
+        result: The rows. Headings have the column descriptions as tooltips.
+        rows: Maximum number of rows.
     """
     about = result.analysis
     columns = text_columns(result, rows)

@@ -1,4 +1,4 @@
-"""The result of an analysis or a query, in the form the caller wants."""
+"""The result of an analysis or a query, convertible to other formats."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """Rows with named columns, computed once and then held.
+    """Rows with named columns, computed once and cached.
 
     Attributes:
-        analysis: The analysis that it comes from; None for ad-hoc SQL.
-        given: Names of the parameters that it was narrowed by.
-        drawn_from: The result of the same scope that a chart is drawn from, where it is another
-            one: an analysis with a row per event is drawn from one that aggregates them in SQL.
-        paths: Parquet files of the store with parts of the rows, where an executor computed many;
-            they are read when the rows are asked for, and gone after the next ingest.
+        analysis: The analysis; None for ad-hoc SQL.
+        given: Names of the parameters by which it was restricted.
+        drawn_from: The result of another analysis of the same scope, from which its chart is drawn.
+            For example, an analysis with a row per event is drawn from one that aggregates them in
+            SQL.
+        paths: Parquet files in the store with parts of the rows, if an executor computed many. They
+            are read on demand, and deleted by the next ingest.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Result:
         drawn_from: Result | None = None,
         paths: Iterable[str] = (),
     ) -> Result:
-        """Hold rows that are there, or are fetched when they are asked for: from these files."""
+        """Create a result from rows, or from a function that returns them, with their files."""
         result = cls(None, analysis, given, drawn_from)
         if callable(rows):
             result._rows = rows
@@ -63,7 +64,7 @@ class Result:
 
     def arrow(self) -> pa.Table:
         """Return a pyarrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only where used
+        import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
         if self._table is None:
             self._table = fitting(self._rows()) if self._rows else pa.table({})
@@ -81,7 +82,7 @@ class Result:
             ExtraNotInstalledError: polars is not installed.
         """
         try:
-            import polars as pl  # noqa: PLC0415 - optional
+            import polars as pl  # noqa: PLC0415 - optional dependency
         except ImportError as error:
             raise ExtraNotInstalledError("polars is not installed: pip install polars") from error
         return pl.from_arrow(self.arrow())
@@ -92,7 +93,7 @@ class Result:
         return list(zip(*columns, strict=True))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows by name of column."""
+        """Return the rows as dicts by column name."""
         records: list[dict[str, Any]] = self.arrow().to_pylist()
         return records
 
@@ -105,36 +106,36 @@ class Result:
         return int(self.arrow().num_rows)
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it holds numbers, and first values of each column; 0: all values."""
-        from hta_sql.results.display import head_of  # noqa: PLC0415 - only where used
+        """Return name, whether it is numeric, and first values of each column; 0: all values."""
+        from hta_sql.results.display import head_of  # noqa: PLC0415 - imported only when needed
 
         return head_of(self.arrow(), max_rows)
 
     def show(self, max_rows: int = 40) -> None:
         """Print the rows as a table."""
-        from hta_sql.results.display import print_table  # noqa: PLC0415 - only where used
+        from hta_sql.results.display import print_table  # noqa: PLC0415 - imported only when needed
 
         print_table(self, max_rows=max_rows)
 
     def chart(self, **options: Any) -> alt.TopLevelMixin:
-        """Draw the result.
+        """Draw the result as a chart.
 
         Args:
             **options: Options of the figure, for example ``percent=False``.
 
         Returns:
-            An altair chart; a notebook shows it, ``hta_sql.charts.save`` writes it to a file.
+            An altair chart; a notebook displays it, ``hta_sql.charts.save`` writes it to a file.
 
         Raises:
-            ParameterError: There is no chart of this result, or it has no such option.
+            ParameterError: The result has no chart, or the chart has no such option.
             ExtraNotInstalledError: altair or vl-convert-python is not installed.
         """
-        from hta_sql.results.drawing import draw  # noqa: PLC0415 - only where used
+        from hta_sql.results.drawing import draw  # noqa: PLC0415 - imported only when needed
 
         return draw(self, **options)
 
     def _repr_html_(self) -> str:
-        from hta_sql.results.notebook import result_markup  # noqa: PLC0415 - only where used
+        from hta_sql.results.notebook import result_markup  # noqa: PLC0415 - imported only when needed
 
         return result_markup(self)
 

@@ -1,7 +1,7 @@
 """Writes a result to a stream as CSV, JSON, Parquet, Arrow or Markdown.
 
-CSV, JSON, Parquet and Arrow hold exact values and read back equal; Markdown is for people and holds what
-a printed table holds, uncut.
+CSV, JSON, Parquet and Arrow contain exact values and read back equal. Markdown is for people and
+contains the printed table, uncut.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     import duckdb
 
 _MARKUP = re.compile(r"[\\`*|\[\]]|(?<!\w)_|_(?!\w)")
-"""What Markdown acts on; an underscore inside of a word is none."""
+"""Characters that are Markdown syntax; underscores inside a word are not."""
 
 BATCH_ROWS = 10_000
 
 
 def write_csv(result: Rows, stream: IO[bytes]) -> None:
-    """Write comma-separated values with a header; NULL is empty, an empty text is ``""``.
+    """Write comma-separated values with a header; NULL is empty, an empty string is ``""``.
 
-    A text that a spreadsheet would run as a formula gets an apostrophe in front, and so does one
-    that begins with an apostrophe: taking the first one away gives back every text.
+    A string that a spreadsheet would run as a formula gets a leading apostrophe, and so does one
+    that starts with an apostrophe. Removing the first apostrophe restores every string.
     """
-    import duckdb  # noqa: PLC0415 - only where used
+    import duckdb  # noqa: PLC0415 - imported only when needed
 
     with temporary_folder() as folder, duckdb.connect(":memory:") as con:
         path = Path(folder, "rows.csv")
@@ -52,11 +52,11 @@ def write_csv(result: Rows, stream: IO[bytes]) -> None:
 
 
 _FORMULA = r"^['=+\-@\t\r]"
-"""How a text begins that Excel, LibreOffice or Google Sheets would calculate (OWASP's list)."""
+"""Start of a string that Excel, LibreOffice or Google Sheets would evaluate (OWASP's list)."""
 
 
 def _without_formulas(name: str) -> duckdb.Expression:
-    import duckdb  # noqa: PLC0415 - only where used
+    import duckdb  # noqa: PLC0415 - imported only when needed
 
     text, mark = duckdb.ColumnExpression(name), duckdb.ConstantExpression("'")
     runs = duckdb.FunctionExpression("regexp_matches", text, duckdb.ConstantExpression(_FORMULA))
@@ -65,22 +65,22 @@ def _without_formulas(name: str) -> duckdb.Expression:
 
 
 def write_json(result: Rows, stream: IO[bytes]) -> None:
-    """Write one JSON list with an object a row, each on its own line.
+    """Write a JSON list with one object per row, each on its own line.
 
-    NaN and infinity, which JSON has no number for, become texts.
+    NaN and infinity, which JSON cannot represent as numbers, become strings.
     """
     separator = "["
     for batch in result.arrow().to_batches(max_chunksize=BATCH_ROWS):
         for row in batch.to_pylist():
             text = json.dumps(_json_value(row), ensure_ascii=False, allow_nan=False)
-            # A lone surrogate cannot be UTF-8; JSON can say it in ASCII.
+            # A lone surrogate cannot be encoded as UTF-8, but can be escaped in JSON.
             stream.write(f"{separator}{text}".encode("utf-8", "backslashreplace"))
             separator = ",\n"
     stream.write(b"[]\n" if separator == "[" else b"]\n")
 
 
 def _json_value(value: Any) -> Any:
-    """Translate what JSON does not know; numbers stay exact."""
+    """Convert values that JSON cannot represent; numbers stay exact."""
     match value:
         case dict():
             return {str(key): _json_value(item) for key, item in value.items()}
@@ -103,14 +103,14 @@ def _json_number(value: Decimal) -> int | float | str:
 
 def write_parquet(result: Rows, stream: IO[bytes]) -> None:
     """Write one Parquet file."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
+    import pyarrow.parquet as pq  # noqa: PLC0415 - imported only when needed
 
     pq.write_table(result.arrow(), stream, compression="zstd")
 
 
 def write_arrow(result: Rows, stream: IO[bytes]) -> None:
     """Write one Arrow IPC file (Feather 2)."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     table = result.arrow()
     with pa.ipc.new_file(stream, table.schema) as file:
@@ -133,7 +133,7 @@ def write_markdown(result: Rows, stream: IO[bytes]) -> None:
 
 
 def _markdown(text: str) -> str:
-    """Keep text from being read as markup: pipes end a cell, angle brackets open a tag."""
+    """Escape text that would be read as markup: pipes end a cell, angle brackets open a tag."""
     text = _MARKUP.sub(r"\\\g<0>", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

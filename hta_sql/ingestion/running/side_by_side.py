@@ -24,7 +24,7 @@ def side_by_side(
     do: Callable[[duckdb.DuckDBPyConnection, Given], Made],
     tasks: Iterable[Given],
 ) -> list[Made]:
-    """Run tasks in parallel, each on its own cursor of the connection; the largest should come first.
+    """Run tasks in parallel, each on its own cursor of the connection; the largest should be first.
 
     They must not read TEMP tables, which belong to one connection.
 

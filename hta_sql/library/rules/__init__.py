@@ -1,11 +1,11 @@
-"""What a .sql file of a library has to keep: its words, its statement, its agreement with the engine.
+"""Lint rules for .sql files of a library: documentation, statement, agreement with the engine.
 
-A rule is a function from one file to problems:
+A rule is a function that returns the problems of one file:
 
-    text rules     text.py, units.py             header, words, parameters, units, names
-    references     references.py, statement.py   what its statement refers to, by the engine's parser
+    text rules     text.py, units.py             header, documentation, parameters, units, names
+    references     references.py, statement.py   references of its statement, by the engine's parser
     engine rules   engine.py                     names and types, from the engine itself
 
-``hta-sql check DIR`` holds a team's own analyses to them, ``make check`` the shipped ones, together
-with the rules that only these have (tests/sql_rules).
+``hta-sql check DIR`` checks user analyses, and ``make check`` the shipped ones, which have
+additional rules (tests/sql_rules).
 """

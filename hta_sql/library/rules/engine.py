@@ -1,4 +1,4 @@
-"""What the engine says about the library: parameters, columns and types as they are."""
+"""Checks that documented parameters, columns and types agree with the engine."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from hta_sql.library.rules.problem import Found, Problem, column_line, located
 from hta_sql.library.rules.text import columns_of
 
 SPANS = "validation_spans"
-"""The relation that lib macros are called with, where a parameter takes one."""
+"""Relation that lib macros are called with for a relation parameter."""
 
 RELATIONS = ("spans", "ops", "rows", "items")
-"""What the names of such parameters end with: intervals, operations, rows, parts of collectives."""
+"""Name endings of relation parameters: intervals, operations, rows, items of collectives."""
 
 _REFUSED_TO_RUN = "the engine refuses to run it"
 
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
-"""How a parameter says that it takes what another macro returns."""
+"""Phrase by which a parameter documents that it takes the result of another macro."""
 
 
 def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[Problem]:
-    """Yield where words and engine disagree.
+    """Yield the differences between documentation and engine.
 
-    A file that stands on a refused one is not looked at: one mistake is one message.
+    Files that depend on a rejected one are skipped, so that one mistake gives one message.
 
     Args:
-        library: What the files stand on; they are part of it.
-        abouts: The files to look at, in an order in which they can be created.
+        library: The library that the files belong to.
+        abouts: The files to check, in an order in which they can be created.
     """
     looked_at = list(abouts)
     listing = {about.name: about.columns for about in (*library.macros, *library.tables)}
     with duckdb.connect(":memory:") as con:
-        con.execute("SET python_enable_replacements = false")  # no variable of ours is a table
-        # Only what the files stand on: each of them is created below, so that a refusal has a name.
+        con.execute("SET python_enable_replacements = false")  # Python variables are no tables
+        # Only the dependencies: the files are created one by one below, so that an error names its
+        # file.
         create_empty_tables(con, library)
         for about in _below(library, looked_at):
             con.execute(about.text)
@@ -67,7 +68,7 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
 
 
 def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]:
-    """What files stand on and are not part of, in the order in which it can be created."""
+    """Return the dependencies of files that are not among them, in creation order."""
     files = list(abouts)
     known = {about.path for about in files}
     used = {one.path for about in files for one in library.stands_on(about)} - known
@@ -75,7 +76,7 @@ def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]
 
 
 def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
-    """Where the object is created, and how its rows are asked for."""
+    """Return the schema in which an object is created, and the SQL that reads its rows."""
     if about in library.tables:
         return "main", sqltext.identifier(about.name)
     if about in library.analyses:
@@ -89,7 +90,7 @@ def _schema_and_relation(library: Library, about: SqlObject) -> tuple[str, str]:
 
 
 def _value(parameter: Parameter) -> str:
-    """A relation where it takes a relation, else NULL, which fits every type."""
+    """Return a relation for a relation parameter, otherwise NULL, which fits every type."""
     if made_by := _COLUMNS_OF_LIB.search(parameter.doc):
         return sqltext.literal(f"{SPANS}_{made_by.group(1)}")
     return sqltext.literal(SPANS) if parameter.name.endswith(RELATIONS) else "NULL"
@@ -127,7 +128,7 @@ def _create_spans(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 
 def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) -> Iterator[Found]:
-    """Names and types of the parameters, as the engine has them."""
+    """Compare names and types of the parameters with the engine's."""
     rows = con.execute(
         "SELECT f.parameters, f.parameter_types FROM duckdb_functions() AS f "
         "WHERE f.schema_name = $schema AND f.function_name = $name "
@@ -147,7 +148,7 @@ def parameters(con: duckdb.DuckDBPyConnection, about: SqlObject, schema: str) ->
 def columns(
     con: duckdb.DuckDBPyConnection, listed: tuple[Column, ...], relation: str
 ) -> Iterator[Found]:
-    """Names, order and types of the columns, as the engine returns them."""
+    """Compare names, order and types of the columns with the engine's."""
     try:
         described = con.sql(sqltext.describe(relation)).fetchall()
     except duckdb.Error as error:
@@ -175,7 +176,7 @@ def columns(
 
 
 def _fits(column: Column, kind: str) -> bool:
-    """ANY for a lane, which is what the caller makes it; STRUCT without its fields."""
+    """Return whether a type matches: ANY matches all types, STRUCT matches any fields."""
     return column.type in ("ANY", kind) or kind.startswith(f"{column.type}(")
 
 

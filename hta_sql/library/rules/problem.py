@@ -1,4 +1,4 @@
-"""A rule that a file breaks: what, and in which line."""
+"""A violation of a rule: file, line and description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hta_sql.library.objects import SqlObject
 
 
 class Problem(NamedTuple):
-    """What is wrong in a line of a file; the text without a full stop."""
+    """A problem in a line of a file; the text has no final period."""
 
     path: Path
     line: int
@@ -21,11 +21,11 @@ class Problem(NamedTuple):
 
 
 Found = tuple[str, str]
-"""A pattern of the line that is meant, or nothing for the first one; and what is wrong."""
+"""Regular expression of the affected line (empty: the first one), and the problem."""
 
 
 def located(about: SqlObject, found: Found) -> Problem:
-    """Find the line of a problem."""
+    """Return the problem with its line number."""
     where, text = found
     match = re.search(where, about.text, re.MULTILINE) if where else None
     line = about.text.count("\n", 0, match.start()) + 1 if match else 1
@@ -33,20 +33,20 @@ def located(about: SqlObject, found: Found) -> Problem:
 
 
 def column_line(name: str) -> str:
-    """Where a column is documented."""
+    """Return a pattern for the line that documents a column."""
     return rf"^--   {re.escape(name)} "
 
 
 def parameter_line(name: str) -> str:
-    """Where a parameter is declared."""
+    """Return a pattern for the line that declares a parameter."""
     return rf"^    {re.escape(name)}\b"
 
 
 def fact_line(fact: str) -> str:
-    """Where a fact stands in the header."""
+    """Return a pattern for the line of a header fact."""
     return rf"^-- {fact}: "
 
 
 def code_line(name: str) -> str:
-    """Where a name first stands in the statement."""
+    """Return a pattern for the first use of a name in the statement."""
     return rf"^(?! *--).*{re.escape(name)}"

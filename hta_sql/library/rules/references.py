@@ -1,4 +1,4 @@
-"""What the statement of a file may refer to: tables and lib, and nothing that answers otherwise tomorrow."""
+"""Checks the references of a statement: only tables and lib, and only deterministic functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.library.rules.statement import Statement
 from hta_sql.library.vendors import alternatives
 
 TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
-"""What an analysis may call beside lib: nothing that reads a file or a setting."""
+"""Table functions that an analysis may call besides lib; none reads a file or a setting."""
 
 UNSTABLE = {
     *("random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "setseed", "nextval", "currval"),
@@ -20,7 +20,7 @@ UNSTABLE = {
     *("getenv", "current_setting", "current_user", "current_database", "current_query", "version"),
     *("getvariable", "query", "write_log"),
 }
-"""Functions that do not answer the same when they are asked again, or elsewhere."""
+"""Functions whose result depends on the time, the session or the machine."""
 
 _LAUNCH_NAME = re.compile(
     rf"\b({alternatives('call_prefix')})\w*(Launch|Memcpy|Memset)|LaunchKernel"
@@ -28,7 +28,10 @@ _LAUNCH_NAME = re.compile(
 
 
 def references_of_analysis(library: Library, statement: Statement) -> Iterator[Found]:
-    """Tables and lib only; plain CTE names, no names of launch functions, ordered rows."""
+    """Check an analysis: it uses only tables and lib, and no CTE name starts with an underscore.
+
+    It must not contain names of launch functions, and its rows must be ordered.
+    """
     yield from references(
         library, statement, "an analysis uses tables and lib, never another analysis"
     )
@@ -42,7 +45,7 @@ def references_of_analysis(library: Library, statement: Statement) -> Iterator[F
 
 
 def references(library: Library, statement: Statement, allowed: str) -> Iterator[Found]:
-    """Tables and lib only; plain CTE names."""
+    """Check that a statement uses only tables and lib; CTE names have no leading underscore."""
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
     for name in sorted(statement.functions - TABLE_FUNCTIONS - _lib_names(library)):
@@ -55,7 +58,7 @@ def references(library: Library, statement: Statement, allowed: str) -> Iterator
 
 
 def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]:
-    """Tables, lib and the relation that it is given; CTEs that cannot hide that relation."""
+    """Check a lib macro: it uses tables, lib and its relation, and its CTEs cannot hide it."""
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
     allowed = {*TABLE_FUNCTIONS, "query_table", *_lib_names(library)}
@@ -78,7 +81,7 @@ def _lib_names(library: Library) -> set[str]:
 
 
 def _unknown_tables(library: Library, statement: Statement) -> Iterator[Found]:
-    # A recursive CTE reads all of what it has so far as recurring.<its name>.
+    # A recursive CTE reads its accumulated rows as recurring.<its name>.
     own = {f"recurring.{cte}" for cte in statement.ctes}
     for name in sorted(statement.tables - {table.name for table in library.tables} - own):
         yield code_line(name), f"it reads {name}, which is not a table of sql/tables"

@@ -1,4 +1,4 @@
-"""What the statement of a file refers to, read from the engine's own parse tree."""
+"""The references of a file's statement, read from the engine's parse tree."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Statement:
     """The statement of a macro or view.
 
     Attributes:
-        ctes: Names that its WITH clauses give, in order.
-        tables: Tables and views that it reads, with their schema if it is given; no CTEs.
-        functions: Table functions and macros that it calls, likewise.
-        scalars: Names of functions of values that it calls.
-        texts: Literal texts in it.
-        is_ordered: It ends with an ORDER BY of its own.
+        ctes: Names of its WITH clauses, in order.
+        tables: Tables and views that it reads, with their schema if given; without CTEs.
+        functions: Table functions and macros that it calls, with their schema if given.
+        scalars: Names of scalar functions that it calls.
+        texts: Its string literals.
+        is_ordered: Whether it ends with an ORDER BY at the top level.
     """
 
     ctes: tuple[str, ...]
@@ -38,7 +38,7 @@ def count_statements(con: duckdb.DuckDBPyConnection, text: str) -> int:
     """Count the statements of a file.
 
     Raises:
-        LibraryError: It is not SQL.
+        LibraryError: The text is not SQL.
     """
     try:
         return len(con.extract_statements(text))
@@ -47,10 +47,10 @@ def count_statements(con: duckdb.DuckDBPyConnection, text: str) -> int:
 
 
 def read_statement(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Statement:
-    """Parse the statement behind ``AS TABLE`` or ``AS``, or the expression of a scalar macro.
+    """Parse the statement after ``AS TABLE`` or ``AS``, or the expression of a scalar macro.
 
     Raises:
-        LibraryError: The engine's parser refuses it.
+        LibraryError: The engine's parser rejects it.
     """
     marker = ") AS TABLE\n" if ") AS TABLE\n" in about.text else " AS\n"
     body = ("SELECT\n" if about.is_scalar else "") + about.text.partition(marker)[2]

@@ -1,4 +1,4 @@
-"""What a file of the library has to say."""
+"""Checks the documentation of a library file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ SCOPE = {
     "steps": ("BIGINT[]", "NULL"),
     "include_last_profiler_step": ("BOOLEAN", "false"),
 }
-"""The parameters that every analysis begins with, with type and default; fewer, the first ones,
-where its fact Scope names them and says why: ``Scope: runs, ranks; is the same in every step``."""
+"""Parameters that every analysis starts with, with type and default.
+
+An analysis may have only the first ones if its fact Scope names them and gives the reason: ``Scope:
+runs, ranks; is the same in every step``.
+"""
 
 _COLUMNS_OF = re.compile(r"^\) AS TABLE\n-- Columns: those of (\w+)\.$", re.MULTILINE)
 _BY_RANK = re.compile(r"^ORDER BY\s+\w+\.run,\s+\w+\.rank\b", re.MULTILINE)
@@ -47,13 +50,13 @@ def text_problems(
     golden: Path | None,
     facts: tuple[str, ...] = FACTS,
 ) -> Iterator[Problem]:
-    """Yield what is wrong with files.
+    """Yield the problems of files.
 
     Args:
-        library: What they may refer to; they are part of it.
+        library: The library that the files belong to.
         abouts: The files.
-        golden: Folder of the golden tests, by topic; None: none are asked for.
-        facts: What the header of an analysis has to say.
+        golden: Folder of the golden tests, by topic; None: golden tests are not required.
+        facts: Required facts in the header of an analysis.
     """
     with duckdb.connect(":memory:") as con:
         for about in abouts:
@@ -95,7 +98,7 @@ def _of_one(
 
 
 def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[Found]:
-    """One statement, under the name of the file."""
+    """Check that the file has one statement, which creates the name of the file."""
     if about.path.stem != about.name:
         yield "^CREATE", f"it creates {about.name}; call the file {about.name}.sql"
     try:
@@ -108,7 +111,7 @@ def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[Found]:
 
 
 def words(about: SqlObject) -> Iterator[Found]:
-    """Columns are listed once each, what a scalar macro returns is said; parameters have words."""
+    """Check that columns, return values and parameters are documented, each column once."""
     if about.is_scalar and not about.columns:
         yield r"^\) AS", "it does not say what it returns; write '-- Returns: TYPE  what' behind AS"
     elif not about.columns and not columns_of(about):
@@ -131,13 +134,13 @@ def words(about: SqlObject) -> Iterator[Found]:
 
 
 def columns_of(about: SqlObject) -> str | None:
-    """What has the columns that a lib macro returns, where it says so instead of listing them."""
+    """Return the table or macro whose columns a lib macro documents as its own, if any."""
     found = _COLUMNS_OF.search(about.text)
     return found.group(1) if found else None
 
 
 def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
-    """The facts of an analysis, and its version."""
+    """Check the facts of an analysis, and its version."""
     for fact in facts:
         if fact not in about.facts:
             yield "", f"the header has no line '-- {fact}: ...'"
@@ -159,7 +162,7 @@ def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
 
 
 def drawn_from(library: Library, about: SqlObject) -> Iterator[Found]:
-    """What a chart is drawn from is there."""
+    """Check that the analysis in ``Drawn from`` exists."""
     other = about.facts.get("Drawn from")
     if other and other not in {analysis.base_name for analysis in library.analyses}:
         yield (
@@ -169,7 +172,7 @@ def drawn_from(library: Library, about: SqlObject) -> Iterator[Found]:
 
 
 def reported(about: SqlObject) -> Iterator[Found]:
-    """The line about the section in a report is understood; its parameters and columns exist."""
+    """Check the syntax of the Report line, and that its parameters and columns exist."""
     names = {None, *(parameter.name for parameter in about.parameters)}
     columns = {None, *(column.name for column in about.columns)}
     for word in about.report:
@@ -185,7 +188,7 @@ def reported(about: SqlObject) -> Iterator[Found]:
 
 
 def apart(about: SqlObject) -> Iterator[Found]:
-    """Rows of ranks that may be asked one by one stand one rank behind the other."""
+    """Check that an analysis with independent ranks orders its rows by run and rank first."""
     told = about.facts.get("Ranks")
     if told is not None and (told != "independent" or not _BY_RANK.search(about.text)):
         rule = "it may be independent where the rows are ordered by run and rank first"
@@ -193,7 +196,7 @@ def apart(about: SqlObject) -> Iterator[Found]:
 
 
 def scope(about: SqlObject) -> Iterator[Found]:
-    """Every analysis takes the same scope first, and every parameter has type and default."""
+    """Check the scope parameters, and that every parameter has a type and a default."""
     for parameter in about.parameters:
         if parameter.type is None or parameter.default is None:
             yield (
@@ -221,7 +224,7 @@ def scope(about: SqlObject) -> Iterator[Found]:
 
 
 def shadowing(library: Library, about: SqlObject) -> Iterator[Found]:
-    """A parameter named like a column replaces the column in silence."""
+    """Check for parameters named like a column, which silently replace the column."""
     columns = {column.name: table.name for table in library.tables for column in table.columns}
     own = {column.name: "this file" for column in about.columns}
     for parameter in about.parameters:
@@ -233,7 +236,7 @@ def shadowing(library: Library, about: SqlObject) -> Iterator[Found]:
 
 
 def golden_test(about: SqlObject, golden: Path | None) -> Iterator[Found]:
-    """Every analysis has a golden test in the folder of its topic."""
+    """Check that an analysis has a golden test in the folder of its topic."""
     if golden is None:
         return
     path = golden / about.topic / f"{about.name}.test"

@@ -1,4 +1,4 @@
-"""Units: every number has one or is a name in digits, and the column's name shows it."""
+"""Checks units: every number has a unit, matching its column name, or is an identifier."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SUFFIX_UNITS = {
     "_tokens": "tokens",
     "_per_s": "1/s",
 }
-"""A column whose name ends so has this unit; a column of an analysis with the unit ends so."""
+"""Name suffix ─▶ unit of the column; columns of an analysis with the unit need the suffix."""
 
 BASE_UNITS = {"ts": "ns", "dur": "ns", "bytes": "bytes", "byte_count": "bytes"}
-"""Columns of the traces themselves, as a name or its ending: ts, launch_ts, dur."""
+"""Columns of the traces themselves, as a name or suffix: ts, launch_ts, dur."""
 
 UNITS = {*SUFFIX_UNITS.values(), "1"}
-"""1 is a number that has no unit, such as a ratio."""
+"""The unit 1 is for numbers without unit, such as a ratio."""
 
 IDENTIFIERS = frozenset(
     {
-        # Coordinates: where something ran. Sums and means of these mean nothing.
+        # Coordinates of where something ran; their sums and means are meaningless.
         *(
             "run",
             "rank",
@@ -43,34 +43,34 @@ IDENTIFIERS = frozenset(
             "launch_tid",
         ),
         *("stated_rank", "role_rank", "src_rank", "dst_rank", "device_type", "version"),
-        # Ranks that others are compared with.
+        # Reference ranks of a comparison.
         *("ref_rank", "reference_rank", "clock_reference_rank"),
-        # The rank that has the extreme.
+        # The rank with an extreme value.
         *("min_rank", "max_rank", "worst_rank", "last_rank", "late_rank", "common_rank"),
-        # The step that has the extreme, or began it.
+        # The step with an extreme value, or the first one.
         "longest_step",
         "first_step",
-        # Parts of the window that all ranks have in common.
+        # Blocks of the window that all ranks have in common.
         "block",
-        # Parts of a pipeline, and of which several things the lowest counts.
+        # Parts of a pipeline.
         *("pipeline", "stage", "src_stage", "dst_stage", "slowest_stage", "layer"),
-        # Numbers that the profiler gave to tell or to join things.
+        # Identifiers assigned by the profiler.
         *("correlation", "cbid", "seq", "sequence_number", "profiler_event_index", "addr"),
         "python_thread",
-        # What a device-side wait waits for: a stream, a call, an event.
+        # Target of a device-side wait: a stream, a call, an event.
         *("wait_on_stream", "wait_on_event", "wait_on_record_correlation"),
         # A version in two parts.
         *("compute_major", "compute_minor"),
     }
 )
-"""Numbers without a unit because they are names; so is everything that ends in _id."""
+"""Columns without a unit because their numbers are identifiers, like all that end in _id."""
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _NUMBERS = {*_INTEGERS, *(f"U{kind}" for kind in _INTEGERS), "FLOAT", "DOUBLE"}
 
 
 def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
-    """Yield what is wrong with the unit of a column."""
+    """Yield the problems with the unit of a column."""
     name, unit = column.name, column.unit
     if column.type not in _NUMBERS and not column.type.startswith("DECIMAL"):
         if unit:
@@ -93,7 +93,7 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
 
 
 def is_identifier(column: Column) -> bool:
-    """Whether its number is a name."""
+    """Return whether a column's number is an identifier."""
     return column.type != "DOUBLE" and (column.name in IDENTIFIERS or column.name.endswith("_id"))
 
 
