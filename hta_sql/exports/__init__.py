@@ -1,1 +1,1 @@
-"""What a store is handed on as: sheets, one DuckDB file, a comparison."""
+"""Exports of a store: files, sheets, a DuckDB file, comparisons, gates."""

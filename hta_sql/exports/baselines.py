@@ -1,6 +1,6 @@
-"""Runs by a name that are what they were: each with a digest of its content.
+"""Baselines: named runs, each with a digest of its content.
 
-A file of names stands in the store, or wherever a team keeps it: under version control, say.
+The file of names is in the store, or wherever a team keeps it, for example under version control.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _TIMES = (
 
 
 def content_digest(store: TraceStore, run: str) -> str:
-    """Name the content of a run: another trace, event, time or name, and it is another one.
+    """Return a digest of the content of a run, which changes with any trace, event, time or name.
 
-    It stays the same where equal traces are ingested again, elsewhere or by another version. It
-    is made of what the manifest says of the traces, and of the sums of their times.
+    It is the same if equal traces are ingested again, elsewhere or by another version. It covers
+    what the manifest records about the traces, and the sums of their times.
 
     Raises:
-        RankError: No such run.
+        RankError: There is no such run.
     """
     store.check_scope([run], [])
     entries = [entry for entry in read_manifest(str(store.path)).entries if entry.run == run]
@@ -59,15 +59,15 @@ def content_digest(store: TraceStore, run: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Say whether a baseline may be called so."""
+    """Return whether a text is a valid baseline name."""
     return bool(_NAME.fullmatch(text))
 
 
 class BaselineFile:
-    """The names in a file.
+    """A file of baselines.
 
     Args:
-        path: The file, or a store, in which it is ``baselines.json``; a path or an fsspec URL.
+        path: The file, or a store that contains ``baselines.json``; a path or an fsspec URL.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -80,18 +80,18 @@ class BaselineFile:
         self.path = self._folder.path(name)
 
     def read(self) -> dict[str, Baseline]:
-        """List the baselines by name; none where there is no file.
+        """Return name ─▶ baseline; empty if the file does not exist.
 
         Raises:
-            StoreError: It is not such a file.
+            StoreError: The file is not a baselines file.
         """
         return read_baselines(self._folder, self._name)
 
     def find(self, name: str) -> Baseline:
-        """Return a baseline, with the path of its store as one can open it.
+        """Return a baseline with a path of its store that can be opened.
 
         Raises:
-            ParameterError: There is none of that name.
+            ParameterError: There is no baseline of that name.
         """
         known = self.read()
         if name not in known:
@@ -105,11 +105,11 @@ class BaselineFile:
         return replace(found, store=os.path.normpath(self._folder.local / found.store))
 
     def set(self, name: str, store: TraceStore, run: str) -> Baseline:
-        """Give a run a name; another one that had it loses it.
+        """Name a run; replaces an existing baseline of that name.
 
         Raises:
-            ParameterError: The name is no word.
-            RankError: No such run.
+            ParameterError: The name is not valid.
+            RankError: There is no such run.
         """
         if not is_name(name):
             raise ParameterError(f"{name!r} is no name: letters, digits, '.', '_' and '-'.")
@@ -121,10 +121,10 @@ class BaselineFile:
         return new
 
     def remove(self, name: str) -> None:
-        """Take a name away; the run stays.
+        """Remove a baseline; its run remains.
 
         Raises:
-            ParameterError: There is none of that name.
+            ParameterError: There is no baseline of that name.
         """
         self.find(name)
         with self._changed() as baselines:
@@ -132,7 +132,7 @@ class BaselineFile:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Baseline]]:
-        """Read the names, to be written again in one step when the block ends."""
+        """Yield the baselines for changes, and write them atomically when the block ends."""
         lock = store_lock(self._folder, LOCK_WITHIN_S) if self._is_in_store else nullcontext()
         with lock:
             baselines = self.read()
@@ -143,10 +143,10 @@ class BaselineFile:
 
 
 def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
-    """Refuse a baseline whose run is not the one any more that was given the name.
+    """Raise if the run of a baseline changed since it was named.
 
     Raises:
-        StoreError: Its content is another one, or it is gone.
+        StoreError: Its content changed, or the run is missing.
     """
     told = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
     if baseline.run not in store.runs():

@@ -1,4 +1,4 @@
-"""What changed between two sides, of one store or of two, and whether that can be said at all."""
+"""Compares the steps of two sides, of one store or two: changes, comparability and causes."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ LEVELS = ("comparable", "limited", "not comparable")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sides, compared.
+    """The result of a comparison.
 
     Attributes:
-        control: What the test is measured against.
-        test: What is measured.
-        rows: Columns of the analysis ``comparison``: the step, its parts, what is in them.
-        facts: Columns of the analysis ``comparability``.
-        causes: Columns of ``lib.compared_causes``: what made the step longer or shorter, on which
-            ranks, the largest first; empty if nothing tells that the step changed.
+        control: The baseline.
+        test: The side that is compared with it.
+        rows: Rows of the analysis ``comparison``: the step, its parts, and their contents.
+        facts: Rows of the analysis ``comparability``.
+        causes: Rows of ``lib.compared_causes``: what made the step longer or shorter, and on which
+            ranks, largest first. Empty if the change of the step is not significant.
         operators: Rows of ``trace_diff`` whose counts differ; empty unless the steps are equal.
     """
 
@@ -72,33 +72,33 @@ class Comparison:
 
     @cached_property
     def step(self) -> dict[str, Any]:
-        """The row of the step."""
+        """The row of level ``step``."""
         return self.of_level("step")[0]
 
     @cached_property
     def changes(self) -> list[dict[str, Any]]:
-        """Rows whose difference is beyond chance and not small, the largest first."""
+        """Rows with a significant and relevant difference, largest first."""
         return [row for row in self.of_level("row") if row["is_change"]]
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Facts that are not the same on both sides, worst first."""
+        """Facts that differ between the sides, as text, worst first."""
         return [fact_text(fact) for fact in self.differing]
 
     @cached_property
     def differing(self) -> list[dict[str, Any]]:
-        """The rows of these facts."""
+        """Facts that differ between the sides, worst first."""
         facts = [fact for fact in self._facts if fact["verdict"] in LEVELS[1:]]
         return sorted(facts, key=lambda fact: -LEVELS.index(fact["verdict"]))
 
     @cached_property
     def message(self) -> str:
-        """The headline: by how much a step changed, whether chance does that, what it is most."""
+        """The headline: change of the step, its significance, and its main cause."""
         runs = (self.control.run, self.test.run)
         return headline(runs, self._rows, self.causes, self.operators)
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it for programs; times are ns of a step, ``changes`` without noise."""
+        """Return the comparison as JSON; times are ns per step, ``changes`` excludes noise."""
         step = self.step
         return {
             "baseline": {"store": str(self.control.store.path), "run": self.control.run},
@@ -125,14 +125,14 @@ def compare_steps(
     """Compare the steps of two sides.
 
     Args:
-        control: What the test is measured against.
-        test: What is measured.
-        renamed: Operators and kernels that the test calls otherwise, each as
+        control: The baseline.
+        test: The side that is compared with it.
+        renamed: Operators and kernels that have another name in the test, each as
             ``name_in_test=name_in_control``.
         include_last_profiler_step: Whether to include the last profiler step.
 
     Raises:
-        RankError: No such run or rank.
+        RankError: A run or rank does not exist.
         ParameterError: A side has no such steps, or a renaming has no ``=``.
     """
     for pair in renamed or ():
@@ -191,7 +191,7 @@ def compare_steps(
 def _other_counts(
     comparison: Comparison, renamed: Sequence[str], include_last_profiler_step: bool
 ) -> list[dict[str, Any]]:
-    """Return what one side of equal steps recorded more often, such as operators without kernels."""
+    """Return the operators whose counts differ although the steps are equal."""
     step = comparison.step
     if step["control_step_count"] != step["test_step_count"]:
         return []
@@ -205,7 +205,7 @@ def _other_counts(
 
 
 def fact_text(fact: dict[str, Any]) -> str:
-    """Write ``world size: 8 ▸ 16``."""
+    """Format a fact: ``world size: 8 ▸ 16``."""
     if fact["control_value"] == fact["test_value"]:
         return f"{fact['fact']}: {fact['control_value']}"
     return f"{fact['fact']}: {fact['control_value']} ▸ {fact['test_value']}"
@@ -215,7 +215,7 @@ _NAMES = {"control": "baseline", "test": "candidate", "diff": "difference"}
 
 
 def _renamed(row: dict[str, Any], skipped: Sequence[str]) -> dict[str, Any]:
-    """Give columns the names that gates and dashboards know: baseline and candidate."""
+    """Rename columns for gates and dashboards: control ─▶ baseline, test ─▶ candidate."""
     renamed = {}
     for name, value in row.items():
         first, _, rest = name.partition("_")
@@ -225,7 +225,7 @@ def _renamed(row: dict[str, Any], skipped: Sequence[str]) -> dict[str, Any]:
 
 
 def _difference(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row without what says nothing on its level."""
+    """Return a row without the columns that are NULL on its level, except times."""
     return {
         name: value
         for name, value in _renamed(row, skipped=("level",)).items()

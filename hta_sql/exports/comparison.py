@@ -1,4 +1,4 @@
-"""Two sides of a comparison, of one store or of two: what each did, by name, side by side."""
+"""The two sides of a comparison, in one store or two, and the difference of their operations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DIFFERENCE_OF = (
 
 @dataclass(frozen=True)
 class Side:
-    """What one side looks at.
+    """The scope of one side of a comparison.
 
     Attributes:
         store: The store.
-        run: A run of it.
+        run: A run of the store.
         ranks: Ranks; None: all.
-        steps: Profiler steps; None: all, and what lies outside of steps.
+        steps: Profiler steps; None: all, and events outside of steps.
     """
 
     store: TraceStore
@@ -34,29 +34,29 @@ class Side:
     steps: list[int] | None = None
 
     def ops(self, **parameters: Any) -> Result:
-        """Run ``ops_by_name`` over it.
+        """Run ``ops_by_name`` on this side.
 
         Raises:
-            RankError: No such run, or no such rank of it.
+            RankError: The run or a rank does not exist.
         """
         return self.store.run("ops_by_name_v1", **self._scope(), **parameters)
 
     def contents(self, include_last_profiler_step: bool = False) -> Result:
-        """Run ``step_contents`` over it.
+        """Run ``step_contents`` on this side.
 
         Raises:
-            RankError: No such run, or no such rank of it.
+            RankError: The run or a rank does not exist.
         """
         scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
         return self.store.run("step_contents_v1", **scope)
 
     def idle(self, include_last_profiler_step: bool = False) -> Result:
-        """Run ``idle_causes`` over it: what the host did while the devices idled."""
+        """Run ``idle_causes`` on this side: host activity while the devices were idle."""
         scope = {**self._scope(), "include_last_profiler_step": include_last_profiler_step}
         return self.store.run("idle_causes_v1", **scope)
 
     def stragglers(self) -> Result:
-        """Run ``stragglers`` over it: which ranks hold up the others."""
+        """Run ``stragglers`` on this side."""
         scope = self._scope()
         return self.store.run("stragglers_v1", runs=scope["runs"], ranks=scope["ranks"])
 
@@ -68,7 +68,7 @@ class Side:
         return {"runs": [self.run], "ranks": self.ranks, "steps": self.steps}
 
     def known_steps(self) -> list[int]:
-        """List the profiler steps of the run, the last one too."""
+        """List the profiler steps of the run, including the last one."""
         rows = self.store.sql(
             "SELECT DISTINCT step FROM steps WHERE run = $run ORDER BY step", {"run": self.run}
         ).rows()
@@ -76,20 +76,20 @@ class Side:
 
 
 def compare(control: Side, test: Side, **parameters: Any) -> Result:
-    """Compare two sides, of one store or of two, by the names of operations.
+    """Compare the operations of two sides, in one store or two, by name.
 
     Args:
-        control: What the test is measured against.
-        test: What is measured.
-        **parameters: Those of the analysis ``ops_by_name`` behind its scope, and
+        control: The baseline.
+        test: The side that is compared with it.
+        **parameters: Parameters of the analysis ``ops_by_name`` other than its scope, and
             ``include_last_profiler_step``. ``by_step_number`` is false by default, as in
             ``trace_diff``.
 
     Returns:
-        The columns of the analysis ``trace_diff``, what changed most in duration first.
+        The columns of the analysis ``trace_diff``, largest change of duration first.
 
     Raises:
-        RankError: No such run or rank.
+        RankError: A run or rank does not exist.
         ParameterError: An unknown parameter, or a value of the wrong type.
     """
     chosen = {"by_step_number": False, **parameters}

@@ -1,4 +1,4 @@
-"""Exports a store for those who want files: CSV, Parquet, sheets, one DuckDB file, a flame graph."""
+"""Exports a store to files: CSV, Parquet, Excel sheets, one DuckDB file, a flame graph."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing, replacing_in
 
 SHEET_ROWS = 1_048_575
-"""Rows of an Excel sheet below its header."""
+"""Maximum rows of an Excel sheet below its header."""
 
 SHEET_NAME = 31
-"""Characters of a sheet's name."""
+"""Maximum characters of a sheet's name."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """One analysis or table that was written.
+    """An exported analysis or table.
 
     Attributes:
         name: Analysis or table.
-        row_count: Rows written.
-        left_out: Rows that the format has no room for.
+        row_count: Number of rows written.
+        left_out: Number of rows that exceed the limit of the format.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is exported.
+    """The content of an export.
 
     Attributes:
         names: Analyses (with their default parameters) and tables; empty: every analysis.
@@ -66,24 +66,24 @@ def export(
     format_name: str,
     selection: Selection | None = None,
 ) -> list[Exported]:
-    """Write analyses and tables of a store.
+    """Write analyses and tables of a store to files.
 
     Args:
         store: The opened store.
-        target: A folder that receives a file for each name (``csv``, ``parquet``), or a file
-            (``xlsx``, ``duckdb``, ``speedscope``).
+        target: A folder for one file per name (``csv``, ``parquet``), or a file (``xlsx``,
+            ``duckdb``, ``speedscope``).
         format_name: ``parquet``, ``csv``, ``xlsx``, ``duckdb`` or ``speedscope``.
-        selection: What; default: every analysis. ``duckdb`` takes all tables and analyses,
-            ``speedscope`` the chains of calls.
+        selection: Content of the export; default: every analysis. ``duckdb`` contains all tables
+            and analyses, ``speedscope`` the call chains.
 
     Returns:
         What was written, in order.
 
     Raises:
-        AnalysisNotFoundError: No analysis or table has that name.
+        AnalysisNotFoundError: There is no analysis or table of that name.
         ParameterError: Names were given for ``duckdb`` or ``speedscope``, or an unknown format.
-        ExtraNotInstalledError: ``xlsx`` without XlsxWriter.
-        StoreError: The target is of another kind.
+        ExtraNotInstalledError: XlsxWriter is not installed, but ``xlsx`` was requested.
+        StoreError: The target is a file instead of a folder, or the other way round.
     """
     selection = selection or Selection()
     path = Path(target)
@@ -107,13 +107,13 @@ _WHOLE = {
     "duckdb": (write_portable, "every table and analysis"),
     "speedscope": (write_speedscope, "the chains of calls"),
 }
-"""Format of one file ─▶ its writer, and what it always holds."""
+"""Single-file format ─▶ its writer, and its fixed content."""
 
 Reader = Callable[[], Result]
 
 
 def _reader(store: TraceStore, name: str, selection: Selection) -> Reader:
-    """Say how the rows of an analysis or a table are got, once they are wanted."""
+    """Return a function that computes the rows of an analysis or a table."""
     library = store.library
     runs, ranks = list(selection.runs) or None, list(selection.ranks) or None
     if name in {table.name for table in library.tables}:
@@ -131,7 +131,7 @@ def _reader(store: TraceStore, name: str, selection: Selection) -> Reader:
 
 
 def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> list[Exported]:
-    from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - pyarrow only where used
+    from hta_sql.results.writers import WRITERS  # noqa: PLC0415 - imports pyarrow only when needed
 
     if folder.is_file():
         raise StoreError(f"{str(folder)!r} is a file; csv and parquet are written into a folder.")
@@ -148,7 +148,7 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
 def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
-    # Packed in memory, as its rows are: where it goes, a disk may be full or a pipe be.
+    # Written to memory first, because the target disk may be full, or the target a pipe.
     whole = io.BytesIO()
     written = write_sheets(tables, whole)
     with made_folder(path.parent), replacing(path) as partial:
@@ -157,23 +157,23 @@ def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
 
 
 def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]:
-    """Write a workbook with a sheet for each table.
+    """Write a workbook with one sheet per table.
 
     Args:
-        tables: Name ─▶ what returns its rows.
-        stream: Where the workbook goes.
+        tables: Name ─▶ function that returns its rows.
+        stream: Output stream.
 
     Raises:
         ExtraNotInstalledError: XlsxWriter is not installed.
-        StoreError: The temporary folder cannot be written.
+        StoreError: The temporary folder is not writable.
     """
     try:
-        import xlsxwriter  # noqa: PLC0415 - optional
+        import xlsxwriter  # noqa: PLC0415 - optional dependency
     except ImportError as error:
         raise ExtraNotInstalledError(
             "Sheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
         ) from error
-    # constant_memory: rows go to disk as they come. No text is a formula, link or number.
+    # constant_memory streams rows to disk. Texts never become formulas, links or numbers.
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,
@@ -220,7 +220,7 @@ def _write_rows(sheet: Any, batches: Iterable[Any]) -> None:
 
 
 def _sheet_names(tables: Iterable[str]) -> dict[str, str]:
-    """Shorten names to what a sheet may have, and keep them apart."""
+    """Shorten names to the limit of sheet names, keeping them unique."""
     names: dict[str, str] = {}
     for name in tables:
         short, number = name[:SHEET_NAME], 2

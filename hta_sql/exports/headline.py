@@ -1,4 +1,4 @@
-"""The headline of a comparison: the sentences that say how a step changed, how certain that is, and why."""
+"""The headline of a comparison: how much a step changed, how certain that is, and why."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PARTS = {
     "other": "device busy for no step",
     "lag": "device behind its host",
 }
-"""The parts of a step as people say them."""
+"""Names of the parts of a step, for people."""
 
 _EFFECTS = ("wait", "lag", "other", "unrecorded", "memory")
-"""Parts that follow from what happens elsewhere; copies that take longer themselves are causes."""
+"""Parts that are effects of other changes; copies that take longer themselves are causes."""
 _WORK = ("compute", "transfer", "memory", "host")
 _OF_THE_DEVICE = ("device queue", "unknown")
-"""Causes of idle time without a host that does something."""
+"""Causes of idle time that are not host activity."""
 _SOME_STEPS = ("slower in some steps", "faster in some steps")
 _NAMED = 3
-"""Rows that one sentence names."""
+"""Maximum number of rows in one sentence."""
 _NEW_SHARE = 0.1
-"""Of the step's difference: operators on one side alone that take less of it do not lead."""
+"""Minimum share of the step's difference for new or removed operators to come first."""
 
 Row = dict[str, Any]
 
@@ -40,14 +40,14 @@ def headline(
     causes: Sequence[Row],
     operators: Sequence[Row],
 ) -> str:
-    """Return the headline: by how much a step changed, whether chance does that, what it is most.
+    """Return the headline: the change of a step, its significance, and its main cause.
 
     Args:
         runs: Names of control and test.
-        rows: Rows of the analysis ``comparison``: the step, its parts, and the rows of these, the
-            largest difference first.
-        causes: Columns of ``lib.compared_causes``, the largest first.
-        operators: Columns of ``trace_diff`` whose counts differ, if the steps are equal otherwise.
+        rows: Rows of the analysis ``comparison``: the step, its parts, and their rows, largest
+            difference first.
+        causes: Rows of ``lib.compared_causes``, largest first.
+        operators: Rows of ``trace_diff`` whose counts differ, if the steps are equal otherwise.
     """
     (step,), parts, details = (
         [row for row in rows if row["level"] == level] for level in ("step", "part", "row")
@@ -75,7 +75,7 @@ def _equal_text(step: Row, operators: Sequence[Row]) -> str:
 
 
 def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row]) -> str:
-    """Return what made the step differ: new operators, a cause on a rank, a part, or a row of it."""
+    """Return what changed the step: new operators, a cause on a rank, a part, or a row of it."""
     if step["verdict"] == "unknown" and step["noise_ns"] is not None:
         certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
         if certain:
@@ -94,9 +94,9 @@ def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence
 
 
 def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row | None) -> str:
-    """Name the one cause or row that makes most of the difference."""
+    """Return the sentence about the cause or row with most of the difference."""
     changed = [row for row in same_way if row["is_change"]]
-    # What the host did is more than that the device was idle.
+    # Host activity is more specific than idle time of the device.
     least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
     if cause and abs(cause["diff_ns"]) >= least:
         is_sure = step["is_change"] or step["verdict"] in _SOME_STEPS
@@ -113,7 +113,7 @@ def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row 
 
 
 def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:
-    """Name the operators of one side alone, unless they are little of the difference."""
+    """Return the sentence about added or removed operators, if they are relevant."""
     verdict = "added" if step["diff_ns"] > 0 else "removed"
     new = [row for row in changed if row["verdict"] == verdict and row["part"] in _WORK]
     total = sum(abs(row["diff_ns"]) for row in new)
@@ -125,7 +125,7 @@ def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:
 
 
 def _part_text(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> str:
-    """Name the part that is most of the difference, where none of its rows is."""
+    """Return the sentence about the part with most of the difference, if no single row has it."""
     for part in parts:
         rows = [row for row in changed if row["part"] == part["part"]]
         is_most = 2 * part["diff_ns"] * step["diff_ns"] >= step["diff_ns"] ** 2
@@ -163,7 +163,7 @@ def _difference_text(step: Row) -> str:
 
 
 def _cause_text(cause: Row) -> str:
-    """Write a cause: on which ranks, if not on all, what, and how much."""
+    """Format a cause: ranks (unless all), what, and how much."""
     ranks = cause["on_ranks"] or ()
     where = f" on rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)}" if ranks else ""
     longer = "longer" if cause["diff_ns"] > 0 else "shorter"
@@ -177,7 +177,7 @@ def _cause_text(cause: Row) -> str:
 
 
 def _trust(step: Row) -> str:
-    """Return how certain the difference of the step is."""
+    """Return the text on the significance of the step's difference."""
     noise = step["noise_ns"]
     if noise is None:
         return "; with one step on a side nothing tells whether that is chance"
@@ -204,5 +204,5 @@ def _step_counts(step: Row) -> tuple[int, int]:
 
 
 def signed_time(ns: float) -> str:
-    """Write ``+1.250 ms``."""
+    """Format a signed time: ``+1.250 ms``."""
     return f"{'-' if ns < 0 else '+'}{time_text(abs(ns))}"

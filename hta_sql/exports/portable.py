@@ -1,4 +1,4 @@
-"""One DuckDB file that holds a store: its data as tables, and every view and macro over them."""
+"""Writes a store to one DuckDB file: its data as tables, with every view and macro."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing
 
 _SOURCE = "source"
-"""Name under which the store's own catalog is attached while it is copied."""
+"""Name of the attached catalog of the store while it is copied."""
 
 
 def write_portable(
     store: TraceStore, path: Path, runs: Sequence[str] = (), ranks: Sequence[int] = ()
 ) -> dict[str, int]:
-    """Copy a store into one file that any DuckDB from 1.4 on opens.
+    """Copy a store into one file that DuckDB 1.4 or later can open.
 
     Args:
         store: The opened store.
-        path: File; it is replaced when all is written.
+        path: File; replaced when all is written.
         runs: Runs to copy; empty: all.
         ranks: Ranks to copy; empty: all.
 
     Returns:
-        Table ─▶ its rows.
+        Table ─▶ number of its rows.
 
     Raises:
         StoreError: The path is a folder.
-        RankError: A wanted run or rank is not in the store.
+        RankError: A requested run or rank is not in the store.
         QueryError: The engine failed.
     """
     if path.is_dir():
@@ -69,7 +69,7 @@ def _fill(
         ((counts[name],),) = con.execute(create, asked).fetchall()
     con.execute(sqltext.detach(_SOURCE))
     for name in store.library.derived_columns():
-        # As the store has them, of all its ranks: what is left out here has been waited for as well.
+        # Taken from the store, where they are computed from all ranks, including those not copied.
         rows = store.table(name, **scope).arrow()
         con.register(_SOURCE, rows)
         table = f"derived.{sqltext.identifier(name)}"

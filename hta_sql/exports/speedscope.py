@@ -1,4 +1,4 @@
-"""Chains of calls as a file for speedscope: flame graphs of host and device time, rank by rank."""
+"""Exports call chains to speedscope: flame graphs of host and device time per rank."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing
 
 MIN_PCT = 0.001
-"""Chains with less of a rank's time count for what called them: a file of megabytes, not of gigabytes."""
+"""Chains below this share of a rank's time [%] count for their caller.
+
+This limits the file to megabytes instead of gigabytes.
+"""
 
 OTHER = "(other)"
-"""What has no chain: launched by nothing in the trace, or by outermost calls that are too small."""
+"""Name of time without a chain: no launch in the trace, or outermost calls that are too small."""
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _LINE = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): .*")
@@ -30,18 +33,17 @@ def write_speedscope(
 
     Args:
         store: The opened store.
-        path: File; it is replaced when all is written.
+        path: File; replaced when all is written.
         runs: Runs; empty: all.
         ranks: Ranks; empty: all.
 
     Returns:
-        Name of each profile, one of the device time and one of the host time a rank ─▶ its chains.
-        A chain whose time is below zero, as where events overlap without being nested, has no
-        place there.
+        Profile name ─▶ number of its chains. Each rank has a profile of device time and one of host
+        time. Chains with negative time, which overlapping events can cause, are omitted.
 
     Raises:
         StoreError: The path is a folder.
-        RankError: A wanted run or rank is not in the store.
+        RankError: A requested run or rank is not in the store.
     """
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; speedscope is written as one file.")
@@ -71,7 +73,7 @@ def write_speedscope(
 def _profiles(
     side: str, rows: Iterable[tuple[str, int, str | None, int]], frames: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Make the profile of each rank that has such time, and number the names in it."""
+    """Yield the profile of each rank with such time, and number the frame names."""
     found: dict[tuple[str, int], tuple[list[list[int]], list[int]]] = {}
     for run, rank, stack, ns in rows:
         if ns > 0:

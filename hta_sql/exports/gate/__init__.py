@@ -1,4 +1,4 @@
-"""A gate: whether a run may pass, by rules on any number of any analysis, against a baseline."""
+"""Gate: decides whether a run passes rules on any column of any analysis, against a baseline."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ def gate(
     allow: Iterable[str] = (),
     allow_not_comparable: bool = False,
 ) -> Outcome:
-    """Hold a run to rules.
+    """Evaluate rules on a run.
 
     Args:
-        baselines: What it is held against: a run, or several of the same, whose spread then is
-            the noise.
-        candidate: The run.
+        baselines: A run to compare with, or several repetitions, whose spread is then the noise.
+        candidate: The run to evaluate.
         rules: The rules; default: those of :func:`read_rules` without a file.
-        allow: Facts of the analysis ``comparability`` in which the sides may differ.
-        allow_not_comparable: Whether they may differ in all of them.
+        allow: Facts of the analysis ``comparability`` that may differ.
+        allow_not_comparable: Whether all facts may differ.
 
     Returns:
         The verdict of each rule, and of all.
 
     Raises:
-        RankError: No such run, or no such rank of it.
-        ParameterError: No baseline, an unknown fact, or rows that cannot be paired.
+        RankError: A run or rank does not exist.
+        ParameterError: There is no baseline, a fact is unknown, or rows cannot be paired.
     """
     if not baselines:
         raise ParameterError("A gate needs a baseline.")

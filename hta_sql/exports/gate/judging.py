@@ -1,4 +1,4 @@
-"""Holds values of two sides to the limits of a rule."""
+"""Evaluates the limits of a rule on the values of two sides."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ NO_ROW = Value(None, has_row=False)
 
 @dataclass(frozen=True)
 class Judge:
-    """What all rules have in common.
+    """State shared by the evaluation of all rules.
 
     Attributes:
-        baselines: Runs that the candidate is held against.
-        candidate: The run.
-        chance: What tells noise.
-        answers: Rows that were asked already.
-        limited: What differs and is not allowed, where that makes changes doubtful; else empty.
+        baselines: Runs that the candidate is compared with.
+        candidate: The run to evaluate.
+        chance: Estimator of the noise.
+        answers: Cache of analysis results.
+        limited: Differences that are not allowed and make changes doubtful; otherwise empty.
     """
 
     baselines: Sequence[Side]
@@ -53,7 +53,7 @@ class Judge:
     limited: str = ""
 
     def verdict(self, rule: Rule) -> Verdict:
-        """Judge a rule.
+        """Evaluate a rule.
 
         Raises:
             ParameterError: Its rows cannot be paired.
@@ -75,7 +75,7 @@ class Judge:
         return Verdict(rule, sorted(judged, key=_severity))
 
     def _with_hint(self, row: Judged, rule: Rule) -> Judged:
-        """Name what the candidate has instead of what a condition asks."""
+        """Add to the reason the candidate's value that is closest to a condition's."""
         bare = replace(rule, where={}, name=rule.name)
         found = self.answers.rows(self.candidate, bare)
         for column, wanted in rule.where.items():
@@ -94,7 +94,7 @@ class _Judging:
     of_many: bool
 
     def row(self, name: Key, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Judge a value, of each baseline and, last, of the candidate."""
+        """Evaluate one value; the candidate's is the last of ``values``, after each baseline's."""
         *before, candidate = values
         known = [value.number for value in before if value.number is not None]
         samples = tuple(number for value in before for number in value.samples)
@@ -123,7 +123,7 @@ class _Judging:
         return replace(told, verdict=verdict, reason=f"{reason}{excuse}")
 
     def _excuse(self, told: Judged) -> str:
-        """Say why a broken limit decides nothing; empty where it does."""
+        """Return why a broken limit is inconclusive; an empty string if it is conclusive."""
         if self.rule.noise != "none":
             if told.noise is None and self._counts_by_step() and self.rule.min_samples != 1:
                 return "; with one step on a side nothing tells whether that is chance"
@@ -132,7 +132,7 @@ class _Judging:
         return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
 
     def _missing(self, told: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Judge something without a value; a row that only the candidate has is new, not judged."""
+        """Evaluate a missing value; a row that only the candidate has is new and skipped."""
         is_row = any(value.has_row for value in values)
         if told.baseline is not None:
             reason = f"the candidate has no {'value' if values[-1].has_row else 'such row'}"
@@ -157,9 +157,10 @@ class _Judging:
     def _noise(
         self, name: Key, baseline: Value, candidate: Value, known: Sequence[float], asks: bool
     ) -> float | None:
-        """Tell the noise by the spread of baseline runs, where they are enough; else by steps.
+        """Return the noise: the spread of the baseline runs if there are enough, else of the steps.
 
-        Analyses that do not say their steps are asked for each one, if that decides (``asks``).
+        If an analysis has no rows per step, it is run for each step, provided that the result
+        depends on it (``asks``).
         """
         chance, many = self.judge.chance, self.of_many
         of_runs = chance.of_runs(known, of_many=many)

@@ -1,4 +1,4 @@
-"""Which limits of a rule a value breaks; and rules on a comparison, whose rows are of both sides."""
+"""Checks values against the limits of a rule; also for rules on a comparison."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hta_sql.exports.gate.words import change_text, limit_text
 
 
 def broken_limits(rule: Rule, told: Judged) -> list[tuple[str, str]]:
-    """List the limits that do not hold, budgets first: name and text."""
+    """Return the name and text of each broken limit, budgets first."""
     value, difference = told.candidate or 0, told.difference
     found = {"max": value, "min": -value}
     if difference and abs(difference) >= rule.ignore_below:
         share = told.difference_pct
-        # Of nothing any change is more than any percentage.
+        # Relative to 0, any change exceeds any percentage.
         pct = (float("inf") if difference > 0 else float("-inf")) if share is None else share
         found |= {"max_increase": difference, "max_decrease": -difference}
         found |= {"max_increase_pct": pct, "max_decrease_pct": -pct}
@@ -35,7 +35,7 @@ def _exceeds(name: str, found: float, limit: float) -> bool:
 
 
 def missing_verdict(rule: Rule, *, baseline_has_it: bool) -> str:
-    """Return what a missing value means by the rule's ``required``."""
+    """Return the verdict on a missing value, according to the rule's ``required``."""
     if rule.required:
         return FAILED
     is_expected = rule.required is False and not baseline_has_it
@@ -43,7 +43,7 @@ def missing_verdict(rule: Rule, *, baseline_has_it: bool) -> str:
 
 
 def verdict_of_both(comparison: Comparison | None, rule: Rule) -> Verdict:
-    """Judge a rule on the rows of a comparison, which say themselves what is beyond chance."""
+    """Evaluate a rule on the rows of a comparison, which include their significance."""
     if comparison is None:
         return Verdict(rule, [Judged({}, None, None, FAILED, "the runs cannot be compared")])
     rows = {_name(row): row for row in comparison.rows.records()}

@@ -1,4 +1,4 @@
-"""By how much a difference may be off by chance: steps, or repeated baseline runs, are the samples."""
+"""Noise of a difference, estimated from steps or repeated baseline runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hta_sql.exports.gate.values import Value
 from hta_sql.store.query.trace_store import TraceStore
 
 ENOUGH_RUNS = 3
-"""From so many baseline runs on, their spread is the noise; two say only that it is not less."""
+"""Minimum number of baseline runs whose spread is the noise; two give a lower bound only."""
 
 _MEDIAN = 1.2533
-"""Standard error of a median, in that of a mean, of samples that are distributed normally."""
+"""Standard error of a median relative to that of a mean, for normally distributed samples."""
 
 _QUANTILES = (
     "SELECT lib.student_t(false, f.range) AS one, lib.student_t(true, f.range) AS many "
@@ -22,26 +22,26 @@ _QUANTILES = (
 
 
 class Chance:
-    """Student's intervals, as the analysis ``comparison`` has them.
+    """Student's t intervals, as in the analysis ``comparison``.
 
     Args:
-        store: Where the quantiles are asked.
+        store: Store used to query the quantiles.
     """
 
     def __init__(self, store: TraceStore) -> None:
         self._quantiles = store.sql(_QUANTILES).rows()
 
     def t(self, freedom: int, *, of_many: bool) -> float:
-        """Return the quantile of 99 %, or 99.9 % of many."""
+        """Return the 99 % quantile, or the 99.9 % quantile for many values."""
         return float(self._quantiles[min(freedom, len(self._quantiles)) - 1][of_many])
 
     def of_steps(
         self, baseline: Value, candidate: Value, *, aggregate: str | None, of_many: bool
     ) -> float | None:
-        """Tell the noise of the difference of two values; None where a side has one sample or none.
+        """Return the noise of a difference of values; None if a side has fewer than two samples.
 
-        A value that is not the mean of its samples, such as a total, is as uncertain as that mean,
-        in proportion.
+        A value other than the mean of its samples, such as a total, is assumed to have the relative
+        uncertainty of that mean.
         """
         sides = (baseline, candidate)
         if baseline.number is None or candidate.number is None or min(_counts(*sides)) < 2:
@@ -52,9 +52,9 @@ class Chance:
         return sqrt(variance) * self.t(sum(_counts(*sides)) - 2, of_many=of_many)
 
     def of_runs(self, values: Sequence[float], *, of_many: bool) -> float | None:
-        """Tell by how much one run more may be off the mean of these; None for fewer than two.
+        """Return how far another run may be from the mean of these; None for fewer than two.
 
-        Two runs say only that it is not less than what they differ by.
+        Two runs give a lower bound only: their difference.
         """
         if len(values) < 2:
             return None
@@ -69,7 +69,7 @@ def _counts(*sides: Value) -> list[int]:
 
 
 def _variance(side: Value, aggregate: str | None) -> float:
-    """Of what is made of the samples: of one of them, of their mean or of their median."""
+    """Return the variance of an aggregate of samples: a single one, their mean or their median."""
     variance = statistics.variance(side.samples)
     if aggregate in ("one", "max", "min"):
         return variance

@@ -1,4 +1,4 @@
-"""What a gate holds runs to: rules, as values and as the tables of a TOML file."""
+"""Rules of a gate, as values and as tables of a TOML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hta_sql.library.parameters import check_parameters
 from hta_sql.library.user_analyses import library_with
 
 RELATIVE = ("max_increase_pct", "max_decrease_pct", "max_increase", "max_decrease")
-"""Limits on the way from the baseline to the candidate."""
+"""Limits on the change from baseline to candidate."""
 
 BUDGETS = ("max", "min")
 """Limits on the candidate alone."""
@@ -26,7 +26,7 @@ NOISES = ("steps", "none")
 DEFAULT_RULES = Path(__file__).with_name("default.toml")
 
 OF_BOTH = "comparison"
-"""The analysis whose rows are of both sides."""
+"""The analysis whose rows compare both sides."""
 
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE", "HUGEINT")
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -41,31 +41,32 @@ class Rule:
     """Limits on a column of an analysis.
 
     Attributes:
-        analysis: Its name, with or without version.
-        column: One of its numbers.
-        name: What the verdict is told under; default: of analysis, column and conditions.
-        where: Column ─▶ the value that rows have, or a list of such.
-        parameters: Of the analysis, but for the run.
-        max_increase_pct: How much more than in the baseline it may be, in percent of that.
-        max_decrease_pct: How much less; a measurement that collapses is no improvement.
-        max_increase: How much more, in the unit of the column.
-        max_decrease: How much less, likewise.
-        max: The most that the candidate may have, whatever the baseline has; noise is no excuse.
-        min: The least, likewise.
-        ignore_below: A smaller difference, in the unit of the column, breaks no relative limit.
-        aggregate: Makes one value of all rows: within each step, then over steps.
-        by: Columns by which rows are paired; with ``aggregate``, a value for each. Default: the
-            columns that name a row; with ``aggregate``, none.
-        per_step: Divide by the number of steps, for totals of runs that have not equally many.
-        min_samples: Inconclusive with fewer steps on a side (or baseline runs, where they are the
-            noise). Default: 2 where a limit is broken and the analysis counts by step.
-        noise: ``none`` for what is exact: then a broken limit is a failure.
-        required: What a missing value means. None: the rule is inconclusive; true: it fails; false:
-            it is skipped if the baseline has no value either, else inconclusive.
+        analysis: Name of the analysis, with or without version.
+        column: One of its numeric columns.
+        name: Name in the verdicts; default: composed of analysis, column and conditions.
+        where: Column ─▶ required value of rows, or a list of values.
+        parameters: Parameters of the analysis, except the run.
+        max_increase_pct: Maximum increase relative to the baseline [%].
+        max_decrease_pct: Maximum decrease relative to the baseline [%]; a collapsed measurement is
+            no improvement.
+        max_increase: Maximum increase, in the unit of the column.
+        max_decrease: Maximum decrease, in the unit of the column.
+        max: Maximum of the candidate, regardless of baseline and noise.
+        min: Minimum of the candidate, regardless of baseline and noise.
+        ignore_below: Smaller differences, in the unit of the column, break no relative limit.
+        aggregate: Aggregates all rows to one value: within each step, then over steps.
+        by: Columns by which rows are paired; with ``aggregate``, there is a value for each.
+            Default: the columns that identify a row; with ``aggregate``, none.
+        per_step: Divide by the number of steps, for totals of runs with different numbers of steps.
+        min_samples: The rule is inconclusive with fewer steps on a side (or baseline runs, if these
+            give the noise). Default: 2 if a limit is broken and the analysis counts by step.
+        noise: ``none`` for exact values: then a broken limit is always a failure.
+        required: Verdict on a missing value. None: inconclusive; true: failed; false: skipped if
+            the baseline has no value either, otherwise inconclusive.
 
     Raises:
-        AnalysisNotFoundError: No such analysis.
-        ParameterError: Anything else in it is unknown, or of the wrong type.
+        AnalysisNotFoundError: There is no such analysis.
+        ParameterError: Another attribute is unknown or of the wrong type.
     """
 
     analysis: str
@@ -95,18 +96,18 @@ class Rule:
 
     @cached_property
     def about(self) -> SqlObject:
-        """The analysis; a team's own are those that the environment names."""
+        """The analysis; user analyses are found through the environment variable."""
         return library_with().find(self.analysis)
 
     @cached_property
     def limits(self) -> dict[str, float]:
-        """The limits that are given."""
+        """The given limits."""
         given = {name: getattr(self, name) for name in (*RELATIVE, *BUDGETS)}
         return {name: limit for name, limit in given.items() if limit is not None}
 
     @property
     def is_relative(self) -> bool:
-        """Whether it needs a baseline."""
+        """Whether the rule needs a baseline."""
         return any(name in RELATIVE for name in self.limits)
 
     @cached_property
@@ -117,7 +118,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a file says: rules, and facts in which the sides may differ."""
+    """Content of a rules file: rules, and facts that may differ."""
 
     rules: tuple[Rule, ...]
     allow: tuple[str, ...] = ()
@@ -127,10 +128,10 @@ def read_rules(path: Path = DEFAULT_RULES) -> Rules:
     """Read a TOML file of ``[[rule]]`` tables.
 
     Args:
-        path: The file; default: the rules that hold where none are given.
+        path: The file; default: the default rules.
 
     Raises:
-        ParameterError: It is not TOML, or a rule is wrong; the message names file and rule.
+        ParameterError: The file is not TOML, or a rule is invalid; the message names file and rule.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -181,7 +182,7 @@ def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
 
 
 def _check(rule: Rule) -> None:
-    """Refuse what can be known to be wrong without a store."""
+    """Raise for errors that can be found without a store."""
     for name, kind in (("analysis", str), ("column", str), ("name", str), ("noise", str)):
         _require(isinstance(getattr(rule, name), kind), f"{name} is a text.")
     for name in ("where", "parameters"):

@@ -1,4 +1,4 @@
-"""What a rule compares: rows of a side, paired by what names them, and a sample for each step."""
+"""The values that a rule compares: rows of a side, paired by key, with a sample for each step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hta_sql.exports.comparison import Side
 from hta_sql.exports.gate.rules import Rule
 
 MAX_SAMPLED_STEPS = 8
-"""Of more steps, so many are asked one by one: noise is known well enough from them."""
+"""Maximum number of steps that are queried separately; enough to estimate the noise."""
 
 SAMPLED_FROM = {("kpis", "step_ns"): ("step_accounting", "step_ns")}
-"""Columns that are the mean over all ranks and steps of another one, in which each has its row."""
+"""Columns that are the mean over all ranks and steps of another, per-step column."""
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -39,12 +39,12 @@ _STEPS = (
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a side.
+    """A value of a side.
 
     Attributes:
-        number: The number; None: its rows have none.
-        samples: The same of each step, where the rows say their step.
-        has_row: Whether there is any such row.
+        number: The number; None if its rows have none.
+        samples: The value of each step, if the rows have a step column.
+        has_row: Whether there is any row for it.
     """
 
     number: float | None
@@ -53,16 +53,16 @@ class Value:
 
 
 class ResultCache:
-    """Rows of analyses, each asked once however many rules are about it."""
+    """Cache of analysis results, so that several rules on one analysis run it once."""
 
     def __init__(self) -> None:
         self._tables: dict[str, pa.Table] = {}
 
     def rows(self, side: Side, rule: Rule, steps: Sequence[int] | None = None) -> list[Row]:
-        """Ask the analysis for a run; rows that the rule's conditions leave.
+        """Return the rows of the rule's analysis that satisfy its conditions.
 
         Raises:
-            RankError: No such run, or no such rank of it.
+            RankError: The run or a rank does not exist.
         """
         given = {**rule.parameters, **({} if steps is None else {"steps": list(steps)})}
         call = repr((id(side.store), side.run, rule.about.name, sorted(given.items())))
@@ -72,7 +72,7 @@ class ResultCache:
 
 
 def chosen_rows(table: pa.Table, rule: Rule) -> list[Row]:
-    """Leave the rows of the rule's conditions, and the columns that it needs."""
+    """Select the rows that satisfy the rule's conditions, and the columns that it needs."""
     wanted = {name: _as_list(value) for name, value in rule.where.items()}
     named = {column.name for column in rule.about.columns if not column.unit}
     columns = [name for name in table.column_names if name in {*named, *wanted, rule.column}]
@@ -88,13 +88,13 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
-    """Name the columns by which the rows of both sides are paired.
+    """Return the columns by which the rows of both sides are paired.
 
-    These are the columns without a unit that stand first, up to the first that is true or false;
-    where they do not tell rows apart, the others without a unit join them.
+    These are the leading columns without a unit, up to the first Boolean one. If they do not
+    identify a row, the other columns without a unit are added.
 
     Raises:
-        ParameterError: Nothing tells some rows apart.
+        ParameterError: No columns identify the rows.
     """
     if rule.by is not None:
         return list(rule.by)
@@ -125,16 +125,16 @@ def _key(row: Row, key: Sequence[str]) -> Key:
 def values_of(
     rows: Sequence[Row], rule: Rule, key: Sequence[str], step_count: int
 ) -> dict[Key, Value]:
-    """Make one value of the rows of each key.
+    """Return one value for the rows of each key.
 
     Args:
         rows: Rows of a side.
-        rule: What is made of them.
-        key: Columns that name a value.
-        step_count: Steps of the side.
+        rule: The rule, which defines the aggregation.
+        key: Columns that identify a value.
+        step_count: Number of steps of the side.
 
     Raises:
-        ParameterError: Several rows have one key, and no aggregate says what to make of them.
+        ParameterError: Several rows have one key, and the rule has no aggregate.
     """
     has_step = any(column.name == "step" for column in rule.about.columns)
     by_key: dict[Key, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -166,7 +166,7 @@ def values_of(
 
 
 def _aggregated(steps: dict[Any, list[float]], rule: Rule) -> Value:
-    """Aggregate within each step, then over them: a sum is one of a step, so that it is comparable."""
+    """Aggregate within each step, then over steps; a sum is averaged over steps."""
     one = _OF[rule.aggregate or "mean"]
     samples = [one(numbers) for numbers in steps.values() if numbers]
     if not samples:
@@ -176,7 +176,7 @@ def _aggregated(steps: dict[Any, list[float]], rule: Rule) -> Value:
 
 
 def steps_of(side: Side, rule: Rule) -> list[int]:
-    """List the steps that the analysis counts; none where it does not count by step."""
+    """Return the steps that the analysis counts; empty if it has no steps parameter."""
     if "steps" not in (parameter.name for parameter in rule.about.parameters):
         return []
     given = {
@@ -191,7 +191,7 @@ def steps_of(side: Side, rule: Rule) -> list[int]:
 def asked_by_step(
     answers: ResultCache, side: Side, rule: Rule, key: Sequence[str]
 ) -> dict[Key, list[float]]:
-    """Ask an analysis whose rows are over all steps for each step: samples of each value."""
+    """Return samples of each value by running an analysis without step column for each step."""
     one = SAMPLED_FROM.get((rule.about.base_name, rule.column))
     if one:
         means = Rule(*one, parameters=rule.parameters, aggregate="mean", max=0)

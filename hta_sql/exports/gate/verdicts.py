@@ -1,4 +1,4 @@
-"""What a gate says: of each value, of each rule, of all of them."""
+"""Verdicts of a gate: of each value, of each rule, and overall."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from hta_sql.text import cut_middle
 
 PASSED, SKIPPED, INCONCLUSIVE, FAILED = "passed", "skipped", "inconclusive", "failed"
 VERDICTS = (SKIPPED, PASSED, INCONCLUSIVE, FAILED)
-"""From what says least to what decides."""
+"""Verdicts in increasing order of severity."""
 
 _LONGEST = 60
-"""Characters of a name in a text; in JSON it is whole."""
+"""Maximum length of a name in text output [characters]; JSON has the full name."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A value of a rule, of both sides.
+    """A value of a rule on both sides, with its verdict.
 
     Attributes:
-        key: What names it: column ─▶ value; empty where a rule is about one value.
-        baseline: What it was, the mean of several baseline runs; None: there is none.
-        candidate: What it is; likewise.
+        key: Identifies the value: column ─▶ value; empty if the rule has only one value.
+        baseline: Value of the baseline, the mean of several runs; None if missing.
+        candidate: Value of the candidate; None if missing.
         verdict: ``passed``, ``skipped``, ``inconclusive`` or ``failed``.
-        reason: Why, unless it passed.
-        noise: By how much the difference may be off by chance; None where that is not known, or
-            was not asked since no limit is broken.
-        samples: Steps of baseline and candidate that tell.
+        reason: Reason for the verdict, unless it passed.
+        noise: Noise of the difference; None if unknown, or not determined because no limit is
+            broken.
+        samples: Number of samples (steps) of baseline and candidate.
     """
 
     key: Mapping[str, Any]
@@ -46,20 +46,20 @@ class Judged:
 
     @property
     def difference(self) -> float | None:
-        """Candidate less baseline."""
+        """Candidate minus baseline."""
         if self.baseline is None or self.candidate is None:
             return None
         return self.candidate - self.baseline
 
     @property
     def difference_pct(self) -> float | None:
-        """The same, in percent of the baseline; None where that is 0."""
+        """The difference relative to the baseline [%]; None if the baseline is 0."""
         if self.difference is None or not self.baseline:
             return None
         return 100 * self.difference / abs(self.baseline)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the value as a JSON-serializable dict."""
         return {
             "key": dict(self.key),
             "baseline": self.baseline,
@@ -75,7 +75,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule says.
+    """The verdict of a rule.
 
     Attributes:
         rule: The rule.
@@ -87,17 +87,17 @@ class Verdict:
 
     @cached_property
     def verdict(self) -> str:
-        """The worst of its values."""
+        """The worst verdict of its values."""
         return worst(row.verdict for row in self.rows)
 
     @property
     def first(self) -> Judged:
-        """The value that decides."""
+        """The value that decides the verdict."""
         return self.rows[0]
 
     @property
     def notes(self) -> str:
-        """How many of its values decide, and how many were not judged."""
+        """Text with the number of deciding values and of skipped ones."""
         deciding = sum(row.verdict == self.verdict for row in self.rows)
         new = sum(row.verdict == SKIPPED for row in self.rows)
         told = [f"{deciding} of {len(self.rows)} values"]
@@ -107,7 +107,7 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """Why it is not passed; empty where it is and nothing was left out."""
+        """Failure reason, or an empty string if the rule passed on complete data."""
         if self.verdict == PASSED and not any(row.verdict == SKIPPED for row in self.rows):
             return ""
         if len(self.rows) == 1:
@@ -123,7 +123,7 @@ class Verdict:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the verdict as a JSON-serializable dict."""
         return {
             "name": self.rule.name,
             "analysis": self.rule.analysis,
@@ -139,16 +139,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a gate says.
+    """The result of a gate.
 
     Attributes:
-        baselines: What the candidate was held against, one run or several of the same.
-        candidate: The run.
+        baselines: The run, or several repetitions, that the candidate was compared with.
+        candidate: The run that was evaluated.
         level: ``comparable``, ``limited`` or ``not comparable``.
-        reasons: What differs between the sides.
-        is_allowed: Whether what makes them not comparable, if anything does, is allowed.
-        verdicts: One for each rule.
-        headline: What ``hta-sql compare`` says of the step; empty where it cannot.
+        reasons: Differences between the sides.
+        is_allowed: Whether the differences that make them not comparable are allowed.
+        verdicts: One verdict per rule.
+        headline: Headline of ``hta-sql compare``; empty if the step cannot be compared.
     """
 
     baselines: Sequence[Side]
@@ -161,12 +161,12 @@ class Outcome:
 
     @property
     def comparability(self) -> str:
-        """What comparability alone says."""
+        """The verdict on comparability alone."""
         return FAILED if self.level == "not comparable" and not self.is_allowed else PASSED
 
     @cached_property
     def verdict(self) -> str:
-        """``passed``, ``failed`` or ``inconclusive``, which it also is where nothing was judged."""
+        """``passed``, ``failed`` or ``inconclusive``; the latter also if no rule was evaluated."""
         found = [verdict.verdict for verdict in self.verdicts]
         together = worst([*found, self.comparability])
         if together in (FAILED, INCONCLUSIVE):
@@ -174,7 +174,7 @@ class Outcome:
         return PASSED if PASSED in found else INCONCLUSIVE
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs; values are in the unit of their column."""
+        """Return the result as a JSON-serializable dict; values are in the unit of their column."""
         sides = [{"store": str(side.store.path), "run": side.run} for side in self.baselines]
         return {
             "verdict": self.verdict,
@@ -192,12 +192,12 @@ class Outcome:
 
 
 def worst(verdicts: Any) -> str:
-    """Choose what decides."""
+    """Return the most severe verdict."""
     return max(verdicts, key=VERDICTS.index, default=SKIPPED)
 
 
 def key_text(key: Mapping[str, Any]) -> str:
-    """Write ``rank 0, step 12``."""
+    """Format a key: ``rank 0, step 12``."""
     return ", ".join(
         f"{name} {cut_middle(cell_text(value, 'id'), _LONGEST)}" for name, value in key.items()
     )

@@ -1,15 +1,15 @@
-"""Limits and values of a gate, as people read them."""
+"""Formats limits and values of a gate as text."""
 
 from __future__ import annotations
 
 from hta_sql.results.cells import cell_text
 
 POINTS = "points"
-"""Of a share: 5 % ▸ 7 % are two points more."""
+"""Unit of a difference of shares: 5 % ▸ 7 % is +2 points."""
 
 
 def difference_text(difference: float | None, share: float | None, unit: str | None) -> str:
-    """Write ``+5.00 %`` of the baseline; of a share, ``+5.00 points``."""
+    """Format a relative difference as ``+5.00 %``, and that of a share as ``+5.00 points``."""
     if difference is None:
         return ""
     if unit == "%":
@@ -20,7 +20,7 @@ def difference_text(difference: float | None, share: float | None, unit: str | N
 
 
 def limit_text(name: str, limit: float, unit: str | None) -> str:
-    """Write a limit: ``at most +5 %``."""
+    """Format a limit: ``at most +5 %``."""
     is_upper = name == "max" or name.startswith("max_increase")
     is_budget = name in ("max", "min")
     shown = f"{limit:g} %" if name.endswith("_pct") else number_text(limit, unit)
@@ -31,7 +31,7 @@ def limit_text(name: str, limit: float, unit: str | None) -> str:
 
 
 def number_text(value: float | None, unit: str | None) -> str:
-    """Write a number with its unit."""
+    """Format a number with its unit."""
     if value is None:
         return "none"
     if unit in (None, "1", "count"):
@@ -43,7 +43,7 @@ def number_text(value: float | None, unit: str | None) -> str:
 def change_text(
     baseline: float | None, candidate: float | None, share: float | None, unit: str | None
 ) -> str:
-    """Write ``12.000 ms ▸ 12.600 ms (+5.00 %)``; a budget has no baseline."""
+    """Format a change: ``12.000 ms ▸ 12.600 ms (+5.00 %)``; a budget has no baseline."""
     if baseline is None or candidate is None:
         return number_text(candidate, unit)
     told = difference_text(candidate - baseline, share, unit)

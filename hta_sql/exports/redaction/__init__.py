@@ -1,1 +1,1 @@
-"""Copies of stores and traces without what is the user's own: names, paths, hosts, annotations."""
+"""Redacted copies of stores and traces: private names, paths, hosts and annotations are removed."""

@@ -1,4 +1,4 @@
-"""Arguments and metadata without what is the user's own: known keys stay, numbers stay."""
+"""Redacts arguments and metadata: known keys and numbers are kept."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ KIND_OF_KEY = {
     "host_name": "host",
     "trace_id": "trace",
 }
-"""Key ─▶ the kind of its texts; those of all other keys are numbers, or are hashed."""
+"""Key ─▶ kind of its texts; other keys have numbers, or are hashed."""
 
 
 def redacted_arguments(
     redact: Redactor, values: dict[str, Any], names: str = "thread"
 ) -> dict[str, Any]:
-    """Return the arguments of an event, or the keys of a trace, as they may be given away.
+    """Return the redacted arguments of an event, or keys of a trace.
 
-    Texts under known keys become what names of their kind become. A number, or a list of numbers,
-    under any other key stays, under the hash of its key; what else is unknown is left out.
+    Texts under known keys are redacted as names of their kind. A number, or a list of numbers,
+    under any other key is kept under the hash of its key. Everything else is dropped.
 
     Args:
         redact: Replaces names.
         values: The arguments.
-        names: The kind of what stands under the key ``name``.
+        names: The kind of the text under the key ``name``.
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
@@ -63,7 +63,7 @@ def redacted_arguments(
 
 
 def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
-    """Return a value: numbers as they are, texts as names of a kind, lists and objects of them."""
+    """Return a redacted value: numbers are kept, texts are names of a kind. Recurses into lists."""
     if isinstance(value, str):
         return redact(kind, value)
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
 
 
 def redacted_json(redact: Redactor, kind: str, text: str) -> str:
-    """Return JSON, redacted; a text that is not JSON, or nested too deep to parse, is hashed."""
+    """Return redacted JSON; a text that is not JSON, or nested too deeply to parse, is hashed."""
     try:
         value = redacted_value(redact, kind, json.loads(text))
         return json.dumps(value, separators=(",", ":"))
@@ -96,7 +96,7 @@ def _is_number(value: Any) -> bool:
 
 @functools.cache
 def known_keys() -> frozenset[str]:
-    """Return the keys that profilers write: those of arguments.csv, and of a trace's metadata."""
+    """Return the keys that profilers write: those in arguments.csv, and of a trace's metadata."""
     path = sql_root() / "ingest" / "arguments.csv"
     with path.open(encoding="utf-8", newline="") as file:
         arguments = {row["argument"] for row in csv.DictReader(file)}

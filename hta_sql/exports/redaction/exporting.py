@@ -1,4 +1,4 @@
-"""Exports of stores and traces that may be given away."""
+"""Exports redacted stores and traces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import replacing_in
 
 TRACE = "trace"
-"""The format of what is written for each rank: its trace once more."""
+"""Format that writes the trace of each rank."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,24 @@ def export_redacted(
     redact: Redactor,
     selection: Selection | None = None,
 ) -> list[Exported]:
-    """Write what may be given away of a store, or of traces.
+    """Write a redacted export of a store or of traces.
 
-    Names that are known to be public stay, all others become hashes; numbers stay, so that each
-    analysis has the same figures.
+    Names known to be public are kept, all others are hashed. Numbers are kept, so that each
+    analysis has the same values.
 
     Args:
         source: A store; for the format ``trace`` also a trace or a folder of traces.
-        target: As of :func:`hta_sql.exports.exports.export`; ``trace``: a folder, or the file for
-            the only trace, which ends in ``.json`` or ``.json.gz``.
-        format_name: ``trace``, or one of those of ``export``.
-        redact: Replaces names, and tells afterwards what became of them.
-        selection: What; its runs are named as in the source.
+        target: As in :func:`hta_sql.exports.exports.export`; for ``trace``, a folder, or the file
+            of a single trace, which ends in ``.json`` or ``.json.gz``.
+        format_name: ``trace``, or a format of ``export``.
+        redact: Replaces names, and records what was replaced.
+        selection: Content of the export; its runs are named as in the source.
 
     Raises:
         ParameterError: Names were given for ``trace``, or an unknown format.
-        RankError: A wanted run or rank is not there.
-        StoreError: The target is of another kind, or is in the way.
-        TraceError: A trace is gone, or the result cannot be written.
+        RankError: A requested run or rank does not exist.
+        StoreError: The target is a file instead of a folder (or vice versa), or exists already.
+        TraceError: A trace is missing, or the result cannot be written.
     """
     selection = selection or Selection()
     if format_name == TRACE:
@@ -67,7 +67,7 @@ def export_redacted(
     with temporary_folder() as temporary:
         copy = Path(temporary, "redacted.store")
         redact_store(store_folder(source), copy, redact, selection.runs)
-        # None of the user's own analyses: their text would be in the file.
+        # Without user analyses, because their text would be in the file.
         with TraceStore(copy, analyses=()) as opened:
             return export(opened, target, format_name, replace(selection, runs=()))
 
@@ -78,7 +78,7 @@ def preview(
     redact: Redactor,
     selection: Selection | None = None,
 ) -> None:
-    """Find out what :func:`export_redacted` would keep and replace; ``redact`` tells it then."""
+    """Determine what :func:`export_redacted` would keep and replace; recorded in ``redact``."""
     selection = selection or Selection()
     with temporary_folder() as temporary:
         if format_name == TRACE:

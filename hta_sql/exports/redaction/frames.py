@@ -1,4 +1,4 @@
-"""Names of Python frames in parts: modules of known packages stay below site-packages."""
+"""Splits names of Python frames: paths in known packages are kept from site-packages on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MODULE = re.compile(r"[A-Za-z0-9_./-]+\.pyx?")
 _FUNCTION = re.compile(r"[\w.<>]+", re.ASCII)
 
 Parts = list[tuple[str | None, str]]
-"""(None, text that stays) or (kind, text that is hashed)."""
+"""(None, public text) or (kind, text to hash)."""
 
 
 def frame_parts(name: str) -> Parts:
-    """Cut the name of a frame, ``<path>(<line>): <function>``, into public and private parts."""
+    """Split the name of a frame, ``<path>(<line>): <function>``, into public and private parts."""
     found = _LINE.fullmatch(name)
     if not found:
         return [("frame", name)]
@@ -28,9 +28,7 @@ def frame_parts(name: str) -> Parts:
     public = _public_path(path)
     if public is not None:
         return [(None, f"{public}({line}): "), *_function(function, is_library=True)]
-    if _COMPILED.fullmatch(
-        path
-    ):  # exec() of anybody's text: the path is public, the function is not
+    if _COMPILED.fullmatch(path):  # exec() of any text: the path is public, the function is not
         return [(None, f"{path}({line}): "), *_function(function, is_library=False)]
     return [("frame", path), (None, f".py({line}): "), *_function(function, is_library=False)]
 
@@ -51,7 +49,7 @@ def _public_path(path: str) -> str | None:
         top = found["rest"].partition("/")[0].removesuffix(".py")
         is_public = top in sys.stdlib_module_names and _is_module(found["rest"])
         return found["place"] + found["rest"] if is_public else None
-    # The profiler leaves out the folders of sys.path: a project's own folder looks like a package.
+    # The profiler strips the folders of sys.path, so a project's own folder looks like a package.
     is_package = _is_of(path, "package") and not _is_of(path, "project")
     return path if "/" in path and (is_package or _is_of(path, "directory")) else None
 

@@ -1,4 +1,4 @@
-"""Names of C++ in tokens, each known to be public or not."""
+"""Splits C++ names into tokens, each classified as public or private."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ _PREFIXED = re.compile(r"\d{1,6}", re.ASCII)
 _MANGLED = re.compile(r"_Z(N[KVrRO]*)?(L?\d|S[tabsiod])", re.ASCII)
 _TYPES = re.compile(r"[a-z]+")
 _MOST_TYPES = 3
-"""Different one-letter codes of types that follow each other: ``viiii`` has two, ``vlPf`` one after two."""
+"""Maximum number of distinct one-letter type codes in sequence.
+
+``viiii`` has two, ``vlPf`` has more.
+"""
 _CLOSES = {">": "<", ")": "(", "}": "{"}
 
 
 def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
-    """Cut the name of a kernel into pieces: (text, whether it is public).
+    """Split the name of a kernel into tokens: (text, whether it is public).
 
-    What stands in a namespace of a library is public, so that a library's template around a type of
-    the user's keeps its own name: ``at::native::foo<id_0123456789ab>``. Elsewhere an identifier is
-    public if all of its words are.
+    Everything in a namespace of a library is public. So a template of a library with a user's type
+    keeps its own name: ``at::native::foo<id_0123456789ab>``. Other identifiers are public if all
+    their words are public.
 
     Returns:
-        None where the name is to be hashed as a whole.
+        The tokens; None if the whole name must be hashed.
     """
     if _ODD.search(name):
         return None
@@ -58,7 +61,7 @@ def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
 
 
 def _is_public_mangled(name: str) -> bool:
-    """Say whether each identifier of a mangled name is a library's, or made of public words."""
+    """Return whether each identifier of a mangled name is a library's, or made of public words."""
     if not _MANGLED.match(name):
         return False
     position, end_of_last, of_library, between = 2, -1, False, ""

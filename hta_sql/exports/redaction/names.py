@@ -1,4 +1,4 @@
-"""Names that are public stay, all others become a keyed hash: equal names stay equal."""
+"""Replaces private names by a keyed hash; public names are kept, and equal names stay equal."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from hta_sql.exports.redaction.kernels import kernel_tokens
 from hta_sql.exports.redaction.public import all_words, listed, meaning_of, patterns
 
 EXAMPLES = 3
-"""Names of each kind that a summary shows."""
+"""Maximum number of examples per kind in a summary."""
 
 SAME_RULES = {"operator": ("operator", "annotation"), "annotation": ("annotation", "operator")}
-"""record_function makes annotations of operators' names and operators of annotations'."""
+"""record_function turns operators into annotations and vice versa, so they share their rules."""
 
 _CAPTURE = re.compile(r"(.*?)(-capture\d+)?", re.DOTALL)
 _ODD = re.compile(r"[^\x20-\x7e]")
-"""No public name has such a character, so that a pattern of public names need not think of it."""
+"""Characters that no public name contains, so that patterns need not handle them."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
 @dataclass
 class Seen:
-    """What became of the names of one kind.
+    """Statistics of the redacted names of one kind.
 
     Attributes:
-        kept: Distinct names that stayed as they are.
-        replaced: Distinct names that did not.
-        kept_examples: Some of them.
-        replaced_examples: Some of them, each with what it became.
+        kept: Number of distinct names that were kept.
+        replaced: Number of distinct names that were replaced.
+        kept_examples: Examples of kept names.
+        replaced_examples: Examples of replaced names, each with its replacement.
     """
 
     kept: int = 0
@@ -43,15 +43,15 @@ class Seen:
 
 
 class Redactor:
-    """Replaces names one by one, and remembers what became of them.
+    """Replaces names one by one, and records statistics.
 
     Args:
-        key: Two redactions with the same key give equal names for equal names. Who has it can find
-            out whether a name that he guesses is there. Default: a random one that nobody keeps.
+        key: Redactions with the same key map equal names to equal hashes. Whoever has the key can
+            test whether a guessed name occurs. Default: a random key, which is not stored.
 
     Attributes:
-        seen: Kind of name ─▶ what became of those names.
-        strangers: Names that analyses read something out of which their hashes do not say.
+        seen: Kind of name ─▶ its statistics.
+        strangers: Number of names whose hash loses information that analyses read from the name.
     """
 
     def __init__(self, key: str | None = None) -> None:
@@ -62,10 +62,10 @@ class Redactor:
         self.strangers = 0
 
     def __call__(self, kind: str, name: str) -> str:
-        """Return a name as it may be given away.
+        """Return the redacted form of a name.
 
         Args:
-            kind: What it is a name of: operator, kernel, annotation, frame, host, …
+            kind: Kind of the name: operator, kernel, annotation, frame, host, …
             name: The name.
         """
         known = self._known.get((kind, name)) if name else name
@@ -75,14 +75,14 @@ class Redactor:
         return known
 
     def hashed(self, kind: str, name: str) -> str:
-        """Return a name of a kind that is never public."""
+        """Return the hash of a name of a kind that is never public."""
         digest = hashlib.blake2b(
             name.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6
         )
         return f"{kind}_{digest.hexdigest()}"
 
     def drop(self, kind: str, name: str) -> None:
-        """Take note of what is left out."""
+        """Record a dropped name."""
         if (kind, name) not in self._known:
             self._known[kind, name] = ""
             self._note(kind, name, "")
@@ -99,7 +99,7 @@ class Redactor:
 
     def _new(self, kind: str, name: str) -> str:
         if kind == "run":
-            stem, capture = _CAPTURE.fullmatch(name).groups()  # type: ignore[union-attr]  # it fits all
+            stem, capture = _CAPTURE.fullmatch(name).groups()  # type: ignore[union-attr]  # it matches every text
             return self.hashed(kind, stem) + (capture or "")
         if kind == "stack":
             return ";".join(self("frame", part) for part in name.split(";"))
@@ -114,7 +114,7 @@ class Redactor:
         return new
 
     def _candidates(self, kind: str, name: str) -> Iterator[str]:
-        """Yield the new name, and then with public words behind its hash that the old one had."""
+        """Yield the new name, then variants with public words of the old name after its hash."""
         yield self._renamed(kind, name, "")
         words = [word for word in sorted(listed("hint")) if word.lower() in name.lower()]
         for chosen in (*itertools.permutations(words, 1), *itertools.permutations(words, 2), words):
@@ -123,7 +123,7 @@ class Redactor:
             yield self._renamed(kind, name, hint)
 
     def _renamed(self, kind: str, name: str, hint: str) -> str:
-        """Return what a rule for public names makes of a name, else its hash."""
+        """Return the name as redacted by a rule for public names, or its hash."""
         if _ODD.search(name):
             return self._private(kind, name, hint)
         if kind == "kernel" and all(

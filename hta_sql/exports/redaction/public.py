@@ -1,4 +1,4 @@
-"""What is known to be public: the rules of ``public_names.csv``, and what names mean to analyses."""
+"""Rules for public names, from ``public_names.csv``, and what analyses read from names."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from hta_sql.library.vendors import alternatives
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"\d+(x\d+)*[A-Za-z]{0,2}")
 _VENDOR_FACT = re.compile(r"<vendors\.(\w+)>")
-"""Stands in a pattern for the values of a fact in vendors.csv."""
+"""Placeholder in a pattern for the values of a fact in vendors.csv."""
 
 Meaning = Callable[[str], object]
 
 
 @functools.cache
 def patterns(kind: str) -> tuple[re.Pattern[str], ...]:
-    """Return what names of a kind may be, to be kept."""
+    """Return the patterns of public names of a kind."""
     return tuple(re.compile(text, re.DOTALL) for text in _rows().get(kind, ()))
 
 
 @functools.cache
 def listed(kind: str) -> frozenset[str]:
-    """Return a list of names: those of classes, of packages, or words."""
+    """Return a list of public names: classes, packages or words."""
     return frozenset(word for text in _rows().get(f"list_{kind}", ()) for word in text.split())
 
 
 def all_words(text: str) -> bool:
-    """Say whether a text is made of public words and numbers only."""
+    """Return whether a text consists of public words and numbers only."""
     return text.isascii() and all(map(_is_word, re.findall(r"[^\W_]+", text)))
 
 
@@ -48,7 +48,7 @@ def _is_word(token: str) -> bool:
 
 
 def meaning_of(kind: str, name: str) -> tuple[object, ...]:
-    """Return what analyses read out of a name, other than the name itself."""
+    """Return the information that analyses read from a name."""
     return tuple(means(name) for means in _meanings(kind))
 
 
@@ -82,14 +82,14 @@ def _first(rules: Iterable[tuple[str, object]]) -> Meaning:
 
 
 def _table(name: str, **wanted: str) -> list[dict[str, str]]:
-    """Read a table of the SQL library, in the order of its priorities."""
+    """Return the rows of a CSV of the SQL library, sorted by priority."""
     with (sql_root() / name).open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if all(row[k] == v for k, v in wanted.items())]
     return sorted(rows, key=lambda row: int(row["priority"]))
 
 
 def _alternatives(fact: re.Match[str]) -> str:
-    # What a star stands for may be a private word.
+    # A star may match a private word.
     return alternatives(fact.group(1), with_stars=False)
 
 
@@ -100,6 +100,6 @@ def _rows() -> dict[str, list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
         lines = (line for line in file if not line.startswith("#"))
         for row in csv.reader(lines):
-            # The lists are of words without commas, so that they need no quotes.
+            # The lists contain no words with commas, so they need no quotes.
             rows[row[0]].append(_VENDOR_FACT.sub(_alternatives, ",".join(row[1:])))
     return dict(rows)

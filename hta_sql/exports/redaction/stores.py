@@ -1,4 +1,4 @@
-"""A store once more, without what is the user's own: its tables, with every number as it was."""
+"""Redacts a store: copies its tables with private texts replaced and every number unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = {
     "devices": "device",
     "cluster_communication": "operator",
 }
-"""Table ─▶ the kind of its column ``name``; event in all others."""
+"""Table ─▶ kind of its column ``name``; event for all others."""
 
 STACK_NAMES = {
     "operator": "operator",
@@ -42,7 +42,7 @@ STACK_NAMES = {
     "module": "frame",
     "frame": "frame",
 }
-"""Kind of a row of ``stacks`` ─▶ the kind of its name."""
+"""Kind of a row of ``stacks`` ─▶ kind of its name."""
 
 KIND_OF_COLUMN = {
     "run": "run",
@@ -72,7 +72,7 @@ KIND_OF_COLUMN = {
     "operator": "operator",
     "reason": "reason",
 }
-"""Column ─▶ the kind of its texts; those of all other columns are hashed."""
+"""Column ─▶ kind of its texts; texts of other columns are hashed."""
 
 JSON_KINDS = {
     "metadata": "scalar",
@@ -81,7 +81,7 @@ JSON_KINDS = {
     "input_types": "type",
     "concrete_inputs": "scalar",
 }
-"""Column that holds JSON ─▶ the kind of the texts in it that no key tells the kind of."""
+"""JSON column ─▶ default kind of its texts, if their key does not determine it."""
 
 _BATCH_ROWS = 100_000
 
@@ -93,10 +93,10 @@ def redact_store(
     runs: Collection[str] = (),
     ranks: Collection[int] = (),
 ) -> None:
-    """Copy a store as it may be given away.
+    """Copy a store with private texts redacted.
 
-    Row by row, in the same order, so that every analysis has the same figures. What was kept of
-    answers is not copied: the copy computes it anew.
+    Rows are copied in order, so that every analysis has the same values. Materialized answers are
+    not copied; the copy recomputes them.
 
     Args:
         source: The store.
@@ -106,7 +106,7 @@ def redact_store(
         ranks: Ranks to copy; empty: all.
 
     Raises:
-        StoreError: There is something at the target.
+        StoreError: The target exists already.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{str(target)!r} is there already; choose a new folder.")
@@ -156,7 +156,7 @@ def _opened(folder: StoreFolder, name: str) -> Any:
 
 def _copy_table(source: Any, target: Path, table: str, redact: Redactor) -> None:
     with pq.ParquetFile(source) as file:
-        # Only what tables are made of: what else a writer has put into a file may say anything.
+        # Only the columns: other metadata in a file may contain anything.
         schema = pa.schema([(f.name, _plain(f.type)) for f in file.schema_arrow])
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             for batch in file.iter_batches(_BATCH_ROWS):
@@ -192,7 +192,7 @@ def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -
 
 
 def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
-    """Return what is done with each text of a column."""
+    """Return the function that redacts each text of a column."""
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
     kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)

@@ -1,4 +1,4 @@
-"""A trace once more, without what is the user's own: Kineto in, Kineto out, event by event."""
+"""Redacts a trace event by event; input and output are Kineto traces."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NAME_KINDS = {
     "gpu_ops": "kernel",
     "runtime_calls": "runtime",
 }
-"""Table of an event ─▶ the kind of its name."""
+"""Table of an event ─▶ kind of its name."""
 
 COUNTED_KERNELS = "cuda_profiler_range"
-"""Category of CUPTI's counters: their name is a kernel's."""
+"""Category of CUPTI's counters, which are named after a kernel."""
 
 _TEXTS = {"ph": "phase", "cat": "category", "bp": "phase", "s": "phase"}
 _EXACT = ("ts", "dur", "tdur", "tts")
@@ -31,19 +31,19 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redactor) -> Rewritten:
-    """Write a trace anew as it may be given away; times and numbers keep every digit.
+    """Write a redacted copy of a trace; times and numbers keep every digit.
 
     Memory does not grow with the events, only with their distinct names.
 
     Args:
-        source: Trace: a path or URL, compressed or not, or an archive's member.
-        destination: Path or URL of the result, gzip where it ends in ``.gz``.
+        source: Trace: a path or URL, compressed or not, or a member of an archive.
+        destination: Path or URL of the result; gzip if it ends in ``.gz``.
         redact: Replaces names.
 
     Raises:
         TraceError: The destination cannot be written.
-        TraceNotFoundError: The source is gone.
-        TraceFormatError: The source is no trace.
+        TraceNotFoundError: The source is missing.
+        TraceFormatError: The source is not a trace.
         ParameterError: Source and destination are the same file.
     """
 
@@ -61,7 +61,7 @@ def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redac
 
 
 def redacted_event(redact: Redactor, event: Event) -> bytes:
-    """Return the text of an event as it may be given away."""
+    """Return the redacted text of an event."""
     new: dict[str, Any] = {}
     for key, value in event.fields.items():
         if key in _EXACT:
@@ -79,7 +79,7 @@ def redacted_event(redact: Redactor, event: Event) -> bytes:
         elif key == "args" and isinstance(value, dict):
             try:
                 new[key] = redacted_arguments(redact, value)
-            except RecursionError:  # nested so deep that nobody reads it
+            except RecursionError:  # nested too deeply to be read anyway
                 redact.drop("key", key)
         else:
             redact.drop("key", key)
@@ -92,6 +92,6 @@ def name_kind(category: object) -> str:
     if text == COUNTED_KERNELS:
         return "kernel"
     tables = category_tables()
-    # A known ending of categories stands behind a star.
+    # A star matches the first part of a category; its known last part follows.
     table = tables.get(text) or tables.get(f"*_{text.rpartition('_')[2]}", "")
     return NAME_KINDS.get(table, "event")
