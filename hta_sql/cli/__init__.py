@@ -1,8 +1,8 @@
-"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2 and 130; 3 of gate.
+"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2, 130 (gate: 3).
 
-A command is a module with one click command of its name; the list below is all that registers it,
-and the module is imported when it is called. Modules import what costs time (the engine, pandas,
-pyarrow) where they use it.
+A command is a module with one click command of the same name. The list below registers the
+commands; a module is imported when its command is called. Modules import slow dependencies (the
+engine, pandas, pyarrow) only where they are used.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ COMMANDS = (
     "completion",
     "demo",
 )
-"""Every command, in the order in which a new user meets them."""
+"""Every command, in the order in which a new user needs them."""
 
 _WORDS_OF_PYTHON = {"list": ("listing", "list_"), "open": ("open", "open_")}
-"""Module and function of a command that cannot have its name."""
+"""Module and function of commands whose names are Python words."""
 
 
 def command_of(name: str) -> click.Command:
@@ -75,18 +75,18 @@ def command_of(name: str) -> click.Command:
 
 
 class InOrder(click.Group):
-    """Commands in the order of the list, and a quiet end when the reader of the output leaves."""
+    """Lists commands in the order of the list, and exits quietly if the output pipe is closed."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the commands in the order of the list."""
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - signature of click
+        """Return the names of the commands in the order of the list."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import the command that is called, and no other."""
+        """Import only the called command."""
         return command_of(cmd_name) if cmd_name in COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; a closed pipe (``| head``) ends it without a word."""
+        """Run a command; a closed pipe (``| head``) ends it without a message."""
         if warning := tight_address_space():
             note(f"warning: {warning}")
         try:
@@ -115,7 +115,7 @@ class InOrder(click.Group):
 def program(ctx: click.Context) -> None:
     """Analyse PyTorch Profiler traces with versioned SQL.
 
-    Traces go in once, as Parquet; every analysis is a DuckDB SQL file that runs on them.
+    Traces are ingested once, into Parquet; every analysis is a DuckDB SQL file that runs on it.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -125,25 +125,25 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     with streams_there():
         for stream in (sys.stdout, sys.stderr):
-            # A name that the terminal's encoding lacks must not end a command.
+            # A name that the terminal's encoding cannot represent must not end a command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         if args is None and sys.argv[1:2] == ["sql"]:
-            from hta_sql.cli.supervised import supervised  # noqa: PLC0415 - start-up cost
+            from hta_sql.cli.supervised import supervised  # noqa: PLC0415 - lazy, to start faster
 
             return supervised(partial(_escaped, None))
         return _escaped(args)
 
 
 def _escaped(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
-    """Run a command whose output gets no control characters to a terminal."""
+    """Run a command, escaping control characters in its output to a terminal."""
     with escaping_terminals():
         return _main(args, supervision)
 
 
 def _main(args: Sequence[str] | None, supervision: Supervision | None = None) -> int:
-    # NumPy's linear algebra, which nothing here calls, starts a thread a core that spins for a while:
-    # a tenth of a second of CPU in each process. Those that are started from here inherit it.
+    # NumPy's linear algebra is not used here, but starts a spinning thread per core: 0.1 s of CPU
+    # in each process. Child processes inherit the setting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     interrupts = Interrupts()
     try:
@@ -159,5 +159,5 @@ def _main(args: Sequence[str] | None, supervision: Supervision | None = None) ->
 
 
 def _discard_output() -> None:
-    """Let the interpreter flush what is left into nothing: the reader has gone."""
+    """Redirect stdout to the null device, so that the final flush does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

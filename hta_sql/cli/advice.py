@@ -1,4 +1,4 @@
-"""``hta-sql advice``: what to do about a job, what saves most first."""
+"""``hta-sql advice``: recommendations for a job, largest saving first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 
-@click.command(short_help="Say what to do, what it saves at most, and how to check it.")
+@click.command(short_help="List what to change, what it saves at most, and how to check it.")
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
 @scope_options
 @memory_limit_option
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--min-pct",
     type=click.FloatRange(min=0),
     default=0.0,
-    help="Only what saves at least this share of the steps.",
+    help="Minimum saving relative to the step time, in percent.",
 )
 def advice(
     *,
@@ -36,13 +36,14 @@ def advice(
     memory_limit: str | None,
     min_pct: float,
 ) -> None:
-    """Say what to do about the job in a STORE: each rule that speaks, what saves most first.
+    """List what to change in the job in a STORE: one recommendation per rule, largest saving first.
 
-    A saving is a ceiling, no promise: the time of the steps that the rule is about. Savings of two
-    rules may overlap; the first line counts their time once. If no rule saves 3 % of the steps, the
-    largest loss is named with the analysis that shows it. As a table, with queries that show the evidence: hta-sql run STORE advice.
+    A saving is a ceiling, not a promise: it is the step time that the rule is about. Savings of two
+    rules may overlap; the first line counts their time once. If no rule saves 3 % of the step time,
+    the largest loss is named, with the analysis that shows it. For a table with queries that show
+    the evidence, use: hta-sql run STORE advice.
     """
-    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
         print_advice(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
@@ -53,10 +54,10 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
 
     Args:
         opened: The store.
-        store: Its name in the commands that are printed.
+        store: Its name in printed commands.
         given: Parameters of the analysis.
     """
-    from hta_sql.text import counted  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.text import counted  # noqa: PLC0415 - lazy, to start faster
 
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
@@ -73,7 +74,10 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
 
 
 def _together(rows: list[dict[str, Any]]) -> str:
-    """Return what several rules save together on the rank where that is most; empty if one rule has a ceiling."""
+    """Return the combined saving of several rules on the rank where it is largest.
+
+    Empty unless at least two rules have a ceiling.
+    """
     if sum(row["ceiling_ns"] is not None for row in rows) < 2:
         return ""
     most = max(rows, key=lambda row: row["combined_ceiling_ns"] or 0)
@@ -85,7 +89,7 @@ def _together(rows: list[dict[str, Any]]) -> str:
 def _paragraph(row: dict[str, Any], store: str) -> str:
     from hta_sql.text import cut_middle, printable, time_text  # noqa: PLC0415
 
-    saves = "saves what cannot be told"
+    saves = "saves an unknown amount"
     if row["ceiling_ns"] is not None:
         saved, of_what = row["step_saved_ns"], "a step"
         if saved is None:

@@ -1,4 +1,4 @@
-"""The parameters of a SQL file as click options."""
+"""Converts the parameters of a SQL file to click options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hta_sql.library.declared import Parameter
 from hta_sql.library.objects import Library, SqlObject
 
 VALUELESS = frozenset({"-h", "--help"})
-"""Options of ``run`` itself that take no value."""
+"""Options of ``run`` itself without a value."""
 
 _SCALARS: dict[str, Any] = {
     "BIGINT": click.INT,
@@ -26,12 +26,12 @@ _SCALARS: dict[str, Any] = {
 
 
 def analysis_options(analysis: SqlObject) -> list[click.Parameter]:
-    """Make an option of each parameter: name and default from the DDL, words from its comment."""
+    """Create an option for each parameter: name and default from the DDL, help from its comment."""
     return [_option(parameter) for parameter in analysis.parameters]
 
 
 def option_name(parameter: Parameter) -> str:
-    """Return ``--num-kernels`` for num_kernels."""
+    """Return the option of a parameter: ``--num-kernels`` for num_kernels."""
     return f"--{parameter.name.replace('_', '-')}"
 
 
@@ -59,10 +59,10 @@ def _option(parameter: Parameter) -> click.Option:
 
 
 def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Take the text of a file where its name is given as ``@FILE``; it may be compressed."""
+    """Return the text of a file for ``@FILE``, which may be compressed; other values unchanged."""
     if value is None or not value.startswith("@"):
         return value
-    from hta_sql.traces.side_files import text_of  # noqa: PLC0415 - imports the engine
+    from hta_sql.traces.side_files import text_of  # noqa: PLC0415 - lazy, because it imports the engine
 
     return text_of(value[1:])
 
@@ -70,21 +70,21 @@ def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 def _as_list(
     _ctx: click.Context, _param: click.Parameter, values: Sequence[Any]
 ) -> list[Any] | None:
-    """An option that is not given is no empty list: the default holds."""
+    """Return None for an option that is not given, so that the default applies."""
     return list(values) or None
 
 
 def _split_names(
     _ctx: click.Context, _param: click.Parameter, values: Sequence[str]
 ) -> list[str] | None:
-    """Names of runs contain no comma, so several may stand in one value; kernel names do."""
+    """Split run names at commas, which they cannot contain; kernel names are not split."""
     return [name for value in values for name in value.split(",") if name] or None
 
 
 def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
-    """Find the arguments and ``--version`` before the options are known.
+    """Return the positional arguments and ``--version`` before the options are known.
 
-    An option that is not known to take no value is assumed to take one.
+    An option is assumed to take a value unless it is known not to.
     """
     positionals: list[str] = []
     version: str | None = None
@@ -105,10 +105,10 @@ def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
 
 
 def folders_in(args: Sequence[str]) -> list[str] | None:
-    """Find the values of ``--analyses``, which say what options there are; None without any."""
+    """Return the values of ``--analyses``, which determine the options; None without any."""
     apart = [value for option, value in pairwise(args) if option == "--analyses"]
     joined = [arg.partition("=")[2] for arg in args if arg.startswith("--analyses=")]
-    # What is no folder is told where the option is read.
+    # A value that is not a folder is reported when the option is parsed.
     return [folder for folder in (*apart, *joined) if Path(folder).is_dir()] or None
 
 
@@ -123,7 +123,7 @@ def _flags(library: Library) -> frozenset[str]:
 
 
 def _has_value_attached(arg: str) -> bool:
-    """``-ofile``."""
+    """Return whether an option has its value attached, as in ``-ofile``."""
     return not arg.startswith("--") and len(arg) > 2
 
 

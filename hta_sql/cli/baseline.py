@@ -1,4 +1,4 @@
-"""``hta-sql baseline``: runs by a name that are what they were."""
+"""``hta-sql baseline``: manages baselines, which are named runs with a content digest."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def _file_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE.json",
         show_default=words,
-        help="Where the names stand, for example under version control.",
+        help="File of the baselines, for example under version control.",
     )
 
 
-@click.group(short_help="Name runs that gate holds others against.")
+@click.group(short_help="Name runs that gate compares others with.")
 def baseline() -> None:
-    """Name runs that gate holds others against.
+    """Name runs that gate compares others with.
 
-    A name goes with the content of the run: where that is not the same any more, gate fails.
+    A baseline records the content of its run. If the content changes, gate fails.
 
     \b
     hta-sql baseline set main job.store:nightly
     hta-sql baseline list job.store
     hta-sql gate --baseline main --candidate job.store:change
-    """  # noqa: D301 - click's mark for lines that stay as they are
+    """  # noqa: D301 - \b is click's marker for preformatted lines
 
 
 @baseline.command(name="set", short_help="Give a run a name.")
@@ -43,8 +43,8 @@ def baseline() -> None:
 @click.argument("run", type=STORE_RUN, metavar="STORE:RUN")
 @_file_option("in the store")
 def set_(*, name: str, run: tuple[Path, str | None], file: Path | None) -> None:
-    """Give the RUN of a store a NAME, which another one that had it loses."""
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    """Name the RUN of a store NAME, replacing an existing baseline of that name."""
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.reading import run_in  # noqa: PLC0415
 
     with logged(verbose=False), hta_sql.open(run[0]) as opened:
@@ -55,20 +55,20 @@ def set_(*, name: str, run: tuple[Path, str | None], file: Path | None) -> None:
 @baseline.command(name="list", short_help="List the names.")
 @click.argument("store", type=click.Path(path_type=Path), metavar="STORE|FILE.json")
 def list_(*, store: Path) -> None:
-    """List the names of a STORE or a file: name, run, store, digest of the content."""
+    """List the baselines of a STORE or a file: name, run, store, digest of the content."""
     for named in _file(store).read().values():
         click.echo(f"{named.name}\t{named.run}\t{named.store}\t{named.digest}")
 
 
-@baseline.command(short_help="Take a name away.")
+@baseline.command(short_help="Remove a baseline.")
 @click.argument("name")
 @click.argument("store", type=click.Path(path_type=Path), metavar="STORE|FILE.json")
 def remove(*, name: str, store: Path) -> None:
-    """Take a NAME away; the run stays."""
+    """Remove the baseline NAME; its run remains."""
     _file(store).remove(name)
 
 
 def _file(path: Path) -> BaselineFile:
-    from hta_sql.exports.baselines import BaselineFile  # noqa: PLC0415 - imports cost start-up
+    from hta_sql.exports.baselines import BaselineFile  # noqa: PLC0415 - lazy, to start faster
 
     return BaselineFile(STORE.convert(path, None, None))

@@ -25,12 +25,14 @@ from hta_sql.text import counted
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="Put the analyses of your own in this folder into the store: whoever opens its catalog "
-    "from now on has their views. In place of those that were put there before. May be repeated.",
+    help="Copy your own analyses in this folder into the store, replacing earlier ones: everyone who "
+    "opens its catalog has their views. May be repeated.",
 )
-@click.option("--no-analyses", "shipped_only", is_flag=True, help="Take them out again.")
+@click.option(
+    "--no-analyses", "shipped_only", is_flag=True, help="Remove these analyses from the store."
+)
 def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_only: bool) -> None:
-    """Rebuild the catalog of a STORE: its views and macros; no data changes.
+    """Rebuild the catalog of a STORE: its views and macros. Data does not change.
 
     Needed after a store was moved or copied, or to give an old store the analyses of a newer
     version of this program.
@@ -38,17 +40,17 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     import hta_sql  # noqa: PLC0415
     from hta_sql.library.objects import load_library  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
-    from hta_sql.store.catalog.build import build_catalog  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.catalog.build import build_catalog  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 
     if analyses and shipped_only:
-        raise click.UsageError("--analyses puts some in, --no-analyses takes them out: give one")
+        raise click.UsageError("give either --analyses or --no-analyses")
     started = time.monotonic()
     manifest = read_manifest(store)
     library = load_library() if shipped_only else library_with(analyses) if analyses else None
     with logged(verbose=False):
         path = build_catalog(store, library, relative=relative)
-        # Which warns of runs that are left out.
+        # Opening warns of excluded runs.
         with hta_sql.open(store, analyses=()) as opened:
             count = len(opened.sql("SELECT DISTINCT name FROM analyses"))
     note(

@@ -1,4 +1,4 @@
-"""``hta-sql check``: are a team's own analyses as they have to be?"""
+"""``hta-sql check``: checks user analyses against the rules of the library."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hta_sql.text import counted
     metavar="DIR...",
 )
 def check(*, folders: tuple[Path, ...]) -> None:
-    """Hold the analyses in DIR to the rules of the library, and ask their golden tests.
+    """Check the analyses in DIR against the rules of the library, and run their golden tests.
 
-    Every parameter and column documented, with its unit, as the engine has it; nothing read but
-    tables and lib; rows in an order; DIR/tests/TOPIC/NAME_v1.test gives the expected rows.
-
-    Problems go to stdout as path:line: message. The exit code is 0 without any, 1 with some.
+    Every parameter and column must be documented, with its unit, as the engine reports it. An
+    analysis may read only tables and lib, and must order its rows. DIR/tests/TOPIC/NAME_v1.test
+    gives the expected rows. Problems are printed to stdout as path:line: message. The exit code is
+    0 without problems, otherwise 1.
     """
-    from hta_sql.authoring.check import counts, folder_problems  # noqa: PLC0415 - start-up cost
+    from hta_sql.authoring.check import counts, folder_problems  # noqa: PLC0415 - lazy, to start faster
 
     problems = folder_problems(folders)
     for problem in problems:

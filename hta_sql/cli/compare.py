@@ -1,4 +1,4 @@
-"""``hta-sql compare``: what changed between two runs, two ranks or two steps."""
+"""``hta-sql compare``: compares two runs, two ranks or two steps."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ FORMATS = ("text", "json", "markdown")
 @click.argument("control", type=STORE_RUN, metavar="STORE:RUN")
 @click.argument("tests", type=STORE_RUN, metavar="STORE:RUN...", nargs=-1)
 @click.option("--ranks", type=INTEGERS, help="Ranks of the control; default: all.")
-@click.option("--test-ranks", type=INTEGERS, help="Ranks of the test; default: as of the control.")
+@click.option(
+    "--test-ranks", type=INTEGERS, help="Ranks of the test; default: those of the control."
+)
 @click.option("--steps", type=INTEGERS, help="Profiler steps of the control; default: all.")
-@click.option("--test-steps", type=INTEGERS, help="Profiler steps of the test; default: likewise.")
+@click.option(
+    "--test-steps", type=INTEGERS, help="Profiler steps of the test; default: those of the control."
+)
 @click.option(
     "--include-last-profiler-step",
     is_flag=True,
@@ -36,7 +40,7 @@ FORMATS = ("text", "json", "markdown")
     "--renamed",
     multiple=True,
     metavar="NEW=OLD",
-    help="An operator or kernel that the test calls otherwise; may be given several times.",
+    help="An operator or kernel with another name in the test. May be repeated.",
 )
 @click.option(
     "--format",
@@ -60,20 +64,20 @@ def compare(
     format_name: str,
     chart: Path | None,
 ) -> None:
-    """Say what changed from the first run to each other one: the step, its parts, what is in them.
+    """Compare the first run with each other one: the step, its parts, and their contents.
 
-    Times are those of a step, the mean over all steps and ranks; parts sum to the step, and
-    what changed in them stands with its noise. Runs may be in one store or in several; without a
-    second one a run stands against itself, with other ranks or steps. In place of a store a folder
-    of traces or a trace may be given, which is read into a temporary one.
+    Times are per step, the mean over all steps and ranks. Parts sum to the step; changes in them
+    are listed with their noise. Runs may be in one store or in several. Without a second run, a run
+    is compared with itself, for other ranks or steps. Instead of a store, a folder of traces or a
+    trace can be given, which is ingested into a temporary store.
 
     \b
     hta-sql compare job.store:base job.store:tuned
     hta-sql compare job.store:base --ranks 0 --test-ranks 3
     hta-sql compare job.store:base --steps 3 --test-steps 4
     hta-sql compare traces/base traces/tuned --format markdown
-    """  # noqa: D301 - click's mark for lines that stay as they are
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
+    """  # noqa: D301 - \b is click's marker for preformatted lines
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send_chart  # noqa: PLC0415
     from hta_sql.cli.reading import chosen_run  # noqa: PLC0415
     from hta_sql.exports.changes import compare_steps  # noqa: PLC0415
@@ -111,7 +115,7 @@ def _print_comparison(compared: list[Comparison], format_name: str) -> None:
         told: Any = objects[0] if len(objects) == 1 else {"comparisons": objects}
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
-    from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - start-up cost
+    from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - lazy, to start faster
 
     lines = markdown_lines if format_name == "markdown" else text_lines
     click.echo("\n\n".join("\n".join(lines(comparison)) for comparison in compared))

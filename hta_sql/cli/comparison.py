@@ -1,4 +1,4 @@
-"""What a comparison looks like on a terminal and in a pull request."""
+"""Formats a comparison for a terminal or a pull request."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hta_sql.exports.headline import PARTS, signed_time
 from hta_sql.text import CUT, cut_middle, printable, time_text
 
 CHANGES = 15
-"""Changes on one screen; JSON has all."""
+"""Maximum number of changes in text; JSON has all."""
 
 UNSURE = 5
-"""Lines of what changed and what may be chance, at least."""
+"""Minimum number of lines about significant and other changes together."""
 
 UNSURE_SHARE = 0.01
-"""Of the step: what is smaller is not worth a line."""
+"""Minimum difference of a line relative to the step."""
 
 _NAME = 48
 
 
 def text_lines(comparison: Comparison) -> Iterator[str]:
-    """Write a comparison for a terminal: can it be said, how much, where, what."""
+    """Yield the lines of a comparison for a terminal: comparability, headline, parts, changes."""
     yield _title(comparison)
     yield from (f"  {printable(reason)}" for reason in comparison.reasons)
     yield ""
@@ -40,7 +40,7 @@ def text_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def markdown_lines(comparison: Comparison) -> Iterator[str]:
-    """Write it for a pull request."""
+    """Yield the lines of a comparison for a pull request."""
     yield f"### {in_markdown(_title(comparison))}"
     yield ""
     yield in_markdown(comparison.message)
@@ -92,7 +92,7 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _unsure(comparison: Comparison) -> list[dict[str, Any]]:
-    """The largest differences that chance may make, where little else is to be told."""
+    """Return the largest insignificant differences, if there are few significant ones."""
     least = UNSURE_SHARE * comparison.step["control_ns"]
     rows = [
         row
@@ -134,7 +134,7 @@ def _counts(row: dict[str, Any]) -> str:
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """Say what paired it, unless that is certain."""
+    """Return the verdict, and how the row was paired unless that is certain."""
     match = row["weakest_match"]
     sure = match in (None, "operator, shapes and kernel")
     return row["verdict"] if sure else f"{row['verdict']} (paired by {match})"
@@ -160,7 +160,7 @@ def _aligned(rows: list[list[str]]) -> Iterator[str]:
 
 
 def aligned(rows: list[list[str]], numeric: Collection[int]) -> Iterator[str]:
-    """Write rows in columns; numbers to the right."""
+    """Yield rows in aligned columns; numbers are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
@@ -175,12 +175,12 @@ def _is_time(head: str, rows: list[list[str]], column: int) -> bool:
 
 
 def piped(cells: Iterable[str]) -> str:
-    """Write a row of a table in Markdown."""
+    """Format a table row in Markdown."""
     return f"| {' | '.join(in_markdown(cell) for cell in cells)} |"
 
 
 def in_markdown(text: str) -> str:
-    """Escape what Markdown would act on."""
+    """Escape Markdown syntax."""
     escaped = printable(text).replace("\\", "\\\\")
     for character in "|<>_*`[]":
         escaped = escaped.replace(character, f"\\{character}")

@@ -1,4 +1,4 @@
-"""``hta-sql completion``: what a shell needs to complete commands, stores, runs and analyses."""
+"""``hta-sql completion``: writes the script for shell completion."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from click.shell_completion import get_completion_class
 
 PROGRAM = "hta-sql"
 VARIABLE = "_HTA_SQL_COMPLETE"
-"""The variable with which the script asks this program."""
+"""Environment variable by which the script requests completions."""
 
 
 @click.command(short_help="Let a shell complete stores, runs and analyses.")
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Write the script with which a SHELL completes commands, options, stores, runs and analyses.
+    """Write a script that lets a SHELL complete commands, options, stores, runs and analyses.
 
     \b
     hta-sql completion bash >> ~/.bashrc
     hta-sql completion zsh >> ~/.zshrc
     hta-sql completion fish > ~/.config/fish/completions/hta-sql.fish
-    """  # noqa: D301 - click's mark for lines that stay as they are
+    """  # noqa: D301 - \b is click's marker for preformatted lines
     script = get_completion_class(shell)
     if script is None:
         raise click.UsageError(f"{shell} cannot be completed")

@@ -1,4 +1,4 @@
-"""What a shell completes: runs of the store that stands before, analyses."""
+"""Shell completion of analyses, and of runs in the store given before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.store.disk.manifest import MANIFEST
 
 
 def store_at(value: Any) -> Path:
-    """Find the store that is meant: a folder, or the one inside a folder of traces."""
+    """Return the store at a path: the folder itself, or the store inside a folder of traces."""
     folder = Path(value)
     inside = folder / STORE_NAME
     is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
@@ -25,12 +25,12 @@ def complete_runs(
     _: click.Parameter,
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Complete the name of a run of the store that stands before; the last one behind commas."""
-    from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - imports are the start-up cost
+    """Complete a run of the store given before; after commas, the last name."""
+    from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 
     before, comma, start = incomplete.rpartition(",")
-    # Where an option still lacks its value, click has the arguments, but no parameters.
+    # While an option lacks its value, click has the arguments, but no parameters.
     given = ctx.params.get("store") or next(iter(ctx.args), None)
     if given is None:
         return []
@@ -47,7 +47,7 @@ def complete_analyses(
     _: click.Context, __: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Complete the name of a shipped analysis."""
-    from hta_sql.library.objects import load_library  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.library.objects import load_library  # noqa: PLC0415 - lazy, to start faster
 
     return [
         CompletionItem(analysis.base_name, help=analysis.summary)

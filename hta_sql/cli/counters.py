@@ -1,4 +1,4 @@
-"""``hta-sql counters``: traces with counter tracks, for a trace viewer."""
+"""``hta-sql counters``: writes traces with counter tracks, for a trace viewer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SERIES = ("queue", "memory")
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    show_default="beside each trace",
+    show_default="next to each trace",
     help="Folder to write to.",
 )
 @verify_option
@@ -48,13 +48,13 @@ def counters(
 ) -> None:
     """Write the traces of a STORE with counter tracks, to open in Perfetto or Chrome.
 
-    The events stay as they are; the files are named *_with_counters.json.gz, which ingest does
-    not read. Their paths go to stdout.
+    Existing events are unchanged. The files are named *_with_counters.json.gz, which ingest skips.
+    Their paths are printed to stdout.
 
     \b
     hta-sql counters job.store --ranks 0 -o /tmp
-    """  # noqa: D301 - click's mark for lines that stay as they are
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    """  # noqa: D301 - \b is click's marker for preformatted lines
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.overlay.counters import write_counters  # noqa: PLC0415
 
     with logged(verbose=False), hta_sql.open(store, verify=verifies()) as opened:

@@ -1,4 +1,4 @@
-"""``hta-sql critical-path``: what the time of each rank depends on, and what if it were faster."""
+"""``hta-sql critical-path``: the critical path of each rank, and the effect of faster kernels."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CLASSES = ("computation", "communication", "memory")
 @click.option(
     "--annotation",
     metavar="TEXT",
-    help="Look at the window of the host events with this in their name, ProfilerStep for instance.",
+    help="Use the window of the host events whose name contains this, such as ProfilerStep.",
 )
 @click.option(
     "--instance",
     "instances",
     type=INTEGERS,
-    help="Which of them, numbered from 0 in order of time: N, or N-M for several.",
+    help="Which of these windows, numbered from 0 in time order: N, or N-M for several.",
 )
 @click.option("--steps", type=INTEGERS, help="Profiler steps to include; default: all.")
 @click.option(
@@ -38,16 +38,16 @@ CLASSES = ("computation", "communication", "memory")
 @click.option(
     "--infer-syncs/--no-infer-syncs",
     default=True,
-    help="Tell waits without a record from what ended while they lasted.",
+    help="Infer waits that were not recorded from what ended during them.",
 )
 @click.option(
-    "--path", "wants_path", is_flag=True, help="Write the path, edge by edge, not its summary."
+    "--path", "wants_path", is_flag=True, help="Write the edges of the path instead of its summary."
 )
 @click.option(
     "--faster",
     type=click.FloatRange(min=0, min_open=True),
     metavar="K",
-    help="Tell the length if the events of --name and --class were K times faster.",
+    help="Compute the length if the events of --name and --class were K times faster.",
 )
 @click.option("--name", metavar="TEXT", help="With --faster: text in the name of the events.")
 @click.option(
@@ -68,9 +68,10 @@ def critical_path(
 ) -> None:
     """Find the longest chain of operators, kernels and delays of each rank of a STORE.
 
-    Edges and nodes are the analyses `critical_path_edges` and `critical_path_nodes`.
+    The edges and nodes are available as the analyses `critical_path_edges` and
+    `critical_path_nodes`.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.critical_path import critical_paths  # noqa: PLC0415
@@ -113,11 +114,11 @@ def _check(wanted: dict[str, Any]) -> None:
     if (wanted["faster"] is not None) != has_events:
         raise click.UsageError("--faster goes with --name or --class, and these with --faster")
     if wanted["faster"] is not None and wanted["wants_path"]:
-        raise click.UsageError("--path and --faster are two questions; ask one")
+        raise click.UsageError("--path and --faster cannot be combined")
 
 
 def _table(graphs: Any, wanted: dict[str, Any]) -> pa.Table:
-    from hta_sql.critical_path import tables  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.critical_path import tables  # noqa: PLC0415 - lazy, to start faster
 
     if wanted["faster"] is not None:
         return tables.what_if_table(

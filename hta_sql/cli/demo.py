@@ -1,4 +1,4 @@
-"""``hta-sql demo``: a synthetic job, ingested and looked at, down to its report in the browser."""
+"""``hta-sql demo``: ingests and analyzes a synthetic job, and opens its report."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ STRAGGLER_DELAY_NS = 3_000_000
     "--open/--no-open",
     "opens",
     default=None,
-    show_default="where there is a screen",
+    show_default="if there is a screen",
     help="Open the report in the browser.",
 )
 def demo(ranks: int, steps: int, folder: Path, opens: bool | None) -> None:
-    """Write the traces of a synthetic training job, ingest them and look at them.
+    """Write the traces of a synthetic training job, ingest them and analyze them.
 
-    One rank loads its data too slowly; the analyses find out which. The report is written, and
-    opened where somebody is at a screen. Works offline.
+    One rank loads its data too slowly; the analyses identify it. The report is written, and opened
+    if there is a screen. Works offline.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.synthetic import JobSpec, write_job  # noqa: PLC0415
 
     run = f"{ranks}ranks-{steps}steps"
@@ -76,7 +76,7 @@ def demo(ranks: int, steps: int, folder: Path, opens: bool | None) -> None:
 
 
 def is_at_a_screen() -> bool:
-    """Say whether a person would see a browser: at a terminal, not in CI, with a display."""
+    """Return whether a browser would be seen: at a terminal, not in CI, with a display."""
     if not sys.stdout.isatty() or os.environ.get("CI"):
         return False
     has_display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -84,10 +84,10 @@ def is_at_a_screen() -> bool:
 
 
 def _report(opened: TraceStore, path: Path, run: str) -> Path:
-    from hta_sql.report import write_report  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.report import write_report  # noqa: PLC0415 - lazy, to start faster
 
     with ExitStack() as stack:
-        # Elsewhere progress is a line for each of many sections.
+        # Without a terminal, progress would be one line for each of many sections.
         shows = sys.stderr.isatty()
         progress = stack.enter_context(name_progress("Writing the report")) if shows else None
         return write_report(opened, path, runs=[run], progress=progress)

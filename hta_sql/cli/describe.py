@@ -1,4 +1,4 @@
-"""``hta-sql describe``: what an analysis, a table or a shared macro means."""
+"""``hta-sql describe``: documentation of an analysis, a table or a shared macro."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def describe(
 
 
 def find_object(name: str, library: Library, version: int | None = None) -> SqlObject:
-    """Find an analysis, table or macro; a macro of an analysis' name is found as lib.NAME.
+    """Return the analysis, table or macro of a name; a macro named like an analysis is lib.NAME.
 
     Raises:
-        AnalysisNotFoundError: No such name; the message has the nearest of all kinds.
+        AnalysisNotFoundError: There is no such name; the message suggests the nearest one.
     """
     shared = {found.name: found for found in (*library.tables, *library.macros)}
     found = shared.get(name.removeprefix("lib."))
@@ -98,7 +98,7 @@ def _example(analysis: SqlObject) -> str:
 
 
 def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
-    """Three aligned columns, the words of the last one wrapped."""
+    """Yield three aligned columns; the texts of the last one are wrapped."""
     names = max(len(name) for name, _, _ in entries)
     kinds = max(len(kind) for _, kind, _ in entries)
     for name, kind, doc in entries:

@@ -1,4 +1,4 @@
-"""``hta-sql doctor``: what is missing from traces, what that limits, and how to fix it."""
+"""``hta-sql doctor``: what traces lack, what that limits, and how to fix it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SEVERITIES = ("error", "warning", "note")
 
 
-@click.command(short_help="Say what is missing from traces, and how to fix it.")
+@click.command(short_help="Report what traces lack, and how to fix it.")
 @click.argument("traces", metavar="STORE|TRACES")
 @click.option(
     "--fail-on",
@@ -39,11 +39,11 @@ SEVERITIES = ("error", "warning", "note")
 @verify_option
 @click.pass_context
 def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_name: str) -> None:
-    """Examine a STORE, or TRACES that are not ingested yet (they are read into a temporary store).
+    """Examine a STORE, or TRACES that are not ingested (they are read into a temporary store).
 
-    Each finding says what it limits and which profiler option or command helps. The rules are the
-    analysis `findings`; the counts behind them are `rank_health`. Of TRACES the types of the
-    arguments are checked as well.
+    Each finding states what it limits, and which profiler option or command helps. The findings
+    come from the analysis `findings`, and the counts behind them from `rank_health`. For TRACES,
+    the types of the arguments are checked as well.
     """
     with opened_or_read(traces) as (store, is_new):
         result: Rows = store.run("findings")
@@ -51,7 +51,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
             result = _with_argument_types(result, store, level)
         findings = result.arrow().to_pylist()
         if format_name == "json":
-            from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
+            from hta_sql.cli.output import send  # noqa: PLC0415 - lazy, to start faster
 
             send(result, Output("json"))
         else:
@@ -71,7 +71,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
     table, found = findings.arrow(), []
     for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
-        # What cannot be read at all has findings of its own.
+        # Traces that cannot be read at all have their own findings.
         checked = check_argument_types(path_of(source), level)
         wrong = [*checked.violations.values(), *filter(None, [checked.no_arguments])]
         if wrong:
@@ -115,7 +115,7 @@ def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
 
 
 def _match_of(groups: list[dict[str, Any]]) -> str:
-    """Say how much of a run's communication is matched across ranks, and how."""
+    """Return how much of a run's communication is matched across ranks, and how."""
     kernels, matched, judged = (
         sum(group[name] for group in groups)
         for name in ("kernel_count", "matched_count", "judged_count")

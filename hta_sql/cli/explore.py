@@ -1,4 +1,4 @@
-"""``hta-sql explore``: a store in the browser."""
+"""``hta-sql explore``: explores a store in the browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKEN_BYTES = 24
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    show_default="any that is free",
+    show_default="any free port",
     help="Port on 127.0.0.1.",
 )
 @click.option("--print", "only_prints", is_flag=True, help="Print the URL; open no browser.")
@@ -39,7 +39,7 @@ _TOKEN_BYTES = 24
     "--memory-limit",
     type=MEMORY_SIZE,
     default="4GB",
-    help="Memory that a question may take.",
+    help="Memory limit of a query.",
 )
 def explore(
     *,
@@ -49,15 +49,15 @@ def explore(
     token_file: Path | None,
     memory_limit: str,
 ) -> None:
-    """Explore a STORE in the browser: run, ranks, steps and topic are chosen, charts and tables follow.
+    """Explore a STORE in the browser: charts and tables for a selected run, ranks, steps and topic.
 
-    A selection in a chart filters the table below it; every view shows its SQL, and questions of
-    your own are asked beside the list of tables. The store is only read. The page opens for the
-    URL that is printed, with its token, and for no other web page. Other users of the machine can
-    see the URL that a browser is started with: there, use --print or --token-file. Needs pip
-    install 'hta_sql[explore]'. Ctrl-C ends it.
+    A selection in a chart filters the table below it. Every view shows its SQL, and you can run
+    your own queries next to the list of tables. The store is read-only. The page requires the token
+    in the printed URL, and rejects requests of other web pages. Other users of the machine can see
+    the URL that a browser is started with: on a shared machine, use --print or --token-file. Needs
+    pip install 'hta_sql[explore]'. Ctrl-C ends it.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.errors import ExtraNotInstalledError  # noqa: PLC0415
     from hta_sql.serve.explorer.guard import HOST  # noqa: PLC0415
     from hta_sql.serve.explorer.views import MEMORY_LIMIT  # noqa: PLC0415
@@ -66,16 +66,17 @@ def explore(
     if find_spec("marimo") is None:
         raise ExtraNotInstalledError("marimo is not installed: pip install 'hta_sql[explore]'")
     with hta_sql.open(store):
-        pass  # says what is wrong with it, and renews its catalog
+        pass  # reports problems, and refreshes the catalog
     token = _token_of(token_file) if token_file else secrets.token_urlsafe(_TOKEN_BYTES)
-    with subprocess.Popen(  # noqa: S603 - a program of this environment, no shell
+    with subprocess.Popen(  # noqa: S603 - Python of this environment, no shell
         [sys.executable, "-m", "hta_sql.serve.explorer", str(port or 0)],
         env=os.environ | {VARIABLE: str(store), MEMORY_LIMIT: memory_limit},
-        # The process ends when this pipe does. The token goes through it: other users can list arguments.
+        # The process exits when this pipe is closed. The pipe carries the token, because other
+        # users can list arguments.
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Ctrl-C must end the command first, which then ends the page.
+        # Ctrl-C must reach this command only, which then ends the page.
         start_new_session=True,
         text=True,
         errors="backslashreplace",
@@ -97,13 +98,13 @@ def explore(
 
 
 def _print_messages(process: subprocess.Popen[str]) -> None:
-    """Print what the page's process complains of here, where a terminal gets it escaped."""
+    """Print the messages of the page's process, so that they are escaped on a terminal."""
     for line in cast("IO[str]", process.stderr):
         click.echo(line, nl=False, err=True)
 
 
 def _token_of(file: Path) -> str:
-    """Read a password. An empty one would let everybody in."""
+    """Read a password file; an empty password is an error."""
     token = file.read_text(encoding="utf-8", errors="replace").strip()
     if not (token and token.isascii() and token.isprintable()):
         raise click.UsageError(
@@ -113,7 +114,7 @@ def _token_of(file: Path) -> str:
 
 
 def _port_of(process: subprocess.Popen[str], token: str) -> int | None:
-    """Hand over the token and return the port once the page can be opened; None if its process ended."""
+    """Send the token; return the port once the page is ready, or None if its process ended."""
     stdin, stdout = cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
     with suppress(BrokenPipeError):
         stdin.write(f"{token}\n")

@@ -1,4 +1,4 @@
-"""``hta-sql export``: analyses and tables of a store as files."""
+"""``hta-sql export``: writes analyses and tables of a store to files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    show_default="required, but for --dry-run",
+    show_default="required, except with --dry-run",
     help="Folder (parquet, csv, trace) or file (xlsx, duckdb, speedscope, one trace).",
 )
 @click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
@@ -80,8 +80,8 @@ def export(
     hta-sql export job.store -o job.speedscope.json
     hta-sql export job.store -o shared.duckdb --redact
     hta-sql export trace.json.gz -o shared.json.gz --redact
-    """  # noqa: D301 - click's mark for lines that stay as they are
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    """  # noqa: D301 - \b is click's marker for preformatted lines
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.exports.exports import Selection  # noqa: PLC0415
     from hta_sql.exports.exports import export as write  # noqa: PLC0415
 
@@ -124,8 +124,8 @@ def _redacted(
     key: str | None,
     selection: Selection,
 ) -> list[Exported]:
-    """Write what may be given away, or without an output list what that would be."""
-    from hta_sql.cli.redaction import print_redaction, show_preview  # noqa: PLC0415 - only where used
+    """Write a redacted export, or without an output list what it would contain."""
+    from hta_sql.cli.redaction import print_redaction, show_preview  # noqa: PLC0415 - imported only when needed
     from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
     from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415
 

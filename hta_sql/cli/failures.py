@@ -1,4 +1,4 @@
-"""Which exceptions are the user's to solve, what to say, and the exit code."""
+"""Maps exceptions to error messages and exit codes; bugs keep their traceback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USER_ERROR, USAGE_ERROR = 1, 2
 
 @dataclass(frozen=True)
 class Failure:
-    """A line for the user and an exit code."""
+    """An error message and an exit code."""
 
     message: str
     exit_code: int
@@ -27,11 +27,11 @@ class Failure:
 INTERRUPTED = Failure("interrupted.", 130)
 
 _CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "s3fs")
-"""Packages of object storages' clients."""
+"""Packages of the clients of object storages."""
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """Translate an exception; None for one that is a bug and keeps its traceback."""
+    """Convert an exception; None for a bug, which keeps its traceback."""
     match error:
         case click.UsageError():
             failure = Failure(_usage_message(error), USAGE_ERROR)
@@ -65,13 +65,13 @@ def _usage_message(error: click.UsageError) -> str:
 
 
 def _system_message(error: OSError) -> str:
-    """No permission, no space, not a folder: what the system says of which file."""
+    """Return the system's message with the file names: no permission, no space, not a folder."""
     names = [str(name) for name in (error.filename, error.filename2) if name]
     return f"{error.strerror or error}{': ' + ', '.join(map(repr, names)) if names else ''}."
 
 
 def _engine_message(error: Exception) -> str:
-    """The first line says what; the others speak of settings that a command line has not."""
+    """Return the first line of an engine error; the others suggest engine settings."""
     first = str(error).split("\n", 1)[0]
     remedy = ". Give it more: --memory-limit" if _is_memory(error) else ""
     return f"the engine failed: {first}{remedy}"
@@ -82,11 +82,11 @@ def _is_memory(error: Exception) -> bool:
 
 
 def _is_engine_error(error: Exception) -> bool:
-    """Out of memory, disk full: only an engine that was imported can have failed."""
+    """Return whether DuckDB raised the error; False if DuckDB is not imported."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, duckdb.Error)
 
 
 def _is_of_storage(error: Exception) -> bool:
-    """No network, no credentials: the clients of object storages have errors of their own."""
+    """Return whether the client of an object storage raised the error (network, credentials)."""
     return type(error).__module__.partition(".")[0] in _CLIENTS

@@ -1,4 +1,4 @@
-"""``hta-sql gate``: may this run pass? Exit code 0: yes, 1: no, 3: it cannot be told."""
+"""``hta-sql gate``: whether a run passes. Exit code 0: passed, 1: failed, 3: inconclusive."""
 
 from __future__ import annotations
 
@@ -24,24 +24,28 @@ EXIT_CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
 
 def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        from hta_sql.exports.gate import DEFAULT_RULES  # noqa: PLC0415 - imports cost start-up
+        from hta_sql.exports.gate import DEFAULT_RULES  # noqa: PLC0415 - lazy, to start faster
 
         click.echo(DEFAULT_RULES.read_text(encoding="utf-8"), nl=False)
         ctx.exit()
 
 
-@click.command(short_help="Hold a run to rules, against a baseline: for CI.")
+@click.command(short_help="Check a run by rules against a baseline, for CI.")
 @click.option(
     "--baseline",
     "baselines",
     multiple=True,
     required=True,
     metavar="STORE:RUN|TRACES|NAME",
-    help="What it is held against. May be repeated: the spread of such runs is the noise, of three "
-    "or more.",
+    help="What to compare the run with. May be repeated: the spread of three or more runs is "
+    "the noise.",
 )
 @click.option(
-    "--candidate", type=STORE_RUN, required=True, metavar="STORE:RUN|TRACES", help="The run."
+    "--candidate",
+    type=STORE_RUN,
+    required=True,
+    metavar="STORE:RUN|TRACES",
+    help="The run to check.",
 )
 @click.option(
     "--rules",
@@ -56,7 +60,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     type=click.Path(path_type=Path),
     metavar="STORE|FILE",
     show_default="the candidate's store",
-    help="Where the NAME of a baseline stands.",
+    help="Where the NAME of a baseline is defined.",
 )
 @click.option(
     "--allow",
@@ -65,7 +69,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     help="What the runs may differ in, such as 'world size'. May be repeated.",
 )
 @click.option(
-    "--allow-not-comparable", is_flag=True, help="They may differ in whatever compare finds."
+    "--allow-not-comparable", is_flag=True, help="Allow every difference between the runs."
 )
 @click.option(
     "--format",
@@ -80,7 +84,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "outputs",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="Write it to this file too: .txt, .json, .xml (JUnit) or .md. May be repeated.",
+    help="Also write the result to this file: .txt, .json, .xml (JUnit) or .md. May be repeated.",
 )
 @click.option(
     "--show-rules",
@@ -88,7 +92,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_show_rules,
-    help="Print the rules that hold where none are given, as a file to start from.",
+    help="Print the default rules, as a starting point for your own file.",
 )
 @verify_option
 @click.pass_context
@@ -104,17 +108,17 @@ def gate(
     format_name: str | None,
     outputs: tuple[Path, ...],
 ) -> None:
-    """Say whether a run may pass: rules on any number of any analysis, against a baseline.
+    """Decide whether a run passes: rules on any column of any analysis, against a baseline.
 
-    A limit that is broken within what chance does, or with too few steps to tell, is inconclusive;
-    a number that is missing fails, and so do runs that cannot be compared. Exit codes: 0 passed,
-    1 failed, 2 usage, 3 inconclusive.
+    A limit that is broken within the noise, or with too few steps, is inconclusive. A missing
+    number fails, and so do runs that cannot be compared. Exit codes: 0 passed, 1 failed, 2 usage, 3
+    inconclusive.
 
     \b
     hta-sql gate --baseline job.store:main --candidate job.store:change
     hta-sql gate --baseline traces/main --candidate traces/change --rules gate.toml -o gate.xml
-    """  # noqa: D301 - click's mark for lines that stay as they are
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
+    """  # noqa: D301 - \b is click's marker for preformatted lines
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.reading import chosen_run  # noqa: PLC0415
     from hta_sql.errors import ParameterError  # noqa: PLC0415
     from hta_sql.exports.comparison import Side  # noqa: PLC0415
@@ -152,7 +156,7 @@ def _format_of(path: Path, ctx: click.Context) -> str:
 
 
 def _rules(path: Path | None, ctx: click.Context) -> Rules:
-    from hta_sql.errors import AnalysisError  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.errors import AnalysisError  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.exports.gate import DEFAULT_RULES, read_rules  # noqa: PLC0415
 
     try:
@@ -166,8 +170,8 @@ def _of_file(path: Path | None, message: str) -> str:
 
 
 def _baseline(opened: ExitStack, stores: dict[Path, TraceStore], text: str, names: Path) -> Side:
-    """Open a baseline: by its name, held to what it was, where no store is called so."""
-    from hta_sql.cli.reading import chosen_run, opened_once  # noqa: PLC0415 - start-up cost
+    """Open a baseline: by its name, verifying its content, unless a store has that path."""
+    from hta_sql.cli.reading import chosen_run, opened_once  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.exports.baselines import BaselineFile, check_unchanged, is_name  # noqa: PLC0415
     from hta_sql.exports.comparison import Side  # noqa: PLC0415
 
@@ -181,7 +185,7 @@ def _baseline(opened: ExitStack, stores: dict[Path, TraceStore], text: str, name
 
 
 def _print_outcome(outcome: Outcome, format_name: str | None, outputs: dict[Path, str]) -> None:
-    from hta_sql.cli.gate_output import FORMATS as WRITERS  # noqa: PLC0415 - start-up cost
+    from hta_sql.cli.gate_output import FORMATS as WRITERS  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.traces.writing import replacing  # noqa: PLC0415
 
     for path, name in outputs.items():

@@ -1,4 +1,4 @@
-"""What a gate says, on a terminal, in a pull request, to a program and to a CI system."""
+"""Formats the result of a gate for a terminal, a pull request, programs and CI systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.exports.gate.words import difference_text, number_text
 from hta_sql.text import CUT, counted, cut_middle, printable
 
 VALUES = 5
-"""Values of a rule on one screen; JSON has all."""
+"""Maximum number of values of a rule in text; JSON has all."""
 
 _HEADS = ["", "rule", "baseline", "candidate", "change", "noise", "limits"]
 _NUMBERS = (2, 3, 4, 5)
@@ -21,22 +21,25 @@ _NAME = 60
 
 
 def text_of(outcome: Outcome) -> str:
-    """Write it for a terminal."""
+    """Format the result for a terminal."""
     return "\n".join(_text_lines(outcome)) + "\n"
 
 
 def markdown_of(outcome: Outcome) -> str:
-    """Write it for a pull request."""
+    """Format the result for a pull request."""
     return "\n".join(_markdown_lines(outcome)) + "\n"
 
 
 def json_of(outcome: Outcome) -> str:
-    """Write all of it for programs."""
+    """Format the complete result as JSON."""
     return json.dumps(outcome.as_json(), indent=2, ensure_ascii=False) + "\n"
 
 
 def junit_of(outcome: Outcome) -> str:
-    """Write a test case for each rule and one for comparability; inconclusive is an error."""
+    """Format the result as JUnit XML: one test case per rule, and one for comparability.
+
+    An inconclusive verdict is a JUnit error.
+    """
     suite = ET.Element("testsuite", name="hta-sql gate")
     _case(suite, "comparability", outcome.comparability, "; ".join(outcome.reasons), [])
     for verdict in outcome.verdicts:

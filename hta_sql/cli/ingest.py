@@ -1,4 +1,4 @@
-"""``hta-sql ingest``: traces ─▶ store."""
+"""``hta-sql ingest``: ingests traces into a store."""
 
 from __future__ import annotations
 
@@ -25,37 +25,42 @@ if TYPE_CHECKING:
     "--output",
     "store",
     type=click.Path(file_okay=False),
-    show_default=f"{STORE_NAME} inside TRACES, where that is one folder",
-    help="Folder or URL of the store; added to where it exists.",
+    show_default=f"{STORE_NAME} inside TRACES, if that is one folder",
+    help="Folder or URL of the store; an existing store is extended.",
 )
 @click.option(
     "--run", metavar="NAME", show_default="the folder's or file's", help="Name of the run."
 )
-@tag_option("Remember this of the run, for example git_sha=8c1f0e; may be repeated.")
+@tag_option("Tag of the run, for example git_sha=8c1f0e. May be repeated.")
 @click.option("--ranks", type=INTEGERS, help="Read only these ranks, for example 0,1-3.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", show_default="cores", help="Processes."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="cores",
+    help="Number of processes.",
 )
 @click.option("--force", is_flag=True, help="Read unchanged files again.")
-@click.option("--rank-regex", metavar="RE", help="Finds the rank in file names, as first group.")
+@click.option("--rank-regex", metavar="RE", help="First group matches the rank in file names.")
 @click.option(
     "--kernel-classes",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="CSV of rules that go before the built-in ones: priority, regex, class, collective, "
-    "vendor.",
+    help="CSV of rules that precede the built-in ones: priority, regex, class, collective, vendor.",
 )
-@click.option("--memory-limit", type=MEMORY_SIZE, help="Memory of each process that reads: 1GiB.")
+@click.option(
+    "--memory-limit", type=MEMORY_SIZE, help="Memory of each reading process, such as 1GiB."
+)
 @click.option(
     "--shard",
     type=SHARD,
-    help="Read this part of the traces only, for example 3/16: one job of an array. After the "
+    help="Read only this shard of the traces, for example 3/16: one job of an array. After the "
     "last: hta-sql publish STORE.",
 )
 @click.option(
     "--executor",
     metavar="NAME",
     default="processes",
-    help="Where the ranks are read: processes, of this machine, or dask://HOST:PORT.",
+    help="Where to read the ranks: processes (of this machine) or dask://HOST:PORT.",
 )
 @click.option(
     "--lock-timeout",
@@ -77,10 +82,10 @@ if TYPE_CHECKING:
 @click.option(
     "--all-or-nothing",
     is_flag=True,
-    help="Keep nothing of an ingest that is interrupted; else the next one goes on from there.",
+    help="Discard everything if the ingest is interrupted; otherwise the next one resumes it.",
 )
 @materialize_option
-@click.option("-v", "--verbose", is_flag=True, help="Say what is done.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more messages.")
 def ingest(
     *,
     traces: tuple[str, ...],
@@ -90,17 +95,17 @@ def ingest(
     verbose: bool,
     **options: Any,
 ) -> None:
-    """Read Kineto traces into a store.
+    """Ingest Kineto traces into a store.
 
     TRACES are files, folders (searched recursively), globs or fsspec URLs; .json, .json.gz or
-    .json.zst. All of one call are one run, as the ranks of one job are; a second file of a rank is
-    a further capture, NAME-capture2, or with --join-spans a span of the same run. Jobs to compare are read one call each: hta-sql ingest FOLDER
-    --run NAME -o STORE. Files that the store already holds and that did not
-    change are skipped. Nothing is visible to readers before all of it is. Traces of Ascend devices
-    (trace_view.json) and MindSpore's cluster data (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv
-    and what belongs to them) are read likewise.
+    .json.zst. All traces of one call form one run, like the ranks of one job. A second file of a
+    rank is another capture, NAME-capture2, or with --join-spans a span of the same run. Ingest jobs
+    to compare with one call each: hta-sql ingest FOLDER --run NAME -o STORE. Unchanged files that
+    the store already has are skipped. The ranks become visible to readers together, at the end.
+    Traces of Ascend devices (trace_view.json) and MindSpore's cluster data
+    (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
     from hta_sql.ingestion.options import IngestOptions  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import executor_for  # noqa: PLC0415
@@ -116,7 +121,7 @@ def ingest(
             done = hta_sql.ingest_shard(source, folder, shard=shard, **options)
             follow_up = f"hta-sql publish {folder} --expect {shard[1]}"
         else:
-            # Not hta_sql.ingest: that opens the store, which nobody is going to ask.
+            # Not hta_sql.ingest, which would also open the store.
             done = ingest_traces(IngestOptions(source, folder, **options))
             follow_up = (
                 f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
@@ -126,7 +131,10 @@ def ingest(
 
 
 def _first_analysis(report: IngestReport) -> str:
-    """Name what to look at first: MindSpore's summaries, or a host alone, have no GPU activity."""
+    """Return the analysis to suggest.
+
+    Summaries of MindSpore and host-only traces have no GPU activity.
+    """
     tables = {table for entry in report.results for table in entry.files}
     if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
         return "temporal_breakdown"
@@ -147,11 +155,11 @@ def _store_beside(traces: list[str]) -> Path:
 
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
-    """Say in a line what was read, what was not, and what to do next."""
+    """Return one line with what was read, what was not, and what to do next."""
     results = report.results
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
-    # A rank has one in each run, and one for each span of it.
+    # A rank has one trace per run, and one per span.
     has_spans = any(entry.span for entry in (*results, *report.unchanged, *report.resumed))
     what = "trace" if len(report.runs) > 1 or has_spans else "rank"
     parts = []

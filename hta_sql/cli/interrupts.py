@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command at once, also in the middle of a query."""
+"""Ctrl-C and SIGTERM end a command at once, even during a query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 
 class Interrupts:
-    """Remembers that Ctrl-C was pressed: the engine hides it in an error of its own."""
+    """Records that Ctrl-C was pressed, because the engine replaces it with its own error."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -30,7 +30,7 @@ class Interrupts:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Watch while a command runs; only a main thread gets signals."""
+        """Handle signals while a command runs; only the main thread receives them."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -44,10 +44,10 @@ class Interrupts:
 
 @contextmanager
 def _cleaned_up() -> Iterator[None]:
-    """Let SIGTERM remove temporary folders before it ends the process; the store needs no cleaning.
+    """Remove temporary folders at SIGTERM before the process ends; the store needs no cleanup.
 
-    In a thread, which the interpreter's own handling of signals wakes up: the main one may be in the
-    engine for minutes.
+    Done in a thread that Python's signal wakeup descriptor notifies, because the main thread may be
+    in the engine for minutes.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -71,8 +71,8 @@ def _end_when_told(reader: int) -> None:
 
 
 def interruptible(store: TraceStore, ask: Callable[[], Answer]) -> Answer:
-    """Ask in a thread: a signal is handled only where Python code runs, not in the engine."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - imports are the start-up cost
+    """Run a function in a thread: signals are handled only by Python code, not in the engine."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - lazy, to start faster
 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)

@@ -1,4 +1,4 @@
-"""``hta-sql list``: which analyses there are, and what is in a store."""
+"""``hta-sql list``: lists the analyses, or the content of a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hta_sql.store.disk.run_names import first_capture
 from hta_sql.text import first_of, printable, rank_spans
 
 FILES = 3
-"""File names of a run on its line."""
+"""Maximum number of file names on the line of a run."""
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")
@@ -32,10 +32,10 @@ def list_(
 ) -> None:
     """List the analyses by topic; with a STORE, also its runs and ranks.
 
-    In the formats for programs it is one table: the ranks of the STORE where one is given, else
-    the analyses.
+    The formats for programs contain one table: the ranks if a STORE is given, otherwise the
+    analyses.
     """
-    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415 - lazy, to start faster
 
     library = library_with(analyses)
     entries = read_manifest(store).entries if store else []
@@ -62,7 +62,7 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
         events = sum(member.event_count for member in members)
         steps = {step for member in members for step in member.step_names}
         ranks = rank_spans((member.rank for member in members), ",")
-        # Runs of the same ranks are told apart by their files.
+        # Runs of the same ranks are distinguished by their files.
         files = f"; {_file_names(members)}" if _is_capture(run, runs) else ""
         yield f"  {run:<{width}}  ranks {ranks}; {len(steps)} profiler steps; {events:,} events{files}"
     if runs:
@@ -70,7 +70,7 @@ def _run_lines(entries: list[RankEntry]) -> Iterator[str]:
 
 
 def _is_capture(run: str, runs: Collection[str]) -> bool:
-    """Return whether a rank of the run has another file, which is another run."""
+    """Return whether another run is a capture of the same ranks."""
     return any(run != other and first_capture(other) == first_capture(run) for other in runs)
 
 

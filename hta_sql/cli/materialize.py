@@ -1,4 +1,4 @@
-"""``hta-sql materialize``: compute once what is asked often, and keep it."""
+"""``hta-sql materialize``: materializes answers and derived tables."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from hta_sql.cli.messages import logged, note
 from hta_sql.cli.options import STORE
 
 
-@click.command(short_help="Compute once what is asked often, and keep it.")
+@click.command(short_help="Materialize answers and derived tables.")
 @click.argument("store", type=STORE)
 @click.argument("analyses", nargs=-1)
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Run to compute; default: all.")
-@click.option("--list", "lists", is_flag=True, help="Say what is kept, and compute nothing.")
+@click.option(
+    "--list", "lists", is_flag=True, help="List what is materialized, and compute nothing."
+)
 def materialize(
     *, store: Path, analyses: tuple[str, ...], runs: tuple[str, ...], lists: bool
 ) -> None:
-    """Keep what ANALYSES return for each run of a STORE, so that views read it.
+    """Materialize what ANALYSES return for each run of a STORE, so that views read it.
 
-    Without names: all whose answer for a run is below 100 kB, and the derived tables (matched
-    collectives, clocks of ranks, parts of steps) that they stand on. A larger answer is kept where
-    its analysis is named. What is kept already is not computed again: run it after each ingest, or
-    have the ingest do it (--materialize). Views give the same rows either way; what is kept is
-    computed anew when traces are read again, or when the SQL of an analysis changes.
+    Without names: all analyses whose answer for a run is smaller than 100 kB, and the derived
+    tables (matched collectives, clocks of ranks, parts of steps) that they depend on. A larger
+    answer is materialized only if its analysis is named. Answers that exist already are not
+    computed again: run this after each ingest, or use ingest --materialize. Views return the same
+    rows either way. Answers are recomputed when traces are ingested again, or when the SQL of an
+    analysis changes.
     """
-    from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - start-up cost
+    from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - lazy, to start faster
 
     if lists:
         _list(store)
@@ -35,15 +38,15 @@ def materialize(
         kept = materialize_answers(store, analyses, runs or None)
     for one in kept:
         size = _kilobytes(one.bytes)
-        left = f"; {size}, kept only when it is named" if one.is_left_out else f", {size}"
+        left = f"; {size}, materialized only if it is named" if one.is_left_out else f", {size}"
         note(f"Computed {one.table} of run {one.run}: {one.rows:,} rows{left}.")
     if not kept:
         note("All of it is there.")
 
 
 def _list(store: Path) -> None:
-    """Print what is kept and up to date, a line for each analysis or derived table."""
-    from hta_sql.library.objects import load_library  # noqa: PLC0415 - start-up cost
+    """Print the up-to-date materialized tables, a line for each analysis or derived table."""
+    from hta_sql.library.objects import load_library  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.catalog.materialized_tables import kept_tables  # noqa: PLC0415
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
     from hta_sql.text import counted  # noqa: PLC0415

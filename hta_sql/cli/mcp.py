@@ -1,4 +1,4 @@
-"""``hta-sql mcp``: stores as tools of an agent."""
+"""``hta-sql mcp``: serves stores as tools of an agent."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hta_sql.cli.verifying import verifies, verify_option
     "--rows",
     type=click.IntRange(min=1),
     default=200,
-    help="Rows of an answer, at most.",
+    help="Maximum rows of an answer.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
-    help="Interrupt a question after this time.",
+    help="Interrupt a query after this time.",
 )
 @memory_options
 @analyses_option
@@ -40,10 +40,10 @@ def mcp(
 ) -> None:
     """Serve STOREs on stdin and stdout to a client of the Model Context Protocol.
 
-    Its tools list, describe and run analyses, ask SQL that reads the store and nothing else, give
-    the doctor's findings and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
+    Its tools list, describe and run analyses, run read-only SQL queries, return the findings of
+    doctor and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
     """
-    from hta_sql.serve.mcp.responses import Limits as OfAnswers  # noqa: PLC0415 - start-up cost
+    from hta_sql.serve.mcp.responses import Limits as OfAnswers  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.serve.mcp.server import make_server  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_if_free  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits  # noqa: PLC0415
@@ -65,6 +65,6 @@ def mcp(
 
 
 def _named(stores: tuple[Path, ...]) -> dict[str, Path]:
-    """Name each store by its folder, or by its path where two have the same."""
+    """Name each store by its folder, or by its path if two folders have the same name."""
     names = [path.name for path in stores]
     return {path.name if names.count(path.name) == 1 else str(path): path for path in stores}

@@ -1,4 +1,4 @@
-"""What a command tells the user, on stderr: notes, warnings, errors, progress."""
+"""Messages of a command on stderr: notes, warnings, errors, progress."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ Progress = Callable[["RankResult", int, int], None]
 
 
 def note(text: str) -> None:
-    """Say something that is not data."""
+    """Print a message to stderr."""
     click.echo(_safe(text), err=True)
 
 
 def show_error(text: str) -> None:
-    """Say what went wrong; blank lines of the engine's messages are left out."""
+    """Print an error message, without the blank lines of engine messages."""
     lines = [line.expandtabs(4) for line in text.splitlines() if line.strip()]
     note("error: " + "\n".join(lines))
 
 
 def _safe(text: str) -> str:
-    """Names of files and kernels reach a terminal without control characters."""
+    """Escape control characters in names of files and kernels."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 class StderrHandler(logging.Handler):
-    """Writes log records as ``warning: ...``; looks stderr up anew, as a progress bar moves it."""
+    """Writes log records as ``warning: ...``.
+
+    Looks up stderr for each record, because a progress bar replaces it.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
@@ -47,7 +50,7 @@ class StderrHandler(logging.Handler):
 
 @contextmanager
 def logged(*, verbose: bool) -> Iterator[None]:
-    """Show the package's warnings, and with verbose its news, while a command runs."""
+    """Show the package's warnings, and with ``verbose`` its info messages, while a command runs."""
     logger = logging.getLogger("hta_sql")
     handler, level = StderrHandler(), logger.level
     logger.addHandler(handler)
@@ -61,7 +64,7 @@ def logged(*, verbose: bool) -> Iterator[None]:
 
 @contextmanager
 def rank_progress() -> Iterator[Progress]:
-    """Show how far an ingest is: a bar on a terminal, a line per rank elsewhere."""
+    """Show the progress of an ingest: a bar on a terminal, otherwise a line per rank."""
     with _bar("Reading traces") as update:
         if update is None:
             yield _line
@@ -79,7 +82,7 @@ def rank_progress() -> Iterator[Progress]:
 
 @contextmanager
 def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show which of some names is at work: called before each with (name, done, total)."""
+    """Show which of several names is processed; called before each with (name, done, total)."""
     with _bar(what) as update:
         if update is None:
             yield lambda name, done, total: note(f"[{done + 1}/{total}] {name}")
@@ -89,11 +92,11 @@ def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show a bar with the time that is left; None where nobody is at a terminal."""
+    """Show a bar with the remaining time; yields None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where used
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         Progress,

@@ -1,4 +1,4 @@
-"""``hta-sql new``: the files of an analysis of one's own, ready to be changed."""
+"""``hta-sql new``: creates the files of a user analysis."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from hta_sql.cli.messages import note
     type=click.Path(file_okay=False, path_type=Path),
     default="analyses",
     metavar="DIR",
-    help="Folder of your own analyses; made where it is not there.",
+    help="Folder of your own analyses; created if missing.",
 )
-def new(*, kind: str, name: str, topic: str, into: Path) -> None:  # noqa: ARG001 - there is one kind
-    """Write the two files of an analysis NAME of your own, which work as they are.
+def new(*, kind: str, name: str, topic: str, into: Path) -> None:  # noqa: ARG001 - only one kind exists
+    """Write the two files of a user analysis NAME, which work unchanged.
 
     DIR/TOPIC/NAME_v1.sql is the analysis, DIR/tests/TOPIC/NAME_v1.test its golden test, on a tiny
-    trace beside it. Change them, then: hta-sql check DIR.
+    trace next to it. Change them, then run: hta-sql check DIR.
     """
-    from hta_sql.authoring.new import write_new_analysis  # noqa: PLC0415 - start-up cost
+    from hta_sql.authoring.new import write_new_analysis  # noqa: PLC0415 - lazy, to start faster
 
     for path in write_new_analysis(name, topic, into):
         click.echo(path)

@@ -1,4 +1,4 @@
-"""``hta-sql open``: a job, or a part of it, in Perfetto's page."""
+"""``hta-sql open``: opens a job, or a part of it, in the Perfetto UI."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 )
 @click.option("--steps", "--step", "steps", type=INTEGERS, help="Profiler steps to show.")
 @click.option(
-    "--finding", metavar="ID", help="Show what a piece of advice is about: its finding_id or rule."
+    "--finding", metavar="ID", help="Show the events of a recommendation: its finding_id or rule."
 )
 @click.option("--event", type=int, metavar="ID", help="Show the event with this event_id.")
 @click.option(
@@ -49,7 +49,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 @click.option(
     "--align/--no-align",
     default=True,
-    help="Take off what the clocks of ranks are apart.",
+    help="Correct the clock offsets between ranks.",
 )
 @click.option(
     "-o",
@@ -62,7 +62,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
     "--origin",
     default=ORIGIN,
     metavar="URL",
-    help="Perfetto's page; one's own, for instance.",
+    help="URL of the Perfetto UI, for example your own.",
 )
 @click.option(
     "--port",
@@ -75,21 +75,21 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
     metavar="S",
-    help="Seconds until the trace must have been read.",
+    help="Seconds to wait for the browser to read the trace.",
 )
 @verify_option
 def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any) -> None:
-    """Open a rank of a STORE in Perfetto's page, or some ranks, steps or categories of a run.
+    """Open a rank of a STORE in the Perfetto UI, or some ranks, steps or categories of a run.
 
-    The trace goes from 127.0.0.1 to the browser, once, and nowhere else. The files that were
-    ingested are read again.
+    The trace is served once, from 127.0.0.1 to the browser only. It is read from the original trace
+    files.
 
     \b
     hta-sql open job.store --rank 3 --step 12
     hta-sql open job.store --finding launch_bound
     hta-sql open job.store --ranks 0-7 --step 12 --category kernel
-    """  # noqa: D301 - click's mark for lines that stay as they are
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    """  # noqa: D301 - \b is click's marker for preformatted lines
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.overlay.looks import look_at  # noqa: PLC0415
     from hta_sql.overlay.slices import write_slice  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
 
 
 def _file_name(look: Look) -> str:
-    """Name the file as Perfetto's page will call it."""
+    """Return the file name that the Perfetto UI shows."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", look.title)[:80]
 
 
@@ -124,7 +124,7 @@ def _print_slice(written: Slice, look: Look) -> None:
 
 
 def _serve(path: Path, view: dict[str, int], options: dict[str, Any], *, only_prints: bool) -> None:
-    from hta_sql.serve.perfetto import TraceServer  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.serve.perfetto import TraceServer  # noqa: PLC0415 - lazy, to start faster
 
     with TraceServer(path, options["origin"], options["port"]) as server:
         url = server.link(view)

@@ -1,4 +1,4 @@
-"""Options and types that several commands share."""
+"""Options and parameter types shared by several commands."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _MEMORY = re.compile(r"^\d+(\.\d+)?\s*([KMGT]i?)?B$", re.IGNORECASE)
 
 
 class FromText(click.ParamType[Value]):
-    """A value that is made of a text.
+    """A parameter type parsed by a function.
 
     Args:
-        name: What a help calls it.
-        made: Makes it; a ValueError says what the text should look like.
-        completed: What a shell completes, such as ``dir``.
+        name: Name in the help.
+        made: Parses the text; a ValueError describes the expected form.
+        completed: Shell completion type, such as ``dir``.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class FromText(click.ParamType[Value]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Value:
-        """Make the value, unless it is made already."""
+        """Parse the value, unless it is parsed already."""
         if not isinstance(value, str):
             made: Value = value
             return made
@@ -66,14 +66,14 @@ class FromText(click.ParamType[Value]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete a folder, where one is meant."""
+        """Complete the value by its completion type."""
         if self._completed is None:
             return super().shell_complete(ctx, param, incomplete)
         return [CompletionItem(incomplete, type=self._completed)]
 
 
 def _integers(text: str) -> list[int]:
-    """``0,1-3`` is ``[0, 1, 2, 3]``."""
+    """Parse ``0,1-3`` to ``[0, 1, 2, 3]``."""
     numbers: list[int] = []
     for part in text.split(","):
         match = _SPAN.match(part.strip())
@@ -88,14 +88,14 @@ def _integers(text: str) -> list[int]:
 
 
 def _memory_size(text: str) -> str:
-    """Take a size as the engine writes it: ``512MiB``, ``2GB``."""
+    """Validate a size in the engine's notation: ``512MiB``, ``2GB``."""
     if not _MEMORY.match(text):
         raise ValueError(f"{text!r} is not a size such as 512MiB or 2GB")
     return text
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """``3/16`` is the third of sixteen."""
+    """Parse ``3/16``, the third of sixteen shards."""
     match = _SHARD.match(text)
     if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
         raise ValueError(f"{text!r} is not a part such as 1/16 or 16/16")
@@ -103,10 +103,10 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def store_run(text: str) -> tuple[Path, str | None]:
-    """Split ``STORE:RUN`` at the last colon, unless all of it is a folder or a URL: then it is a store.
+    """Split ``STORE:RUN`` at the last colon; an existing path or a URL is a store without a run.
 
     Raises:
-        ValueError: There is nothing before or behind the colon.
+        ValueError: There is nothing before or after the colon.
     """
     store, colon, run = text.rpartition(":")
     if not colon or run.startswith("//") or Path(text).exists():
@@ -120,12 +120,12 @@ INTEGERS = FromText("N,N-M", _integers)
 SHARD = FromText("I/N", _shard)
 MEMORY_SIZE = FromText("SIZE", _memory_size)
 STORE = FromText("store", store_at, "dir")
-"""A store, or a folder of traces with its store inside; whether it is one is told where it is opened."""
+"""A store, or a folder of traces with a store inside; validated when it is opened."""
 STORE_RUN = FromText("STORE:RUN", store_run)
 
 
 def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Split ``key=value`` at the first sign of equality."""
+    """Split ``key=value`` at the first equals sign."""
     tags = {}
     for value in values:
         tag, equals, text = value.partition("=")
@@ -136,7 +136,7 @@ def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> d
 
 
 def tag_option(words: str) -> Callable[[Command], Command]:
-    """Make ``--tag KEY=VALUE``, which may be repeated."""
+    """Create ``--tag KEY=VALUE``, which may be repeated."""
     return click.option(
         "--tag", "tags", multiple=True, metavar="KEY=VALUE", callback=tags_of, help=words
     )
@@ -145,12 +145,12 @@ def tag_option(words: str) -> Callable[[Command], Command]:
 materialize_option = click.option(
     "--materialize",
     is_flag=True,
-    help="Keep the answers that are small, as hta-sql materialize does.",
+    help="Materialize the small answers, as hta-sql materialize does.",
 )
 
 
 def run_option(command: Command) -> Command:
-    """Add ``--run``: a name, None for the first one."""
+    """Add ``--run``: a name, or None for the first run."""
     return click.option(
         "--run", metavar="RUN", show_default="the first", help="Run.", shell_complete=complete_runs
     )(command)
@@ -172,12 +172,12 @@ _RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for exam
 
 
 def scope_options(command: Command) -> Command:
-    """Add ``--runs`` and ``--ranks``: lists, None where all are meant."""
+    """Add ``--runs`` and ``--ranks``: lists, or None for all."""
     return _RUNS(_RANKS(command))
 
 
 def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    """Refuse a file that another program would take for what it is not; --format is seen first."""
+    """Raise for a file suffix that promises another format, unless --format is given."""
     suffix = value.suffix.lower() if value else ""
     if not suffix or suffix in SUFFIXES or ctx.params.get("format_name"):
         return value
@@ -189,12 +189,12 @@ def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None)
 
 @dataclass(frozen=True)
 class Output:
-    """How and where rows are written.
+    """Format and destination of rows.
 
     Attributes:
         format_name: One of :data:`FORMATS`; None: by the suffix of the path, else a table.
         path: File; None: stdout.
-        limit: Rows to write; 0: all; None: as many as fit the format.
+        limit: Maximum number of rows; 0: all; None: the default of the format.
         columns: Columns to write, in this order; None: all.
     """
 
@@ -243,7 +243,7 @@ _OUTPUT = (
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format``, ``--output``, ``--limit`` and ``--columns``: one argument, ``out``."""
+    """Add ``--format``, ``--output``, ``--limit``, ``--columns``, passed as ``out``."""
 
     @wraps(command)
     def with_output(
@@ -277,7 +277,7 @@ def limit_options(command: Command) -> Command:
                 type=click.IntRange(min=1),
                 default=10_000_000,
                 metavar="N",
-                help="Refuse an answer with more rows.",
+                help="Fail if the answer has more rows.",
             ),
             *_MEMORY_OPTIONS,
         )
@@ -291,22 +291,22 @@ _MEMORY_OPTIONS = (
         "--memory-limit",
         type=MEMORY_SIZE,
         show_default="60 % of the memory",
-        help="Memory of the engine; this process gets half of that more.",
+        help="Memory of the engine; this process may use half as much in addition.",
     ),
     click.option(
         "--spill-limit",
         type=MEMORY_SIZE,
         default="10GiB",
-        help="What does not fit into memory goes to the temporary folder, up to this size.",
+        help="Maximum size of the data that spills to the temporary folder.",
     ),
 )
 
 
 def audience_option(as_json: str) -> Callable[[Command], Command]:
-    """Make ``--format text|json`` of commands that say something.
+    """Create ``--format text|json`` of commands that print messages.
 
     Args:
-        as_json: What the JSON is, for the help.
+        as_json: Description of the JSON, for the help.
     """
     return click.option(
         "--format",
@@ -325,7 +325,7 @@ def memory_options(command: Command) -> Command:
 
 
 def memory_limit_option(command: Command) -> Command:
-    """Add ``--memory-limit`` of a command that only asks."""
+    """Add ``--memory-limit`` of a command that only queries."""
     return click.option(
         "--memory-limit",
         type=MEMORY_SIZE,
@@ -335,7 +335,7 @@ def memory_limit_option(command: Command) -> Command:
 
 
 def analyses_option(command: Command) -> Command:
-    """Add ``--analyses``: folders, None where none is given."""
+    """Add ``--analyses``: folders, or None if none is given."""
     return click.option(
         "--analyses",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -343,12 +343,12 @@ def analyses_option(command: Command) -> Command:
         callback=lambda _ctx, _param, folders: folders or None,
         metavar="DIR",
         show_default="$HTA_SQL_ANALYSES",
-        help="Folder with analyses of your own, beside the shipped ones. May be repeated.",
+        help="Folder with your own analyses, in addition to the shipped ones. May be repeated.",
     )(command)
 
 
 def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    """Refuse a file that no chart can be drawn into, before anything is computed."""
+    """Raise for a file suffix without a chart format, before anything is computed."""
     if value and value.suffix.lower() not in CHART_SUFFIXES:
         raise click.UsageError(
             f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}", ctx

@@ -1,4 +1,4 @@
-"""Sends a result to stdout or a file in the format that was asked for."""
+"""Writes a result to stdout or a file in the requested format."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ REMEDY = (
 
 
 def send(result: Rows, out: Output) -> None:
-    """Write a result; rows that a limit cuts off are announced."""
-    from hta_sql.results.display import TableRows  # noqa: PLC0415 - imports are the start-up cost
+    """Write a result; note if a limit omits rows."""
+    from hta_sql.results.display import TableRows  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.results.writers import WRITERS  # noqa: PLC0415
 
     if out.columns:
@@ -65,7 +65,7 @@ def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def shown_rows(out: Output) -> int | None:
-    """Say how many rows a table on stdout shows; None for all, and for what goes elsewhere."""
+    """Return the number of rows of a table on stdout; None for all rows, and for other outputs."""
     on_screen = out.path is None and out.format_name in (None, "table") and not out.columns
     return (TABLE_ROWS if out.limit is None else out.limit or None) if on_screen else None
 
@@ -93,7 +93,7 @@ def _send_table(result: Rows, out: Output) -> None:
 
 @contextmanager
 def _opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """Open the target: a file appears when it is complete."""
+    """Open the target; a file appears when it is complete."""
     if output is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -106,7 +106,7 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
 
 
 def send_chart(result: Result, path: Path) -> None:
-    """Draw a result into a file; the suffix says as what."""
+    """Draw a result into a file, in the format of its suffix."""
     from hta_sql.charts import save  # noqa: PLC0415
 
     save(result.chart(), path, result.analysis.summary if result.analysis else path.stem)

@@ -1,4 +1,4 @@
-"""``hta-sql publish``: put together what the jobs of an array have read."""
+"""``hta-sql publish``: publishes the shards that the jobs of an array have ingested."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from hta_sql.cli.options import STORE, materialize_option
 from hta_sql.text import counted
 
 
-@click.command(short_help="Put the shards of an ingest together.")
+@click.command(short_help="Publish the shards of an ingest.")
 @click.argument("store", type=STORE)
 @click.option(
     "--expect",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="publish what is there",
-    help="Fail, and publish nothing, unless all of N shards are there.",
+    show_default="publish the available ones",
+    help="Fail, and publish nothing, unless all N shards are available.",
 )
 @materialize_option
 def publish(store: Path, expect: int | None, *, materialize: bool) -> None:
-    """Put the shards of a STORE together that `hta-sql ingest --shard I/N` has read.
+    """Publish the shards of a STORE that `hta-sql ingest --shard I/N` has ingested.
 
     They become visible at once. Running it again changes nothing.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
 
     with (
         logged(verbose=False),

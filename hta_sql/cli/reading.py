@@ -1,4 +1,4 @@
-"""Stores that commands open, and traces that they read into a temporary store for themselves."""
+"""Opens stores for commands, and ingests traces into a temporary store."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 def opened_or_read(
     traces: str, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
 ) -> Iterator[tuple[TraceStore, bool]]:
-    """Open the store, or the one inside the folder of traces, else read the traces.
+    """Open the store, or the one inside the folder of traces, or else ingest the traces.
 
     Args:
         traces: A store, a folder of traces or a trace.
-        analyses: Folders of own analyses; None: those of the environment.
+        analyses: Folders of user analyses; None: those of the environment.
         memory_limit: Memory of the engine; None: its default.
 
     Yields:
-        The store, and whether it was made for this; such a one is gone afterwards.
+        The store, and whether it is temporary; a temporary one is deleted afterwards.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
 
     folder = Path(traces)
     opening = partial(
         hta_sql.TraceStore, analyses=analyses, memory_limit=memory_limit, verify=verifies()
     )
     for store in (folder, folder / STORE_NAME):
-        # Shards that nobody has put together are told where a store is opened.
+        # Opening a store reports unpublished shards.
         if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
             with opening(store) as opened:
                 yield opened, False
@@ -56,11 +56,11 @@ def opened_or_read(
 def open_to_query(
     path: Path, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
 ) -> Iterator[TraceStore]:
-    """Open a store to be open_to_query; what is there and is none is read into a temporary one.
+    """Open a store. If the path holds traces instead, ingest them into a temporary store first.
 
     Args:
         path: A store, a folder of traces or a trace.
-        analyses: Folders of own analyses; None: those of the environment.
+        analyses: Folders of user analyses; None: those of the environment.
         memory_limit: Memory of the engine; None: its default.
     """
     import hta_sql  # noqa: PLC0415
@@ -86,10 +86,10 @@ def open_to_query(
 def chosen_run(
     opened: ExitStack, stores: dict[Path, TraceStore], given: tuple[Path, str | None]
 ) -> tuple[TraceStore, str]:
-    """Open what a ``STORE:RUN`` names, each store once.
+    """Open the store of a ``STORE:RUN``, each store once; return it with the name of the run.
 
     Raises:
-        UsageError: It has no such run, or several where none is named.
+        UsageError: There is no such run, or several and none is named.
     """
     path, run = given
     store = opened_once(opened, stores, path)
@@ -97,17 +97,17 @@ def chosen_run(
 
 
 def opened_once(opened: ExitStack, stores: dict[Path, TraceStore], path: Path) -> TraceStore:
-    """Open a store, or take it from those that are open."""
+    """Open a store, or return it if it is open already."""
     if path not in stores:
         stores[path] = opened.enter_context(open_to_query(path))
     return stores[path]
 
 
 def run_in(store: TraceStore, path: Path, run: str | None) -> str:
-    """Name the run that is meant: the only one, where none is named.
+    """Return the name of the run: the given one, or the only one.
 
     Raises:
-        UsageError: The store has no such run, or several where none is named.
+        UsageError: There is no such run, or several and none is named.
     """
     runs: list[str] = store.runs()
     if run is None and len(runs) == 1:

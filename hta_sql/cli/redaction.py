@@ -1,4 +1,4 @@
-"""What ``hta-sql export --redact`` tells: what stayed, what did not."""
+"""Messages of ``hta-sql export --redact``: what was kept, what was replaced."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def show_preview(redact: Redactor) -> None:
 
 
 def print_redaction(redact: Redactor, *, has_key: bool) -> None:
-    """Say what was kept, and what to think of before the files go out."""
+    """Print what was kept, and what to check before sharing the files."""
     kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
     replaced = sum(seen.replaced for seen in redact.seen.values())
     listed = ", ".join(f"{kind} {count:,}" for kind, count in kept.items())
     note(f"Redacted: {counted(replaced, 'name')} replaced; kept as public: {listed or 'none'}.")
     if redact.strangers:
         note(
-            f"warning: {counted(redact.strangers, 'name')} no longer print_redaction what kind of work they are: "
+            f"warning: {counted(redact.strangers, 'name')} no longer show what kind of work they are: "
             "categories of operators and kernels differ there."
         )
     if has_key:

@@ -1,4 +1,4 @@
-"""``hta-sql repair``: mend a store, set aside what cannot be mended."""
+"""``hta-sql repair``: repairs a store, and quarantines what cannot be repaired."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hta_sql.cli.options import STORE
 from hta_sql.cli.verify import show_faults
 
 
-@click.command(short_help="Mend a store; set aside what cannot be mended.")
+@click.command(short_help="Repair a store; quarantine what cannot be repaired.")
 @click.argument("store", type=STORE)
 @click.option("--deep", is_flag=True, help="Look for faults as hta-sql verify --deep does.")
 @click.pass_context
 def repair(ctx: click.Context, *, store: Path, deep: bool) -> None:
-    """Mend what hta-sql verify finds wrong with a STORE.
+    """Repair the faults that hta-sql verify finds in a STORE.
 
-    The catalog and what was computed are built anew, a damaged manifest comes back from the catalog. A
-    rank whose files are damaged is read again, if its trace is there and is the one that was
-    read. Else its run is set aside: the others answer, and an ingest of its traces brings it back. Exit
-    code 1 if something is set aside.
+    The catalog and materialized tables are rebuilt, and a damaged manifest is restored from the
+    catalog. A rank with damaged files is ingested again if its trace still exists unchanged.
+    Otherwise it is quarantined and its run is excluded; other runs stay usable, and ingesting its
+    traces restores the run. The exit code is 1 if anything is quarantined.
     """
-    from hta_sql.api import repair_store  # noqa: PLC0415 - start-up cost
+    from hta_sql.api import repair_store  # noqa: PLC0415 - lazy, to start faster
 
     with logged(verbose=False):
         done = repair_store(str(store), deep=deep)
@@ -33,6 +33,6 @@ def repair(ctx: click.Context, *, store: Path, deep: bool) -> None:
     for (run, rank), why in done.aside.items():
         note(f"warning: run {run} is set aside: rank {rank} is damaged, and {why}")
     if not done.faults and not done.read_again and not done.aside:
-        note("Nothing is wrong with it.")
+        note("The store is intact.")
     if done.aside:
         ctx.exit(1)

@@ -1,4 +1,4 @@
-"""``hta-sql report``: a store ─▶ one HTML file."""
+"""``hta-sql report``: writes a report of a store as one HTML file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hta_sql.cli.verifying import verify_option
     "--rows",
     type=click.IntRange(min=1),
     default=200,
-    help="Rows that a table keeps; what is left out is said below it.",
+    help="Maximum rows of a table; a note below it counts the others.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 def report(
@@ -43,13 +43,13 @@ def report(
     opens: bool,
     **wanted: Any,
 ) -> None:
-    """Write what costs most in a STORE, with charts, tables and the SQL of each, as one HTML file.
+    """Write one HTML file about what costs most in a STORE, with charts, tables and their SQL.
 
     TRACES that are not ingested are read into a temporary store.
 
-    The file opens anywhere, without a network: it holds its own scripts and all of its data.
+    The file works offline: it contains its scripts and all of its data.
     """
-    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.report import write_report  # noqa: PLC0415
 
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""``hta-sql run``: one analysis, with options made from the parameters in its SQL file."""
+"""``hta-sql run``: runs one analysis, with options from the parameters in its SQL file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARAMS = "hta_sql.params"
 
 
 class AnalysisCommand(click.Command):
-    """A command that has, beside its own options, those of the analysis that is named."""
+    """A command with its own options and those of the named analysis."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the analysis first, then parse with its options."""
@@ -65,7 +65,7 @@ class AnalysisCommand(click.Command):
         return params
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the words of the analysis in place of the command's."""
+        """Write the description of the analysis instead of the command's."""
         analysis: SqlObject | None = ctx.meta.get(_ANALYSIS)
         if analysis is None:
             super().format_help_text(ctx, formatter)
@@ -75,7 +75,7 @@ class AnalysisCommand(click.Command):
             formatter.write_text(f"{analysis.name}: {analysis.full_description}")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the analysis's options and the command's own in two sections."""
+        """Write the options of the analysis and of the command in two sections."""
         own: set[click.Parameter | None] = {*self.params, self.get_help_option(ctx)}
         params = self.get_params(ctx)
         sections: dict[str, list[click.Parameter]] = {
@@ -116,12 +116,12 @@ def run(
     chart: Path | None,
     **parameters: Any,
 ) -> None:
-    """Run an analysis on a STORE, or on TRACES that are not ingested (read into a temporary store).
+    """Run an analysis on a STORE, or on TRACES (these are ingested into a temporary store).
 
     Its parameters are options: `hta-sql run STORE NAME --help` lists them. NAME may end in a
     version, as in temporal_breakdown_v1.
     """
-    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send, send_chart, send_head, shown_rows  # noqa: PLC0415
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
     from hta_sql.ingestion.running.executors import PROCESSES, executor_for  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``hta-sql runs``: the runs of a store, their tags and names, and which of them stay."""
+"""``hta-sql runs``: lists, tags, renames and removes the runs of a store."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 class Listing(click.Group):
-    """A group that lists what is there where no command of its own is named."""
+    """A group whose default command is ``list``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name of the list before a store."""
+        """Insert ``list`` before a store."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
 def _age(text: str) -> timedelta:
-    """``30d`` is thirty days."""
+    """Parse an age: ``30d`` is thirty days."""
     match = _AGE.fullmatch(text.strip())
     if not match:
         raise ValueError(f"{text!r} is not an age such as 12h, 30d or 8w")
@@ -40,10 +40,10 @@ def _age(text: str) -> timedelta:
     subcommand_metavar="STORE | COMMAND",
 )
 def runs() -> None:
-    """List the runs of a STORE, tag, rename and remove them.
+    """List, tag, rename and remove the runs of a STORE.
 
-    `hta-sql runs STORE` lists them; each change is a COMMAND of its own. (A store that is called like
-    one of them is ./tag.) Readers see the store of before a change or of after.
+    `hta-sql runs STORE` lists them; each change is a separate COMMAND. (Write ./tag for a store
+    that is named like a command.) Readers see the store before or after a change.
     """
 
 
@@ -53,9 +53,9 @@ def runs() -> None:
 def list_runs(store: Path, out: Output) -> None:
     """List the runs of a STORE: ranks, device, steps, when captured and ingested, tags, size.
 
-    All that is known of them is in the table `runs`.
+    The table `runs` has all columns.
     """
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.output import send  # noqa: PLC0415
 
     query = (
@@ -66,12 +66,12 @@ def list_runs(store: Path, out: Output) -> None:
         send(opened.sql(query), out)
 
 
-@runs.command(short_help="Add tags to a run, or take some away.")
+@runs.command(short_help="Add or remove tags of a run.")
 @click.argument("store", type=STORE)
 @click.argument("run")
 @click.argument("tags", nargs=-1, required=True, metavar="KEY=VALUE...", callback=tags_of)
 def tag(store: Path, run: str, tags: dict[str, str]) -> None:
-    """Add tags to a RUN of a STORE; KEY= takes one away."""
+    """Add tags to a RUN of a STORE; KEY= removes a tag."""
     from hta_sql.store.catalog.run_tags import tag_runs  # noqa: PLC0415
 
     with logged(verbose=False):
@@ -79,27 +79,27 @@ def tag(store: Path, run: str, tags: dict[str, str]) -> None:
     note(f"Tagged run {run}. Next: hta-sql runs {store}")
 
 
-@runs.command(short_help="Give a run another name.")
+@runs.command(short_help="Rename a run.")
 @click.argument("store", type=STORE)
 @click.argument("run")
 @click.argument("name")
 def rename(store: Path, run: str, name: str) -> None:
-    """Give a RUN of a STORE another NAME.
+    """Rename a RUN of a STORE to NAME.
 
-    Its files get new names, without a copy where the file system has links.
+    Its files are renamed, without a copy if the file system supports links.
     """
     from hta_sql.store.maintenance.edits import rename_run  # noqa: PLC0415
 
     with logged(verbose=False):
         rename_run(store, run, name)
-    note(f"Run {run} is {name} now; its traces are read again with --run {name}.")
+    note(f"Renamed run {run} to {name}. Ingest its traces with --run {name} from now on.")
 
 
 @runs.command(short_help="Remove runs and their files.")
 @click.argument("store", type=STORE)
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
 def remove(store: Path, names: tuple[str, ...]) -> None:
-    """Remove runs from a STORE, and their files. The traces stay where they are."""
+    """Remove runs and their files from a STORE. The original traces remain."""
     from hta_sql.store.maintenance.edits import remove_runs  # noqa: PLC0415
 
     with logged(verbose=False):
@@ -107,16 +107,17 @@ def remove(store: Path, names: tuple[str, ...]) -> None:
     note(f"Removed {counted(len(set(names)), 'run')}, {size_text(freed)}.")
 
 
-@runs.command(short_help="Remove the runs that are old enough.")
+@runs.command(short_help="Remove old runs.")
 @click.argument("store", type=STORE)
 @click.option(
-    "--keep", type=click.IntRange(min=0), metavar="N", help="The newest N runs stay, however old."
+    "--keep",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Keep the newest N runs, regardless of age.",
 )
-@tag_option("Only runs with this tag are removed; may be repeated: with all of them.")
-@click.option(
-    "--older-than", type=FromText("AGE", _age), help="Runs that are younger stay: 12h, 30d, 8w."
-)
-@click.option("--dry-run", is_flag=True, help="Name the runs, and remove none.")
+@tag_option("Only remove runs with this tag. May be repeated: with all of these tags.")
+@click.option("--older-than", type=FromText("AGE", _age), help="Keep younger runs: 12h, 30d, 8w.")
+@click.option("--dry-run", is_flag=True, help="List the runs without removing them.")
 def retain(
     store: Path,
     keep: int | None,
@@ -125,10 +126,10 @@ def retain(
     *,
     dry_run: bool,
 ) -> None:
-    """Remove the runs of a STORE that nobody wants any more.
+    """Remove the old runs of a STORE.
 
-    A run is as old as its first event; where no trace of it says a time of day, as its ingest. The
-    names of those that are removed go to stdout.
+    The age of a run is that of its first event, or of its ingest if no trace states a time of day.
+    The names of the removed runs are printed to stdout.
     """
     from hta_sql.store.maintenance.retention import retain_runs  # noqa: PLC0415
 

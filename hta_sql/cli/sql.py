@@ -1,4 +1,4 @@
-"""``hta-sql sql``: one query of a store."""
+"""``hta-sql sql``: runs one SQL query on a store."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from hta_sql.cli.supervised import Supervision
 
 SCRIPTS = str(Path(sys.executable).parent)
-"""Where an extra of this environment installs its commands."""
+"""Folder of the commands that an optional dependency of this environment installs."""
 
 
 def _assignment(text: str) -> tuple[str, Any]:
-    """Split ``name=value``; the value is an integer, a number, true or false, else a text."""
+    """Split ``name=value``; the value is an integer, a number, a Boolean, or else a string."""
     name, separator, value = text.partition("=")
     if not separator or not name.isidentifier():
         raise ValueError(f"{text!r} is not name=value")
@@ -49,7 +49,7 @@ def _typed(text: str) -> Any:
     return text
 
 
-@click.command(short_help="Ask one SQL query of a store.")
+@click.command(short_help="Run one SQL query on a store.")
 @click.argument("store", type=STORE)
 @click.argument("query", required=False)
 @click.option(
@@ -90,22 +90,22 @@ def sql(
     analyses: tuple[Path, ...] | None,
     out: Output,
 ) -> None:
-    """Ask one SQL query of a STORE's tables, analyses and macros.
+    """Run one SQL query on a STORE's tables, analyses and macros.
 
     QUERY is DuckDB's SQL; - reads it from stdin. It can read the store and nothing else, unless
-    --unsafe is given. Without a query, on a terminal, harlequin starts: an editor with the list
+    --unsafe is given. Without a query on a terminal, it starts harlequin: an editor with the list
     of tables and columns (pip install 'hta_sql[tui]').
 
     \b
     hta-sql sql job.store "SELECT class, sum(dur) AS dur_ns FROM gpu_ops GROUP BY ALL"
     hta-sql sql job.store "FROM temporal_breakdown(ranks := [0])" --format csv
-    """  # noqa: D301 - click's mark for lines that stay as they are
+    """  # noqa: D301 - \b is click's marker for preformatted lines
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         _start_terminal_client(store, analyses)
         return
     _check_order(store, query)
     text = _query_text(query, file)
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
@@ -116,7 +116,7 @@ def sql(
     materialize_for(store, text, library_with(analyses))
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
     supervision: Supervision | None = click.get_current_context().obj
-    # A process that may be killed runs the query itself; where there is no fork, a worker does.
+    # With fork, this process may be killed, so it runs the query itself; otherwise a worker does.
     opens = HostedStore if hasattr(os, "fork") else hta_sql.TraceStore
     with (
         nullcontext() if unsafe else bounded_process(memory_limit),
@@ -135,8 +135,8 @@ def sql(
 
 
 def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> None:
-    """Hand the terminal to harlequin, over the catalog, read-only."""
-    import hta_sql  # noqa: PLC0415 - imports are the start-up cost
+    """Start harlequin on the catalog, read-only."""
+    import hta_sql  # noqa: PLC0415 - lazy, to start faster
 
     program = shutil.which("harlequin", path=os.pathsep.join((SCRIPTS, os.environ.get("PATH", ""))))
     if program is None:
@@ -146,9 +146,9 @@ def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> No
         )
     with hta_sql.open(
         store, analyses=analyses
-    ) as opened:  # says what is wrong with it, and renews its catalog
+    ) as opened:  # reports problems, and refreshes the catalog
         catalog = opened.catalog_path
-    ended = subprocess.run(  # noqa: S603 - the program that the user installed, no shell
+    ended = subprocess.run(  # noqa: S603 - a program installed by the user, no shell
         [program, "--read-only", catalog], check=False
     )
     if ended.returncode:
@@ -156,10 +156,10 @@ def _start_terminal_client(store: Path, analyses: tuple[Path, ...] | None) -> No
 
 
 def _check_order(store: Path, query: str | None) -> None:
-    # os.path: a query is no path, and may be too long for one.
-    if query and not store.exists() and os.path.isdir(query):  # noqa: PTH112 - as said
+    # os.path, because a query is not a path, and may be too long for one.
+    if query and not store.exists() and os.path.isdir(query):  # noqa: PTH112 - see above
         raise click.UsageError(
-            f"{str(store)!r} is the query, which comes behind the store: "
+            f"{str(store)!r} is the query, which comes after the store: "
             f"hta-sql sql {query} {shlex.quote(str(store))}"
         )
 

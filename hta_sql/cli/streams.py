@@ -1,4 +1,4 @@
-"""Standard streams that were closed before the command began: ``hta-sql list >&-``."""
+"""Replaces standard streams that were closed before the command started: ``hta-sql list >&-``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def streams_there() -> Iterator[None]:
-    """Have three standard streams; who writes to a closed output gets an error, as a full disk gives.
+    """Provide three standard streams; writing to a closed output raises an error, like a full disk.
 
-    Their places are taken first: the next file that is opened, perhaps of a store, would be one of
-    them, and be written to by whatever prints.
+    The descriptors 0 to 2 are occupied first. Otherwise the next file that is opened, perhaps of a
+    store, would get one of them, and prints would be written to it.
     """
     for descriptor in range(3):
         with suppress(OSError):
@@ -34,16 +34,16 @@ def _fill(descriptor: int) -> None:
     try:
         os.fstat(descriptor)
     except OSError:
-        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor
 
 
 class _Closed(io.RawIOBase):
-    """Where nothing can be written."""
+    """A stream that cannot be written."""
 
     def writable(self) -> bool:
-        """Let writers begin."""
+        """Return True, so that the error is raised by write."""
         return True
 
-    def write(self, data: object) -> int:  # noqa: ARG002 - io's signature
-        """Refuse."""
+    def write(self, data: object) -> int:  # noqa: ARG002 - signature of io
+        """Raise an error."""
         raise OSError(errno.EBADF, "stdout is closed; write to a file with -o FILE")

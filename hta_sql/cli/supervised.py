@@ -1,6 +1,6 @@
-"""Runs a command in a fork of this process: a crash or an endless query ends in an error message.
+"""Runs a command in a fork of this process: a crash or an endless query ends with an error message.
 
-A fork before the engine is loaded takes 2 ms; a worker process would take Python's start.
+A fork before the engine is loaded takes 2 ms; a worker process would need Python's start-up time.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hta_sql.cli.messages import show_error
 from hta_sql.machine import remove_left_by_dead, remove_temporary
 
 GRACE_S = 1.0
-"""Time in which an interrupted query may end by itself before its process is killed [s]."""
+"""Time for an interrupted query to end by itself before its process is killed [s]."""
 
 TWICE_S = 0.2
-"""A terminal sends Ctrl-C to the fork as well; what else sends it is passed on after this time [s]."""
+"""Delay before Ctrl-C is passed on to the fork [s]; a terminal sends it to the fork as well."""
 
 _SECONDS = struct.Struct("d")
 _ENDED = -1.0
 
 
 class Supervision:
-    """Tells the parent of this fork when a query begins and ends.
+    """Notifies the parent of this fork when a query starts and ends.
 
     Args:
-        pipe: Where the parent listens.
+        pipe: Pipe to the parent.
     """
 
     def __init__(self, pipe: int) -> None:
@@ -41,7 +41,7 @@ class Supervision:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Have the parent kill this process if a block takes longer, and does not end by itself."""
+        """Let the parent kill this process if a block exceeds its time and does not end itself."""
         os.write(self._pipe, _SECONDS.pack(seconds))
         try:
             yield
@@ -50,26 +50,26 @@ class Supervision:
 
 
 def supervised(work: Callable[[Supervision | None], int]) -> int:
-    """Do some work in a fork and return its exit code; here, if the system has no fork.
+    """Run a function in a fork and return its exit code; in this process if fork is unavailable.
 
-    This returns in the fork only. The parent ends with the code of the fork.
+    Returns in the fork only; the parent exits with the code of the fork.
     """
     if not hasattr(os, "fork"):
         return work(None)
     told, telling = os.pipe()
     living, alive = os.pipe()
-    gc.freeze()  # else the fork's first collection would copy every page
+    gc.freeze()  # otherwise the fork's first garbage collection would copy every page
     child = os.fork()
     if child:
         os.close(telling)
         os.close(living)
         code = _watched(child, told)
         sys.stderr.flush()
-        os._exit(code)  # nothing is left to be tidied up, which would take 10 ms
+        os._exit(code)  # skips cleanup, which is not needed and takes 10 ms
     os.close(told)
     os.close(alive)
     with suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # noqa: PLC0415 - unavailable on Windows
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.Thread(target=_end_with_parent, args=(living,), daemon=True).start()
@@ -83,7 +83,7 @@ def _end_with_parent(living: int) -> None:
 
 
 def _watched(child: int, told: int) -> int:
-    """Wait for the end of a fork; kill it when its query takes too long."""
+    """Wait for a fork to end; kill it if its query takes too long."""
     with _passed_on(child):
         seconds, until = 0.0, None
         while True:
@@ -115,7 +115,7 @@ def _watched(child: int, told: int) -> int:
 
 @contextmanager
 def _passed_on(child: int) -> Iterator[None]:
-    """Pass Ctrl-C and SIGTERM on to a fork, which ends by them as a command does."""
+    """Forward Ctrl-C and SIGTERM to a fork, which handles them like a command."""
 
     def pass_on(number: int) -> None:
         with suppress(OSError):

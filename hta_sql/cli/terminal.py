@@ -1,7 +1,8 @@
 r"""Escapes control characters in everything that a command prints to a terminal.
 
-A name in a trace can hold escape sequences, 8-bit control characters or marks of text direction. Files
-and pipes get it byte for byte; a terminal, which would act on it, gets the characters as ``\x1b``.
+A name in a trace can contain escape sequences, 8-bit control characters or text direction marks.
+Files and pipes get it byte for byte; a terminal, which would interpret it, gets the characters as
+``\x1b``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def escaped(text: str) -> str:
-    """Return a text as a terminal can show it; newlines and tabs, which lay it out, stay."""
+    """Return a text with control characters escaped, except newlines and tabs."""
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" or c.isprintable() else _escape(c) for c in text)
@@ -31,17 +32,17 @@ def escaped(text: str) -> str:
 def _escape(character: str) -> str:
     if character < "\x7f":
         return printable(character)
-    # As in JSON, which escapes only what is below by itself: on a terminal, it must stay JSON.
+    # Escaped as in JSON, so that JSON output stays valid on a terminal.
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 class _Escaping(io.RawIOBase):
-    """Bytes for a terminal: decoded as UTF-8, escaped, and written to the text stream of the terminal."""
+    """Byte stream for a terminal: decodes UTF-8, escapes it, and writes to the text stream."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
-        # A character may be cut by the end of a write; bytes that are no UTF-8 are escaped too.
+        # A write may end inside a character; bytes that are not UTF-8 are escaped, too.
         self._decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
 
     @property
@@ -59,7 +60,7 @@ class _Escaping(io.RawIOBase):
         self.terminal.flush()
 
     def writable(self) -> bool:
-        """Let writers begin."""
+        """Return True."""
         return True
 
     def isatty(self) -> bool:
@@ -73,9 +74,9 @@ class _Escaping(io.RawIOBase):
 
 @contextmanager
 def escaping_terminals() -> Iterator[None]:
-    """Escape what is printed to stdout and stderr, each if it is a terminal.
+    """Escape what is printed to stdout and stderr, if they are terminals.
 
-    After an exception the streams stay as they are: the traceback that follows can hold names, too.
+    After an exception the streams remain escaped, because the traceback may contain names, too.
     """
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_if_terminal, before)
@@ -97,19 +98,19 @@ def _if_terminal(stream: TextIO) -> TextIO:
 
 
 def terminal_of(stream: TextIO) -> IO[str]:
-    """Return the stream below the escaping one: for a progress bar, which moves the cursor itself."""
+    """Return the stream below the escaping one, for a progress bar that moves the cursor."""
     below = getattr(stream, "buffer", None)
     return below.terminal if isinstance(below, _Escaping) else stream
 
 
 class Heading(str):
-    """A line that a terminal shows in bold."""
+    """A line printed in bold on a terminal."""
 
     __slots__ = ()
 
 
 def show(lines: Iterable[str]) -> None:
-    """Print lines; headings are escaped before they get the escape sequences of their style."""
+    """Print lines; headings are escaped before their style is added."""
     for line in lines:
         if isinstance(line, Heading):
             click.echo(click.style(escaped(line), bold=True), file=terminal_of(sys.stdout))

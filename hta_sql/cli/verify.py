@@ -1,4 +1,4 @@
-"""``hta-sql verify``: whether a store is what was written."""
+"""``hta-sql verify``: verifies that a store is intact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hta_sql.store.maintenance.verify import Verified
 
 
-@click.command(short_help="Check that a store is what was written.")
+@click.command(short_help="Verify that a store is intact.")
 @click.argument("store", type=STORE)
 @click.option(
     "--deep",
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 @audience_option("json")
 @click.pass_context
 def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> None:
-    """Read all files of a STORE, and compare them with what was written. Nothing is changed.
+    """Read all files of a STORE and compare them with its manifest. Nothing is changed.
 
-    Checksums of Parquet files and of the manifest, footers, numbers of rows, run and rank inside of each
-    file, shards that wait, and all that the catalog says. Exit code 1 if something is wrong: then
-    hta-sql repair mends what can be mended.
+    Checks the checksums of Parquet files and of the manifest, footers, row counts, the run and rank
+    inside each file, unpublished shards, and the content of the catalog. The exit code is 1 if
+    anything is wrong; hta-sql repair then repairs what it can.
     """
-    from hta_sql.store.maintenance.verify import verify_store  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.maintenance.verify import verify_store  # noqa: PLC0415 - lazy, to start faster
 
     with logged(verbose=False):
         verified = verify_store(str(store), deep=deep)
@@ -44,12 +44,12 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
         show_faults(verified.faults)
         _sum_up(verified)
     if verified.faults:
-        note(f"To mend it: hta-sql repair {store}")
+        note(f"To repair it: hta-sql repair {store}")
         ctx.exit(1)
 
 
 def show_faults(faults: Iterable[Fault]) -> None:
-    """Print a line for each."""
+    """Print a line for each fault."""
     from hta_sql.text import printable  # noqa: PLC0415
 
     for fault in faults:
@@ -60,6 +60,6 @@ def show_faults(faults: Iterable[Fault]) -> None:
 def _sum_up(verified: Verified) -> None:
     from hta_sql.text import counted  # noqa: PLC0415
 
-    well = "" if verified.faults else " Nothing is wrong."
+    well = "" if verified.faults else " No fault found."
     size = verified.bytes / 1e6
     note(f"Read {counted(verified.files, 'file')}, {size:,.1f} MB.{well}")

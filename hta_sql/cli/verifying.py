@@ -1,4 +1,4 @@
-"""``--verify`` of the commands that read a store."""
+"""The ``--verify`` option of commands that read a store."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _VERIFIES = "hta_sql.verifies"
 
 
 def verify_option(command: Command) -> Command:
-    """Add ``--verify``, which :func:`verifies` returns."""
+    """Add ``--verify``, whose value :func:`verifies` returns."""
     return click.option(
         "--verify",
         is_flag=True,
         expose_value=False,
         callback=lambda ctx, _param, value: ctx.meta.update({_VERIFIES: value}),
-        help="Compare every file that is read with its checksum. [default: files up to 1 MB]",
+        help="Verify the checksum of every file that is read. [default: files up to 1 MB]",
     )(command)
 
 
 def verifies() -> bool:
-    """Return whether the command that runs was given ``--verify``."""
+    """Return whether the running command was given ``--verify``."""
     ctx = click.get_current_context(silent=True)
     return bool(ctx and ctx.meta.get(_VERIFIES))

@@ -303,7 +303,9 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
 
 
 def _damaged(folder: StoreFolder, how: str) -> str:
-    return f"{folder.path(MANIFEST)!r} is damaged: {how}. To mend it: hta-sql repair {folder.root}"
+    return (
+        f"{folder.path(MANIFEST)!r} is damaged: {how}. To repair it: hta-sql repair {folder.root}"
+    )
 
 
 def is_newer_version(version: str) -> bool:
