@@ -1,7 +1,7 @@
-"""One HTML file about a store: what costs most, then every topic with charts, tables and the SQL.
+"""Writes a report of a store as one HTML file: main costs, then each topic with charts and SQL.
 
-The file needs nothing but a browser: no network, no server, no other file. :mod:`~hta_sql.report.answers`
-runs all analyses that it needs; everything else renders their results.
+The file needs only a browser: no network, no server, no other file. :mod:`~hta_sql.report.answers`
+runs all analyses that the report needs; everything else renders their results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hta_sql.traces.writing import replacing
 __all__ = ["write_report"]
 
 ROWS = 200
-"""Rows of a table on the page; what is left out is said below it."""
+"""Default maximum rows of a table on the page; a note counts the omitted ones."""
 
 
 def write_report(
@@ -46,19 +46,19 @@ def write_report(
     """Write a report about a store into one HTML file.
 
     Args:
-        store: The store, opened.
-        path: Where to; appears when it is complete.
+        store: The opened store.
+        path: The HTML file; written atomically.
         runs: Runs to include; default: all.
         ranks: Ranks to include; default: all.
-        title: Its title; default: the names of the runs.
-        rows: Rows that a table keeps on the page.
-        progress: Called before each analysis with (name, analyses done, analyses to do).
+        title: Title of the page; default: the names of the runs.
+        rows: Maximum rows of a table on the page.
+        progress: Called before each analysis with (name, analyses done, total analyses).
 
     Returns:
         The path.
 
     Raises:
-        RankError: No such run or rank in the store.
+        RankError: A run or rank is not in the store.
     """
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
     text = page_text(answers, title or _default_title(answers.scope.runs), rows)
@@ -71,13 +71,13 @@ def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
     """Render a report.
 
     Args:
-        answers: What it is about.
-        title: Its title.
-        rows: Rows that a table keeps on the page.
+        answers: The results to show.
+        title: Title of the page.
+        rows: Maximum rows of a table on the page.
     """
     body = render(
         "report",
-        # The name of a run may be broken into lines after the underscores that join its words.
+        # The name of a run may be wrapped after its underscores.
         title=Markup("_<wbr>").join(printable(title).split("_")),
         panels=_panels(answers, rows),
         version=__version__,
@@ -88,7 +88,11 @@ def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
 
 
 class Panel(NamedTuple):
-    """An entry of the side bar: the id of its first element, its name, its content, its sections, those not on paper."""
+    """An entry of the side bar.
+
+    The fields are the id of its first element, its name, its content, its sections, and its
+    unprinted ones.
+    """
 
     key: str
     name: str
@@ -98,7 +102,7 @@ class Panel(NamedTuple):
 
 
 def _panels(answers: Answers, rows: int) -> list[Panel]:
-    """Render the panels in the order of the side bar; sections with nothing to show form one list."""
+    """Render the panels in side bar order; sections without content are collected in one list."""
     first, scope = answers.first, answers.scope.given
     health = first.rank_health.records()
     sections = [rendered(answer, health, rows) for answer in answers.sections]

@@ -1,4 +1,4 @@
-"""What to do: the rules that speak, as cards on the first screen."""
+"""Renders the recommendations as cards on the first screen, and as a table."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable
 
 CARDS = 6
-"""So many rules have a card; the table has all."""
+"""Maximum number of rules with a card; the table has all."""
 
 FIRST = 3
-"""So many stand on the first screen."""
+"""Maximum number of cards on the first screen."""
 
 RUNS = 6
 SUBJECT_CHARACTERS = 80
 
 
 def first_cards(first: FirstScreen, run: str, sections: set[str]) -> Markup:
-    """Render the cards of the first screen: what saves most of a run."""
+    """Render the cards of the first screen: the largest savings of a run."""
     worst = [row for row in first.advice.records() if row["is_worst"] and row["run"] == run]
     if not worst:
         return Markup()
@@ -41,13 +41,13 @@ def first_cards(first: FirstScreen, run: str, sections: set[str]) -> Markup:
 def advice_markup(
     first: FirstScreen, scope: Mapping[str, Any], sections: set[str], rows: int
 ) -> Markup:
-    """Render a card for each rule that applies, what saves most first.
+    """Render a card for each rule that applies, largest saving first.
 
     Args:
         first: The results of the first screen.
         scope: Runs and ranks to include.
-        sections: Analyses that have a section on the page, which a card can link to.
-        rows: Rows that the table keeps.
+        sections: Analyses with a section on the page, to which a card can link.
+        rows: Maximum rows of the table.
     """
     analysis = analysis_of(first.advice)
     worst = [row for row in first.advice.records() if row["is_worst"]]
@@ -66,13 +66,13 @@ def advice_markup(
 def _card(
     row: dict[str, Any], sections: set[str], *, is_short: bool = False, is_alone: bool = False
 ) -> dict[str, Any]:
-    """Return what a card shows.
+    """Return the content of a card.
 
     Args:
         row: A row of ``advice``.
-        sections: Analyses that have a section on the page.
-        is_short: Whether it stands on the first screen.
-        is_alone: Whether the run has one rank, which then needs no words.
+        sections: Analyses with a section on the page.
+        is_short: Whether the card is on the first screen.
+        is_alone: Whether the run has a single rank, which is then not mentioned.
     """
     saved, of_what = row["step_saved_ns"], "a step"
     if saved is None:

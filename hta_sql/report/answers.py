@@ -1,6 +1,6 @@
 """Runs the analyses of a report: those of the first screen by name, then one for each section.
 
-No other module of the report reads a store: rendering gets plain results.
+No other module of the report reads a store: rendering only gets results.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
 
 Progress = Callable[[str, int, int], None]
-"""Called before each analysis with its name, the analyses done and the analyses to do."""
+"""Called before each analysis with its name, the analyses done and the total analyses."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a report is about.
+    """The scope of a report.
 
     Attributes:
-        given: The parameters ``runs`` and ``ranks``, if the caller limited them.
+        given: The parameters ``runs`` and ``ranks``, if the caller restricted them.
         runs: Names of the runs.
         rank_count: Number of ranks.
     """
@@ -39,11 +39,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a section is rendered from.
+    """The result from which a section is rendered.
 
     Attributes:
         section: The section.
-        values: The parameters that its analysis was run with.
+        values: Parameters of its analysis.
         result: Its rows; None if there is nothing to show.
         reason: Why there is nothing to show.
     """
@@ -56,14 +56,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a report is rendered from.
+    """All results from which a report is rendered.
 
     Attributes:
-        scope: What the report is about.
+        scope: Scope of the report.
         first: The results of the first screen.
         contents: The topics.
-        sections: An answer for each section, in the order of the topics. Each is computed when it
-            is read, so that the rows of one section are in memory at a time.
+        sections: An answer for each section, in topic order. Each is computed lazily, so that the
+            rows of only one section are in memory.
     """
 
     scope: Scope
@@ -75,7 +75,7 @@ class Answers:
 def answers_of(
     store: TraceStore, runs: Iterable[str] | None, ranks: Iterable[int] | None, progress: Progress
 ) -> Answers:
-    """Run what a report needs.
+    """Run the analyses that a report needs.
 
     Args:
         store: The store.
@@ -98,7 +98,7 @@ def answers_of(
 
 
 def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
-    """Run the analyses of the first screen, with their parameters out of the given ones."""
+    """Run the analyses of the first screen, each with the given parameters that it has."""
     library = load_library()
     return FirstScreen(
         **{name: store.run(name, **taken_by(library.find(name), given)) for name in ANALYSES}
@@ -119,7 +119,7 @@ def _sections(
 
 
 def answer_of(store: TraceStore, section: Section, scope: Scope, first: FirstScreen) -> Answer:
-    """Run the analysis of a section, unless the first screen did; return rows or why there are none."""
+    """Return the rows of a section, reusing the first screen's, or why there are none."""
     analysis = section.analysis
     values = taken_by(analysis, {**section.parameters, **scope.given})
     if reason := not_run(section, values, len(scope.runs), scope.rank_count):

@@ -1,4 +1,4 @@
-"""Which columns of a table come first where a page is too narrow for all: those that tell rows apart and what took long."""
+"""Orders the columns of a table by importance, for pages too narrow for all of them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from hta_sql.results.cells import column_unit
 from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
 
 _NAMES = 2
-"""Columns before that of the first time."""
+"""Number of name columns before the first time column."""
 _MORE = 0.2
-"""A further one, if it tells apart so many more of the rows."""
+"""Minimum share of additional distinct rows for a further name column."""
 _BESIDE_REASONS = 4
 _ID = re.compile(r"(?:^|_)(?:id|pid|tid)$")
 _POINT = re.compile(r"(?:^|_)(?:start_ns|end_ns|ts)$")
 
 
 def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
-    """Number the columns by what they tell, as on a terminal: a narrow page shows those that fit."""
+    """Return the position of each column by importance, as on a terminal, for narrow pages."""
     columns = [TextColumn(field.name, [], is_number(field.type)) for field in table.schema]
     names = [column.name for column in telling_first(columns)]
     same = {n for n in names if table.num_rows > 1 and len(table.column(n).unique()) == 1}
     names.sort(key=lambda name: (name in same, bool(_ID.search(name)), bool(_POINT.search(name))))
-    # Why there is no number is asked once it is missed.
+    # The reason for a missing number matters less than the numbers.
     if "reason" in names and "reason" not in same:
         names.remove("reason")
         names.insert(_BESIDE_REASONS, "reason")
-    # On a page the sentence before it leads there.
+    # On a page, the message already links to the next analysis.
     names.sort(key=lambda name: name == "next_analysis")
     first = names[:_NAMES]
     if not SENTENCES & set(first):
@@ -45,7 +45,7 @@ def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
 def _telling_apart(
     table: pa.Table, names: Sequence[str], but: AbstractSet[str], analysis: SqlObject | None
 ) -> list[str]:
-    """Choose the first columns, and further names and ids where rows that differ look the same without them."""
+    """Return the first columns, plus further names and ids needed to distinguish rows."""
     ids = [
         n
         for n in names
@@ -75,7 +75,11 @@ def _telling_apart(
 def _about(
     names: Sequence[str], first: Sequence[str], table: pa.Table, analysis: SqlObject | None
 ) -> list[str]:
-    """Choose what the rows are about: what bears the name of the analysis or orders them, else a time; and a share."""
+    """Return the columns that the rows are about.
+
+    These are the columns named after the analysis, the descending sort key or else a time, and a
+    share.
+    """
     last = analysis.base_name.rpartition("_")[2].removesuffix("s") if analysis else ""
     units = {name: column_unit(name, analysis) for name in names}
     counted = [n for n in names if units[n] in {"ns", "bytes", "count", "%"}]

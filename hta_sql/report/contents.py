@@ -1,7 +1,7 @@
-"""The contents of a report: a section for each analysis that has a figure or whose header asks for a table.
+"""The sections of a report: analyses that have a figure, or whose header requests a table.
 
-A section stands in the topic of the folder of its analysis. The header of the analysis states its
-title, its position and what else is particular to it: :data:`~hta_sql.library.header.REPORT`.
+A section belongs to the topic named by the folder of its analysis. The header of the analysis
+states its title, its position and other properties: :data:`~hta_sql.library.header.REPORT`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOPICS = {
     "counters": "Counters",
     "health": "The traces themselves",
 }
-"""Folder under sql/analyses ─▶ heading, in the order of the page; other folders follow."""
+"""Folder in sql/analyses ─▶ heading, in page order; other folders follow."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Section:
     Attributes:
         analysis: The analysis.
         position: Its position in the topic; infinity if its header states none.
-        has_chart: Whether there is a figure of it.
+        has_chart: Whether it has a figure.
         has_table: Whether its rows are shown.
-        parameters: Values that keep the result small.
-        max_ranks: Ranks above which it is left out.
+        parameters: Parameter values that keep the result small.
+        max_ranks: Number of ranks above which it is omitted.
         compares: ``ranks`` or ``runs``, if it needs more than one of them.
-        needed: A column and what the page says if that is NULL in every row; empty if there is none.
+        needed: A column, and the sentence to show if it is NULL in every row; empty if there is
+            none.
     """
 
     analysis: SqlObject
@@ -76,7 +77,7 @@ class Topic:
 
 
 def topics(library: Library) -> list[Topic]:
-    """List the topics of a report with their sections, in the order of the page."""
+    """Return the topics of a report with their sections, in page order."""
     known = [a for a in library.newest() if "no" not in a.report]
     sections = [_section(a) for a in known if a.base_name in FIGURES or "table" in a.report]
     sections.sort(key=lambda section: (section.position, section.name))

@@ -1,4 +1,4 @@
-"""The analyses that the first screen reads by name, with the questions that it leads to.
+"""The analyses of the first screen, which it reads by name, and the questions that it links to.
 
 Sections need no entry here: they come from the headers of their analyses. These few are named
 because sentences, tiles and cards use their columns.
@@ -19,7 +19,7 @@ from hta_sql.results.result import Result
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The results that the first screen is made of; each field bears the name of its analysis."""
+    """The results of the first screen; each field has the name of its analysis."""
 
     jobs: Result
     rank_health: Result
@@ -32,10 +32,10 @@ class FirstScreen:
 
 
 ANALYSES = tuple(field.name for field in fields(FirstScreen))
-"""Names of the analyses that the first screen needs."""
+"""Names of the analyses of the first screen."""
 
 SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
-"""Analysis ─▶ what it knows of ranks that have summaries only."""
+"""Analysis ─▶ its information about ranks that have only summaries."""
 
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
@@ -53,17 +53,17 @@ QUESTIONS = {
     "Does it wait or transfer?": "step_accounting",
     "What should I do next?": "advice",
 }
-"""Question, as on the page of questions in the documentation ─▶ the analysis that answers it."""
+"""Question, as on the documentation's page of questions ─▶ analysis that answers it."""
 
 NEEDS = {"Does it wait or transfer?": "collective_waits"}
-"""Question ─▶ a further analysis, without which the answer says nothing about it."""
+"""Question ─▶ another analysis that its answer depends on."""
 
 
 def analysis_of(result: Result) -> SqlObject:
-    """Return the analysis that a result comes from.
+    """Return the analysis of a result.
 
     Raises:
-        ValueError: It is the result of a query.
+        ValueError: The result is from a query.
     """
     if result.analysis is None:
         raise ValueError("The first screen shows results of analyses, not of queries.")
@@ -71,11 +71,11 @@ def analysis_of(result: Result) -> SqlObject:
 
 
 def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> Markup:
-    """Render the questions, each with a link to its answer or with the reason why there is none.
+    """Render the questions, each with a link to its answer or the reason why there is none.
 
     Args:
-        sections: Analyses that have a section on the page.
-        reasons: Analysis ─▶ why it has none.
+        sections: Analyses with a section on the page.
+        reasons: Analysis ─▶ why it has no section.
     """
     items = []
     for question, answer in QUESTIONS.items():

@@ -1,4 +1,7 @@
-"""Columns as people read them: ``exposed_wait_ns`` is called Exposed wait (ms), and its cells are in ms."""
+"""Readable headings and units of columns.
+
+``exposed_wait_ns`` is shown as Exposed wait (ms), and its cells are in ms.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _WORDS = {
     "10ms": "10 ms",
 }
 _ROLES = {"ns": "time", "bytes": "memory"}
-"""What a column is about whose values, and with them their unit, are not known."""
+"""Subject of a column whose unit is not shown because no value is known."""
 _STATES = frozenset(
     {
         *("backward", "found", "full", "held", "judged", "known", "last", "late", "launching"),
@@ -48,28 +51,28 @@ _STATES = frozenset(
         *("timed", "unlinked", "usual", "zero"),
     }
 )
-"""What comes before ``_count`` and has no plural."""
+"""Words before ``_count`` that have no plural."""
 _SUFFIXES = ("_ns", "_us", "_pct", "_bytes", "_gbps", "_count")
 _UNITS = {"%": "%", "GB/s": "GB/s", "us": "µs"}
 _SMALL = 0.0005
 _READ = 0.001
-"""Of three digits behind the point, one says something from here on."""
+"""Minimum value in a unit of which three decimals show a nonzero digit."""
 _MOST = 0.75
-"""A unit is chosen for so many of the values of a column that are not zero."""
+"""Share of a column's nonzero values that must be readable in the chosen unit."""
 _WIDEST = 100_000
-"""A number may have so many units of its column, at most."""
+"""Maximum number of units of the largest value in a column."""
 _TOO_LONG_NS = 30 * 86_400 * 10**9
-"""Beyond a month a number of nanoseconds is a point in time, and stays one."""
+"""A number of nanoseconds above a month is a point in time, and is not converted."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
 
 
 def sentence(text: str) -> Markup:
-    """Escape a sentence with names out of traces; no line ends between a number and its unit."""
+    """Escape a sentence with names from traces; no line breaks between a number and its unit."""
     return Markup("&nbsp;").join(_BEFORE_UNIT.split(printable(text)))
 
 
 def column_words(name: str, unit: str | None) -> str:
-    """Write the name of a column in words, without its unit."""
+    """Return the name of a column in words, without its unit."""
     suffix = next((s for s in _SUFFIXES if name.endswith(s) and len(name) > len(s)), "")
     words = [_WORDS.get(word, word) for word in name.removesuffix(suffix).split("_")]
     if suffix == "_count" and unit in {"count", None}:
@@ -91,14 +94,14 @@ def _plural(noun: str) -> str:
 
 
 def headings(table: pa.Table, analysis: SqlObject | None) -> dict[str, str]:
-    """Write the names of the columns of a table in words that tell them apart, each without its unit."""
+    """Return distinct headings for the columns of a table, without units."""
     units = {name: column_unit(name, analysis) for name in table.column_names}
     words = {name: column_words(name, unit) for name, unit in units.items()}
     alike: dict[str, list[str]] = {}
     for name, text in words.items():
         alike.setdefault(text.lower().removesuffix("s"), []).append(name)
     for names in alike.values():
-        # Beside another column that has no unit in its heading, a count says that it is one.
+        # A count is marked as such if another column has the same heading without a unit.
         others = [n for n in names if units[n] not in _ROLES and units[n] not in _UNITS]
         for name in names if len(names) > 1 else ():
             role = _ROLES.get(units[name] or "")
@@ -113,13 +116,13 @@ def headings(table: pa.Table, analysis: SqlObject | None) -> dict[str, str]:
 def column_texts(
     name: str, values: Sequence[Any], analysis: SqlObject | None, words: str = ""
 ) -> tuple[str, list[str]]:
-    """Write a column: its heading, with one unit for all of it, and its cells.
+    """Format a column: its heading with a common unit, and its cells.
 
     Args:
-        name: Its name.
+        name: Name of the column.
         values: Its values.
-        analysis: Where it comes from; it knows its unit.
-        words: What it is called beside the other columns of its table; default: as it is by itself.
+        analysis: Its analysis, which defines its unit.
+        words: Its heading in the table; default: derived from its name alone.
     """
     unit = column_unit(name, analysis)
     words = words or column_words(name, unit)
@@ -140,14 +143,17 @@ def column_texts(
 
 
 def _with_unit(words: str, unit: str) -> str:
-    """Write the unit behind the words, where they do not end with it."""
+    """Append the unit to a heading, unless it ends with it."""
     return f"{words} ({unit})" if unit and words.lower().split()[-1:] != [unit.lower()] else words
 
 
 def _fitting(
     numbers: Sequence[float], scale: Callable[[float], tuple[float, str]]
 ) -> tuple[float, str]:
-    """Choose the unit that fits most of the numbers: neither a digit of theirs is lost nor a line filled by the largest."""
+    """Return the unit that fits most of the numbers.
+
+    Neither are their digits lost, nor does the largest number become too long.
+    """
     there = sorted(number for number in numbers if number)
     if not there:
         return scale(0)

@@ -1,4 +1,4 @@
-"""The top of the page: what it is about, what costs most, and what limits its numbers."""
+"""Renders the statements on the main costs, and the findings that limit the numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable, rank_spans, time_text
 
 RUNS = 6
-"""So many runs get statements of their own; the table has all."""
+"""Maximum number of runs with statements; the table has all."""
 SUBJECT_CHARACTERS = 120
 SMALL_PCT = 0.1
-"""A cost below this share of the time of the steps is no statement."""
+"""Minimum cost of a statement relative to the step time [%]."""
 
 _NAMES = {
     "idle_host": "Waiting for the next launch",
@@ -48,7 +48,7 @@ _COLORS = {
 
 
 def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Markup:
-    """Render what GPU time goes to, the largest cost first, as statements with numbers."""
+    """Render the costs of GPU time as statements with numbers, largest first."""
     result = first.top_costs
     analysis = analysis_of(result)
     runs = [
@@ -66,7 +66,7 @@ def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Mar
 
 
 def _costs_of_run(run: str, costs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]], int]:
-    """Return the run, its costs that are worth a statement, and how many are too small."""
+    """Return the run, its costs that are large enough for a statement, and the number of others."""
     stated = [row for row in costs if row["cost_pct"] is None or row["cost_pct"] >= SMALL_PCT]
     return run, [_statement(row) for row in stated], len(costs) - len(stated)
 
@@ -84,7 +84,7 @@ def _statement(row: dict[str, Any]) -> dict[str, Any]:
             number += f", {row['worst_rank_pct']:.1f} % of its time"
     subject = row["subject"]
     return {
-        "share": f"{share:.1f} %" if share is not None else "–",  # noqa: RUF001 - as in tables
+        "share": f"{share:.1f} %" if share is not None else "–",  # noqa: RUF001 - same dash as in tables
         "width": f"{share or 0:.1f}",
         "color": _COLORS[row["cost"]],
         "name": _NAMES.get(row["cost"], row["cost"]),
@@ -95,7 +95,7 @@ def _statement(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def findings_markup(first: FirstScreen, scope: Mapping[str, Any]) -> Markup:
-    """Render what is missing from the traces or wrong with them; notes are collapsed."""
+    """Render the findings: missing or wrong data in the traces; notes are collapsed."""
     analysis = analysis_of(first.findings)
     found = first.findings.records()
     loud = [row for row in found if row["severity"] != "note"]
@@ -110,7 +110,7 @@ def findings_markup(first: FirstScreen, scope: Mapping[str, Any]) -> Markup:
 
 
 def _grouped(found: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield severity and text of each finding once, with the ranks that it is about."""
+    """Yield severity and text of each finding once, with the affected ranks."""
     several = len({row["run"] for row in found}) > 1
     for (run, severity, _), group in groupby(
         found, key=lambda row: (row["run"], row["severity"], row["finding"])

@@ -1,4 +1,4 @@
-"""Messages that name analyses: on the page each is called by its title, with a link to its section."""
+"""Replaces names of analyses in messages by titles with links to their sections."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hta_sql.report.rendering import render
 _NAMED = re.compile(
     r"\b(?P<before>look at )?(?P<name>(?(before)\w+|(?:[a-z0-9]+(?:_[a-z0-9]+)+|stragglers)))\b"
 )
-"""Where a message may name an analysis: a word of several parts, or any after "look at"."""
+"""Names of analyses in a message: a word of several parts, or any word after "look at"."""
 
 
 class Part(NamedTuple):
-    """A part of a message: text, or the title of an analysis and the section to link to."""
+    """A part of a message: text, or the title of an analysis with the section to link to."""
 
     text: Markup
     title: str = ""
@@ -30,8 +30,8 @@ def linked(text: str, sections: set[str]) -> Markup:
     """Render a message.
 
     Args:
-        text: The message; names out of traces in it stay text.
-        sections: Analyses that have a section on the page.
+        text: The message; names from traces in it remain text.
+        sections: Analyses with a section on the page.
     """
     return render("linked", parts=_parts(text, sections))
 

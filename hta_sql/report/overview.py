@@ -1,4 +1,4 @@
-"""The first screen: what the job is, where a step goes, who is late, and the step of each rank."""
+"""Renders the first screen: the job, the parts of a step, stragglers, and the step of each rank."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from hta_sql.report.tiles import job_text, tiles_markup
 from hta_sql.text import cut_middle, printable
 
 RUNS = 6
-"""So many runs have a bar on the first screen."""
+"""Maximum number of runs with a bar on the first screen."""
 
 RANKS = 8
-"""So many ranks have a bar; of more, those that are late and those whose waits differ most."""
+"""Maximum number of ranks with a bar; stragglers and ranks with unusual waits come first."""
 
 LETTERS = 140
-"""So many characters have room in the bar of a step."""
+"""Number of characters that fit in the bar of a step."""
 
 LATE = 2
-"""So many late ranks have a sentence."""
+"""Maximum number of stragglers with a sentence."""
 
 NOTHING = Markup()
 
@@ -38,12 +38,12 @@ Row = dict[str, Any]
 
 
 def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = NOTHING) -> Markup:
-    """Render the first screen: one run as a whole, several next to each other.
+    """Render the first screen: one run as a whole, or several side by side.
 
     Args:
-        first: The results that it is made of.
-        sections: Analyses that have a section on the page, which it can link to.
-        questions: Links to the answers of the page.
+        first: Its results.
+        sections: Analyses with a section on the page, to which it can link.
+        questions: Links to the answers on the page.
     """
     accounted = first.step_accounting.records()
     runs = {run: list(rows) for run, rows in groupby(accounted, key=lambda row: row["run"])}
@@ -77,12 +77,12 @@ def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
 
 
 def _with_gpus(first: FirstScreen) -> set[str]:
-    """Return the runs with activity of a device."""
+    """Return the runs with device activity."""
     return {row["run"] for row in first.rank_health.records() if row["gpu_op_count"]}
 
 
 def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
-    """Say in a sentence how long a step takes, and how much of it computes."""
+    """Return a sentence on the duration of a step, and its share of compute."""
     several = len(runs) > 1
     told = []
     for run, rows in runs.items():
@@ -107,7 +107,7 @@ def _has_steps(rows: list[Row]) -> bool:
 def _side(
     rows: list[Row], judged: list[Row], longest: float, runs: int, sections: set[str]
 ) -> dict[str, Any]:
-    """Return what is shown of a run: the bar of its mean step, sentences, a bar for each rank."""
+    """Return the content for a run: the bar of its mean step, sentences, a bar for each rank."""
     whole = _mean(rows)
     unmatched = sum(row["exposed_unmatched_ns"] or 0 for row in rows) / len(rows)
     is_unmatched = whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000
@@ -125,17 +125,20 @@ def _side(
 
 
 def _mean(rows: Iterable[Row]) -> dict[str, float]:
-    """Average the steps; the parts still add up to the step."""
+    """Return the mean of the steps; its parts still add up to the step."""
     listed = list(rows)
     return {
-        # NULL: undecided, and part of idle_before_ns.
+        # NULL means undecided; that time is part of idle_before_ns.
         name: sum(row[name] or 0 for row in listed) / len(listed)
         for name in ("step_ns", *STEP_PARTS)
     }
 
 
 def shares(means: Mapping[str, float]) -> dict[str, float]:
-    """Round the parts of a step to tenths of a percent that add up to 100; what is below half of one is none."""
+    """Round the parts of a step to 0.1 %, so that they add up to 100 %.
+
+    Parts below 0.05 % become 0.
+    """
     step = means["step_ns"]
     if not step:
         return {}
@@ -149,9 +152,9 @@ def shares(means: Mapping[str, float]) -> dict[str, float]:
 
 
 def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> list[dict[str, Any]]:
-    """Return the parts side by side, as wide as they take of the longest step.
+    """Return the parts of a bar, with widths relative to the longest step.
 
-    All of them are there, so that the page can show another choice of ranks and steps.
+    All parts are included, so that the page can show another selection of ranks and steps.
     """
     pieces = []
     for name, (words, color) in STEP_PARTS.items():
@@ -168,7 +171,7 @@ def _share_text(share: float | None) -> str:
 
 
 def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the parts with their times and shares."""
+    """Return the legend: the parts with their times and shares."""
     rounded = shares(means)
     return [
         {"name": name, "words": words, "color": color, "ns": means[name]}
@@ -178,18 +181,19 @@ def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
-    """Return who is late, or that nobody is, or why that is unknown."""
+    """Return the verdict on stragglers: which ranks, or none, or why it is unknown."""
     late = [row for row in judged if row["is_straggler"]]
     compared = [row for row in judged if row["is_straggler"] is not None]
     text = unknown = ""
     if compared and not late:
         text = f"No straggler: {len(compared):,} ranks compared."
-        # Missing ranks come first: one of them may be the straggler.
+        # Missing ranks come first, because one of them may be the straggler.
         missing = {row["verdict_reason"] for row in compared if row["verdict"] == "none"} - {None}
         text = " ".join((*(f"{reason}." for reason in sorted(missing)), text))
     elif judged and not late:
         unknown = printable(judged[0]["verdict_reason"] or "no collective is matched")
-    # Suspicions, ranks that are late in some steps, slow links and stages: what costs most first, each sentence once.
+    # Suspected and intermittent stragglers, slow links and stages: largest cost first, each
+    # sentence once.
     others = sorted(
         (row for row in judged if row["message"] and not row["is_straggler"]),
         key=lambda row: -(row["cost_ns"] or 0),
@@ -207,7 +211,7 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
 def _ranks(
     rows: list[Row], judged: list[Row]
 ) -> tuple[list[tuple[int, list[dict[str, Any]], dict[str, Any]]], int]:
-    """Return a bar and a remark for each rank that is shown, and the number of all ranks."""
+    """Return a bar and a remark for each shown rank, and the total number of ranks."""
     late = {row["rank"]: row["cause"] for row in judged if row["is_straggler"]}
     by_rank: dict[int, list[Row]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Why an analysis has no section: nothing was found, it was not run, or the traces lack what it needs."""
+"""Reasons why an analysis has no section: no rows, not run, or missing data in the traces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _COUNTS = {
     "host operators": "cpu_op_count",
     "memory events (profile_memory=True)": "memory_event_count",
 }
-"""What an analysis may need ─▶ the column of ``rank_health`` that counts it."""
+"""Need of an analysis ─▶ column of ``rank_health`` that counts it."""
 
 _DEFAULT = re.compile(r"\b([a-z]+(?:_[a-z]+)+)((?: [\w ]+)?) \(([^()]+) by default\)")
-"""A parameter in a fact Needs, with what it counts and its default."""
+"""A parameter in the fact Needs, with what it counts and its default."""
 
 
 def not_run(section: Section, values: Mapping[str, Any], runs: int, ranks: int) -> str:
-    """Return why an analysis is not run at all; empty if it is.
+    """Return why an analysis is not run; empty if it is.
 
     Args:
         section: Its section.
@@ -49,11 +49,11 @@ def not_run(section: Section, values: Mapping[str, Any], runs: int, ranks: int) 
 
 
 def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return why a result is empty: nothing was found, or the traces lack what it needs.
+    """Return why a result is empty: nothing was found, or the traces lack required data.
 
     Args:
         analysis: The analysis.
-        health: Rows of ``rank_health``, which count what the traces contain.
+        health: Rows of ``rank_health``, which count the content of the traces.
     """
     needs = analysis.facts.get("Needs", "nothing")
     first, _, rest = needs.partition("; ")
@@ -69,18 +69,18 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
 
 
 def nothing_known(section: Section, result: Result) -> str:
-    """Return what to say if the column that a section is about is NULL in every row."""
+    """Return the section's sentence if its column is NULL in every row; otherwise empty."""
     column, sentence = section.needed
     return sentence if column and result.arrow().column(column).null_count == len(result) else ""
 
 
 def shortly(reason: str) -> str:
-    """Leave out the words that all reasons of empty results begin with."""
+    """Remove the common prefix of the reasons for empty results."""
     return reason.removeprefix(_NOTHING)
 
 
 def _names_of(parameters: list[str]) -> str:
-    """Return parameters in words: a pattern and an operator name."""
+    """Return parameters in words, such as "a pattern and an operator name"."""
     words = [column_words(name, None).lower() for name in parameters]
     return " and ".join(f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in words)
 

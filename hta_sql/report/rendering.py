@@ -27,5 +27,5 @@ def render(name: str, **values: Any) -> Markup:
 
 
 def missing(text: str) -> Markup:
-    """Render a sentence in place of what is not there."""
+    """Render a sentence in place of missing content."""
     return render("missing", text=text)

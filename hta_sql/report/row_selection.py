@@ -1,4 +1,4 @@
-"""Which rows of a large result a page keeps, and the sentence that says so."""
+"""Selects the rows of a large result for a page, and describes the selection."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
 
 _POINTS = ("start_ns", "end_ns")
-"""When, not how long: the highest are only the latest."""
+"""Suffixes of points in time, whose largest values are only the latest."""
 _NAMED = 2
-"""So many columns of the order are named."""
+"""Maximum number of sort columns to name."""
 
 
 def order_of(analysis: SqlObject | None, table: pa.Table) -> list[Term]:
-    """Tell by which columns rows of an analysis are ordered; what is the same in all of them orders none."""
+    """Return the sort columns of an analysis's rows, without constant ones."""
     terms = first_terms(analysis) if analysis else []
     there = set(table.column_names)
     return [t for t in terms if t.name in there and len(table.column(t.name).unique()) > 1]
 
 
 def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, str]:
-    """Keep rows with the largest values, in the order in which they stand.
+    """Return the rows with the largest values, in their original order.
 
     Returns:
-        The rows; and the column: of those that the rows are ordered by, the first that falls, else the first of
-        times. Empty where no row is left out, or the first ones are kept.
+        The rows, and the column of these values: the first descending sort column, else the first
+        time column. Empty if no row is omitted, or if the first rows are returned.
     """
     if table.num_rows <= rows:
         return table, ""
@@ -45,7 +45,7 @@ def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, st
 def kept_text(
     shown: int, total: int, column: str, order: list[Term], words: Mapping[str, str]
 ) -> list[str]:
-    """Return a note that says which rows are on the page, in which order, if some are left out."""
+    """Return a note on which rows are shown and how they are sorted, if some are omitted."""
     if shown == total:
         return []
     if column:

@@ -1,4 +1,4 @@
-"""Which part of a capture the numbers of a section are about."""
+"""Describes which part of a capture a section covers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from hta_sql.library.objects import SqlObject
 
 _ENOUGH = 2
-"""Of so many steps the last one is left out: profilers stop in the middle of it."""
+"""Minimum number of steps for which the last one is excluded: profilers stop during it."""
 
 
 def scope_of(
     analysis: SqlObject, values: Mapping[str, Any], health: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Say whether an analysis counts steps or the whole capture, and whether the last step.
+    """Return whether an analysis covers steps or the whole capture, and whether the last step.
 
     Args:
-        analysis: What is asked.
+        analysis: The analysis.
         values: Its parameters.
         health: Rows of ``rank_health``, which count the steps.
     """

@@ -1,4 +1,4 @@
-"""One analysis on the page: its title, its chart, its rows, and the SQL that made them."""
+"""Renders one analysis on the page: title, chart, rows, and SQL."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from hta_sql.text import counted, cut_middle
 log = logging.getLogger(__name__)
 
 CHART_BYTES = 1_000_000
-"""A larger chart is not put on the page: the page must open in seconds."""
+"""Maximum size of a chart on the page [bytes], so that the page opens in seconds."""
 
 PAPER = 1
-"""So many sections of a topic are printed; the style sheet and the script of the page say so, too."""
+"""Number of printed sections per topic; must match the style sheet and script of the page."""
 
 DESCRIBED_ROWS = 4
 DESCRIBED_COLUMNS = 6
-"""So much of a result stands in the text for those who cannot see its chart."""
+"""Size of the text alternative of a chart, for readers who cannot see it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> 
     Args:
         answer: Its rows, or why there are none.
         health: Rows of ``rank_health``, which count the steps.
-        rows: Rows that its table keeps.
+        rows: Maximum rows of its table.
     """
     section, result = answer.section, answer.result
     if result is None:
@@ -82,14 +82,14 @@ def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> 
 
 
 def _notes_of(spec: dict[str, Any] | str) -> str:
-    """Take the heading off a chart, which stands above it on the page; its notes follow as a text."""
+    """Remove the title of a chart, which is the heading on the page; return its notes as text."""
     title = spec.pop("title", None) if isinstance(spec, dict) else None
     lines = title.get("subtitle", ()) if isinstance(title, dict) else ()
     return " ".join([lines] if isinstance(lines, str) else lines)
 
 
 def not_shown(left: Sequence[Rendered]) -> Markup:
-    """Render the list of sections that have nothing to show, by the reason."""
+    """Render the list of sections without content, grouped by reason."""
     groups: dict[str, list[Section]] = {}
     for one in left:
         groups.setdefault(one.reason, []).append(one.section)
@@ -98,12 +98,13 @@ def not_shown(left: Sequence[Rendered]) -> Markup:
 
 
 def _spec(result: Result) -> dict[str, Any] | str:
-    """Draw a result, or say why that failed."""
+    """Return the chart of a result, or why it could not be drawn."""
     try:
-        # The tests hold every figure to the schema; asking again for each report takes a third of its time.
+        # The tests validate every figure against the schema; validating here takes a third of the
+        # time.
         with debug_mode(False):
             return spec_of(result.chart())
-    except Exception as error:  # one picture that fails must not cost the whole page
+    except Exception as error:  # a failing chart must not affect the rest of the page
         if not isinstance(error, HtaSqlError):
             log.exception("A chart failed.")
         return f"The chart could not be drawn: {error}"
@@ -117,16 +118,16 @@ def _chart(result: Result, spec: dict[str, Any] | str, key: str) -> Markup:
 
 
 def _one_point(spec: dict[str, Any]) -> str | None:
-    """Of a chart of one point the sentence that it says, which may be none; None of any other chart."""
+    """Return the sentence (possibly empty) of a chart with one point; None for other charts."""
     sets = list(spec["datasets"].values())
-    # A row that is folded is a bar of several parts.
+    # A folded row is a bar with several parts.
     if any(len(rows) > 1 for rows in sets) or '"fold"' in json.dumps(spec):
         return None
     return " ".join(row["text"] for rows in sets for row in rows if "text" in row)
 
 
 def _in_words(result: Result) -> str:
-    """Say what a chart shows: the figures of its first rows."""
+    """Return the text alternative of a chart: the values of its first rows."""
     table = result.arrow().slice(0, DESCRIBED_ROWS)
     fields = list(zip(table.schema, table.columns, strict=True))[:DESCRIBED_COLUMNS]
     texts = [

@@ -1,4 +1,4 @@
-"""The SQL of a section: the call of its analysis, with its values, and the file behind it."""
+"""Renders the SQL of a section: the call of its analysis with values, and its source file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.report.rendering import render
 
 
 def sql_markup(analysis: SqlObject, values: Mapping[str, Any]) -> Markup:
-    """Render the call, which any DuckDB shell runs on the catalog of the store, and the source, collapsed."""
+    """Render the call, for any DuckDB shell on the store's catalog, and the collapsed source."""
     paragraphs = [part for part in analysis.description.split("\n\n") if part]
     call = pasteable(analysis, values)
     return render("sql", analysis=analysis, paragraphs=paragraphs, call=call)

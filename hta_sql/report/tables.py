@@ -1,4 +1,4 @@
-"""A result as an HTML table that sorts by a click, cut to so many rows, with a word about the rest."""
+"""Renders a result as a sortable HTML table, limited to a number of rows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from hta_sql.results.lower_bounds import BOUNDED, mark_lower_bounds
 from hta_sql.text import cut_middle
 
 CELL_CHARACTERS = 6_000
-"""Names of real kernels have up to 5,200; they are whole on hover and when they are copied."""
+"""Maximum length of a text [characters]; real kernel names of up to 5,200 are complete."""
 LONG = 36
-"""A longer text may take several lines."""
+"""Length of a text above which it may take several lines."""
 WORD = 18
-"""A longer text may be broken where a page is narrow."""
+"""Length of a text above which it may be wrapped on a narrow page."""
 FEW = 3
 MANY = 9
-"""Up to so many rows of at least so many columns stand upright; wider tables lose columns that are the same in all rows."""
+"""Minimum number of columns for which up to ``FEW`` rows are shown transposed.
+
+In wider tables with more rows, columns with equal values are dropped.
+"""
 _KEYS = ("run", "rank", "step")
 FOLDED = 84
-"""So many characters of a longer text are seen."""
+"""Number of visible characters of a longer text."""
 
 
 class Heading(NamedTuple):
-    """A heading of a table: the column, its words, what a pointer shows, its position on a narrow page."""
+    """A heading: the column, its words, its tooltip, its position on a narrow page."""
 
     name: str
     words: str
@@ -42,7 +45,7 @@ class Heading(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell: its text, its class, the exact value to sort by, and of a long text what is folded and its end."""
+    """A cell: text, CSS class, exact value to sort by, and the hidden part and end of a long text."""
 
     text: str
     kind: str = ""
@@ -52,11 +55,11 @@ class Cell(NamedTuple):
 
 
 def table_markup(result: Rows, rows: int) -> Markup:
-    """Render a table: headings that sort, and cells in human units with the exact value behind them.
+    """Render a table: sortable headings, and cells in human units with exact values for sorting.
 
     Args:
         result: The rows.
-        rows: Rows at most; if some are left out, a line below the table says so.
+        rows: Maximum number of rows; a note below the table counts the omitted ones.
     """
     total = len(result)
     analysis = result.analysis
@@ -93,7 +96,7 @@ def _upright(
     named: Mapping[str, str],
     label: str,
 ) -> Markup:
-    """Render few rows of many columns as columns: they fit the page."""
+    """Render few rows with many columns as a transposed table that fits the page."""
     lines = []
     covered = table.to_pydict() if analysis and analysis.base_name in BOUNDED else {}
     for field, values in zip(table.schema, table.columns, strict=True):
@@ -110,10 +113,10 @@ def _upright(
 def _without_equal(
     table: pa.Table, analysis: SqlObject | None, named: Mapping[str, str]
 ) -> tuple[pa.Table, list[str]]:
-    """Take numbers that are the same in all rows, and unknown columns, off a wide table.
+    """Drop constant numbers and unknown columns from a wide table.
 
     Returns:
-        The table without them, and a note that says what is in them, if there are any.
+        The remaining table, and a note on the dropped columns, if any.
     """
     if table.num_rows < 2 or table.num_columns < MANY:
         return table, []
@@ -130,7 +133,7 @@ def _without_equal(
         if not values[0].is_valid:
             unknown.append(words)
         elif not (name.removesuffix("_count") in set(names) - {name} and texts == ["1"]):
-            # That a row about a step is about one step needs no words.
+            # It is obvious that a row about a step is about one step.
             said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
     lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
     lines += (
@@ -140,7 +143,7 @@ def _without_equal(
 
 
 def _without_single_run(table: pa.Table) -> pa.Table:
-    """Leave out the run where there is one alone: it stands in the title."""
+    """Drop the column ``run`` if there is only one run, which the title names."""
     if "run" not in table.column_names or table.num_columns == 1:
         return table
     runs = table.column("run").unique()
@@ -161,11 +164,11 @@ def _sentence(text: str, _: Any) -> Cell:
 
 
 def _text(text: str, _: Any) -> Cell:
-    """Return a text; of a long one the middle is folded away, but copied and found with the rest."""
+    """Return the cell of a text; the middle of a long one is hidden, but copied and found."""
     whole = cut_middle(text, CELL_CHARACTERS)
     if len(whole) <= FOLDED:
         return Cell(whole, "long" if len(whole) > LONG else "name" if len(whole) > WORD else "")
-    # What tells kernels apart stands in front of their arguments, and what tells frames at the end.
+    # Kernels differ at the start, before their arguments; frames differ at the end.
     tail = FOLDED // 3 if "<" in whole else 2 * FOLDED // 3
     parts = (whole[: FOLDED - tail], whole[FOLDED - tail : -tail], whole[-tail:])
     return Cell(parts[0], "long", None, parts[1], parts[2])

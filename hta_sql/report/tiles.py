@@ -1,4 +1,4 @@
-"""What the job is, in a line; its figures, as tiles; and both as data that a program can read."""
+"""Renders the job description and the key figures, and embeds them as JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hta_sql.results.lower_bounds import is_lower_bound
 from hta_sql.text import counted, size_text
 
 TILES = 6
-"""So many figures stand in a row."""
+"""Maximum number of tiles."""
 
 MEANS_FROM = 512
-"""From so many ranks on, the page holds the mean step of each instead of all."""
+"""Number of ranks above which the page contains mean steps of ranks instead of all steps."""
 
 HELD = 50
-"""So many late ranks, and pieces of advice, stand in the data; a job of 4,096 ranks may have as many."""
+"""Maximum number of stragglers and recommendations in the data; large jobs may have more."""
 
 Row = dict[str, Any]
 
 
 def job_text(first: FirstScreen, runs: Sequence[str]) -> str:
-    """Say what ran: devices, ranks, hosts, software, steps, events; what is not known is left out."""
+    """Return the job description: devices, ranks, hosts, software, steps, events, if known."""
     jobs = [row for row in first.jobs.records() if not runs or row["run"] in runs]
     health = first.rank_health.records()
     scope = {row["run"]: row for row in first.kpis.records()}
@@ -40,7 +40,7 @@ def job_text(first: FirstScreen, runs: Sequence[str]) -> str:
 def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
     devices = f" on {counted(job['device_count'], 'device')}" if job["device_count"] else ""
     if job["device_names"]:
-        devices = f" on {job['device_count']:,} × {job['device_names']}"  # noqa: RUF001 - a product
+        devices = f" on {job['device_count']:,} × {job['device_names']}"  # noqa: RUF001 - multiplication sign
     ranks = counted(job["rank_count"], "rank")
     if (job["world_size"] or 0) > job["rank_count"]:
         ranks += f" of {job['world_size']:,}"
@@ -61,7 +61,7 @@ def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
 
 
 def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:
-    """Write the figures that people quote: a tile each, or a column for each of several runs."""
+    """Render the key figures: a tile each, or a column for each of several runs."""
     late = {row["run"]: row for row in first.stragglers.records() if row["is_straggler"]}
     kpis = {row["run"]: row for row in first.kpis.records()}
     told = {
@@ -78,21 +78,21 @@ def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:
 
 
 def _compared(told: Mapping[str, Mapping[str, str]]) -> Markup:
-    # The same words for all runs: what is particular to one stands behind a comma.
+    # The same labels for all runs: details of a single run follow a comma.
     short = {
         run: {words.partition(",")[0]: value for words, value in figures.items()}
         for run, figures in told.items()
     }
     names = list(dict.fromkeys(words for figures in short.values() for words in figures))
     lines = [
-        (words, [figures.get(words, "–") for figures in short.values()])  # noqa: RUF001 - as in tables
+        (words, [figures.get(words, "–") for figures in short.values()])  # noqa: RUF001 - same dash as in tables
         for words in names
     ]
     return render("compared_runs", runs=list(short), lines=lines)
 
 
 def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str, str]]:
-    """List (words, value) of what is known, what matters most first."""
+    """Yield (label, value) of the known figures, most important first."""
     step = kpi["step_ns"]
     if step is None:
         return
@@ -120,13 +120,13 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
 
 
 def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
-    """Return (words, value) of MFU: a lower bound if the work of many kernels is unknown."""
+    """Return (label, value) of MFU: a lower bound if the FLOPs of many kernels are unknown."""
     part = (
         f", work known for {_percent(covered_pct)} of kernel time"
         if covered_pct is not None
         else ""
     )
-    # What is not covered can only raise it.
+    # Kernels without known FLOPs can only raise it.
     least = "≥ " if is_lower_bound(covered_pct) else ""
     return f"MFU{part}", least + _percent(mfu_pct)
 
@@ -136,7 +136,7 @@ def _percent(value: float) -> str:
 
 
 def figures_markup(first: FirstScreen) -> Markup:
-    """Write the figures of the first screen as JSON: what its marks are made of, exact, in ns."""
+    """Render the exact data of the first screen as JSON, in ns."""
     columns = ["run", "rank", "step", "step_ns", *STEP_PARTS]
     rows = [[row[name] for name in columns] for row in first.step_accounting.records()]
     if len({(row[0], row[1]) for row in rows}) > MEANS_FROM:
