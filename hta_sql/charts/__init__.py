@@ -1,10 +1,13 @@
-"""Charts: the result table of an analysis in, an altair chart out. No SQL, no display.
+"""Charts: convert the result of an analysis to an altair chart. No SQL, no display.
 
-``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table with the
-analysis's own columns (ns), so that notebooks, the report and the command line show the same picture. It stands in
-the module or package of its topic, decorated with :func:`~hta_sql.charts.drawing.figures.figure`.
-Options have one meaning in all of them: ``percent`` draws shares only, or times only, or, with None, both;
-``top`` is how many bars there are. ``save(chart, path)`` writes it as a page, a picture or data.
+``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table
+with the analysis's own columns (ns), so notebooks, the report and the command line show the same
+picture. It is defined in the module or package of its topic, decorated with
+:func:`~hta_sql.charts.drawing.figures.figure`.
+
+Common options have one meaning: ``percent`` draws only shares, only times or, with None, both;
+``top`` is the maximum number of bars. ``save(chart, path)`` writes a chart as a page, a picture or
+data.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ try:
     from hta_sql.charts.drawing.style import nothing, readable
     from hta_sql.charts.export import save
     from hta_sql.charts.shown import themed
-except ModuleNotFoundError as missing:  # altair or what it needs
+except ModuleNotFoundError as missing:  # altair or one of its dependencies
     if (missing.name or "").startswith("hta_sql"):
         raise
     raise ExtraNotInstalledError(
@@ -57,19 +60,19 @@ TOPICS = (
     serving,
     timeline,
 )
-"""A module or a package for each topic of the analyses; its import registers its figures."""
+"""Modules or packages of the topics of analyses; importing one registers its figures."""
 
 
 class Drawable(Protocol):
-    """What can be drawn: :class:`hta_sql.results.result.Result`, or rows that look like one."""
+    """Input of a chart: :class:`hta_sql.results.result.Result`, or similar rows."""
 
     @property
     def analysis(self) -> SqlObject | None:
-        """The analysis that the rows come from; its name chooses the figure."""
+        """The analysis of the rows; its name selects the figure."""
 
     @property
     def drawn_from(self) -> Drawable | None:
-        """The result to draw in place of this one."""
+        """The result to draw instead of this one."""
 
     def df(self) -> pd.DataFrame:
         """Return the rows."""
@@ -81,15 +84,15 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     """Draw the result of an analysis.
 
     Args:
-        result: What :meth:`hta_sql.TraceStore.run` returned.
+        result: A result of :meth:`hta_sql.TraceStore.run`.
         **options: Options of the figure, for example ``percent=False``.
 
     Returns:
-        An altair chart: ``.save("chart.html")``, ``.to_json()``, or shown by a notebook. Names
+        An altair chart: ``.save("chart.html")``, ``.to_json()``, or displayed by a notebook. Names
         in it have no control characters and at most 300 characters.
 
     Raises:
-        ParameterError: No figure is known for this result, or it does not have that option.
+        ParameterError: There is no figure for this result, or it does not have that option.
     """
     if result.drawn_from is not None:
         return draw(result.drawn_from, **options)
@@ -119,8 +122,8 @@ def side_by_side(table: pd.DataFrame, title: str, axis: str, *, format_: str) ->
 
     Args:
         table: Names, then a column for each of the three.
-        title: What it shows.
-        axis: What the length of a bar is.
-        format_: How numbers are written.
+        title: Title of the chart.
+        axis: Title of the value axis.
+        format_: Number format.
     """
     return themed(compare.side_by_side(readable(table), title, axis, format_=format_))

@@ -1,4 +1,4 @@
-"""Two runs compared, and key figures run after run."""
+"""Figures that compare two runs, and key figures over runs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from hta_sql.charts.drawing.style import (
 )
 
 SIDE_COLORS = (BLUE, SKY_BLUE, "#BBBBBB")
-"""Control, test, difference."""
+"""Colors of control, test and difference."""
 
 _GROUP = 30
-"""Height of the three bars of an operation."""
+"""Height of the three bars of an operation [pixels]."""
 
 SIDES = {**CHANGE_COLORS, "step": STEP_COLOR}
 
@@ -42,12 +42,12 @@ VERDICTS = ("worse", "as before, or better", "too few runs before")
 TITLE = "Figures of runs, beside those before"
 
 FEW_RUNS = 8
-"""So many runs have a tick each."""
+"""Maximum number of runs with a tick each."""
 
 
 @figure
 def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """From the control's step to the test's, part by part; below, what changed in them, with its noise."""
+    """Draw a waterfall from the control's step to the test's, and the significant changes."""
     title = "Where the difference of a step went"
     if table.empty:
         return nothing(title, "There are no two runs, ranks or steps to compare.")
@@ -73,7 +73,7 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
 
 
 def _waterfall(step: pd.Series[Any], parts: pd.DataFrame) -> pd.DataFrame:
-    """A bar for each part from where the one before it ended, between the steps of both sides."""
+    """Return a bar for each part that starts where the previous one ends, between both steps."""
     end = int(step["control_ns"])
     rows = [_whole(step, "control")]
     for row in parts.to_dict("records"):
@@ -103,7 +103,7 @@ def _noise_text(noise: float) -> str:
 
 
 def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
-    """Bars of what changed beyond noise, each with its noise."""
+    """Draw bars of significant changes, each with its noise."""
     size, unit = duration_unit(float(changes["diff_ns"].abs().max()))
     names = [
         f"{what} ({part})" for what, part in zip(changes["subject"], changes["part"], strict=True)
@@ -145,7 +145,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
 
 @figure
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
-    """What changed most in duration: bars to the right got longer, bars to the left shorter."""
+    """Draw the largest changes of duration: bars to the right are longer, to the left shorter."""
     title = "What changed most"
     runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
     note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
@@ -154,7 +154,7 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
         return nothing(title, f"Nothing lasts longer or shorter: {note}")
     size, unit = duration_unit(float(rows["diff_sum_ns"].abs().max()) if len(rows) else 0)
     names = [
-        name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - NaN
+        name if category is None or category != category else f"{name} ({category})"  # noqa: PLR0124 - true for NaN
         for name, category in zip(rows["name"], rows["category"], strict=True)
     ]
     if rows["shapes"].notna().any():
@@ -188,14 +188,14 @@ def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
 def side_by_side(
     table: pd.DataFrame, title: str, axis: str, *, format_: str, top: int = 25
 ) -> alt.TopLevelMixin:
-    """Grouped bars: control, test and difference of the operations that differ most.
+    """Draw grouped bars: control, test and difference of the operations that differ most.
 
     Args:
         table: ``name``, then a column for each side, then one for the difference.
-        title: What it shows.
-        axis: What a bar's length is.
-        format_: How the tooltip writes it.
-        top: Operations to show.
+        title: Title of the chart.
+        axis: Title of the value axis.
+        format_: Number format of the tooltip.
+        top: Maximum number of operations.
     """
     _, *sides = (str(column) for column in table.columns)
     names = table.columns[0]
@@ -216,9 +216,9 @@ def side_by_side(
 
 @figure
 def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
-    """One panel per figure and job: its value in each run, the median of the runs before, and what is noise.
+    """Draw a panel per figure and job: its value in each run, the median of previous runs, noise.
 
-    ``top`` is of each job: its last runs.
+    ``top`` is the number of last runs of each job.
     """
     known = table[table["kpi_value"].notna()]
     if known.empty:
@@ -250,7 +250,7 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         for unknown, worse in zip(rows["is_regression"].isna(), rows["is_regression"], strict=True)
     ]
     places = sorted(set(rows["place"]))
-    ticks = places if len(places) <= FEW_RUNS else alt.Undefined  # none between two runs
+    ticks = places if len(places) <= FEW_RUNS else alt.Undefined  # no ticks between runs
     x = alt.X(
         "place:Q",
         title="Run",

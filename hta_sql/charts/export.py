@@ -1,4 +1,4 @@
-"""Writes a chart to a file: a page that needs no network, a picture, or Vega-Lite data."""
+"""Writes a chart to a file: an offline page, a picture, or Vega-Lite data."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hta_sql.traces.writing import replacing
 
 SUFFIXES = (".html", ".png", ".svg", ".json")
 SCALE = 2
-"""Pixels of a picture per point: sharp on today's screens."""
+"""Pixels of a picture per point, for high-resolution screens."""
 
 
 def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
-    """Write a chart into a file; the suffix says as what. Nothing is fetched, now or later.
+    """Write a chart to a file, in the format of its suffix. Nothing is fetched from the network.
 
     Args:
-        chart: What :func:`hta_sql.charts.draw` returned.
-        path: ``.html`` (a page of its own), ``.png``, ``.svg`` or ``.json`` (Vega-Lite).
+        chart: A chart from :func:`hta_sql.charts.draw`.
+        path: ``.html`` (a self-contained page), ``.png``, ``.svg`` or ``.json`` (Vega-Lite).
         title: Title of the page.
 
     Raises:
-        ParameterError: Another suffix.
+        ParameterError: The suffix is not supported.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -43,8 +43,8 @@ def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """Return a chart as Vega-Lite.
 
-    Its parts were checked against the schema when they were made; checking the whole again would
-    take most of the time.
+    Its parts were validated when they were created; validating the whole again would take most of
+    the time.
     """
     spec: dict[str, Any] = json.loads(chart.to_json(indent=None, validate=False))
     _scrollable(spec)
@@ -52,7 +52,7 @@ def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def _scrollable(view: dict[str, Any]) -> None:
-    """Leave the wheel to the page: charts zoom where Ctrl is held, whoever made them zoom."""
+    """Restrict zooming to Ctrl + wheel, so that the wheel alone scrolls the page."""
     for parameter in view.get("params", ()):
         if parameter.get("bind") == "scales":
             select = parameter["select"]
@@ -66,7 +66,7 @@ def _scrollable(view: dict[str, Any]) -> None:
 
 
 def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
-    """Write a chart in the format of a suffix."""
+    """Encode a chart in the format of a suffix."""
     if suffix == ".png":
         return vl_convert.vegalite_to_png(spec, scale=SCALE)
     if suffix == ".svg":
@@ -77,5 +77,5 @@ def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
 
 
 def page_of(chart: alt.TopLevelMixin, title: str = "Chart") -> str:
-    """Return a page with a chart, which needs no network, as text."""
+    """Return a self-contained HTML page with a chart."""
     return page_of_chart(title, spec_of(chart))

@@ -1,4 +1,4 @@
-"""Launches: durations, delays, and the queue of each stream."""
+"""Figures of launches: durations, delays, and the queue of each stream."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _PANELS = (
     ("call_duration", "Duration of the call", "longer than", "up to"),
     ("launch_delay", "Delay from call to kernel", "later than", "up to"),
 )
-"""Measure, its title, what launches are that its analysis calls outliers, and what the others are."""
+"""Measure, its title, the description of its outliers, and that of the others."""
 
 _AT_ONCE = 3
-"""What takes no time stands so many times before the shortest time that is drawn: a logarithmic axis has no 0."""
+"""Zero is drawn this factor below the shortest time, because a logarithmic axis has no 0."""
 
 _HALF_BIN = 1.25
 
-# Round numbers in round units, whatever the decade: 10 ns, 1 µs, 100 ms.
+# Round numbers in suitable units for every decade: 10 ns, 1 µs, 100 ms.
 _TIME_LABEL = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, ',~f') + ' s' : "
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~f') + ' ms' : "
@@ -48,9 +48,9 @@ _TIME_LABEL = (
 
 @figure
 def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per run: kernel durations, call durations and launch delays, outliers in a color of their own.
+    """Draw kernel durations, call durations and launch delays per run, with highlighted outliers.
 
-    The analysis counts the bins.
+    The analysis computes the bins.
     """
     runs, more = by_run(table)
     rows = []
@@ -73,7 +73,7 @@ def launch_histograms(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _cutoff_text(ns: float) -> str:
-    """Write a bound that someone set: it is exact as it is."""
+    """Format a cutoff that the user set, without rounding."""
     size, unit = duration_unit(ns)
     return f"{ns / size:g} {unit}"
 
@@ -125,14 +125,14 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> al
 
 
 def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.DataFrame:
-    """Give each part of a bin a row, and what takes no time a place on a logarithmic axis."""
+    """Return a row for each part of a bin; zero gets a position on the logarithmic axis."""
     takes_time = bins["low_ns"] > 0
     parts = (bins["outlier_count"], bins["launch_count"] - bins["outlier_count"])
     tall = bins.assign(
         low=bins["low_ns"].where(takes_time, at_once / _HALF_BIN),
         high=bins["high_ns"].where(takes_time, at_once * _HALF_BIN),
         between=[
-            f"{duration_text(low)} – {duration_text(high)}" if low else "0"  # noqa: RUF001 - a span has a dash
+            f"{duration_text(low)} – {duration_text(high)}" if low else "0"  # noqa: RUF001 - an en dash in a range
             for low, high in zip(bins["low_ns"], bins["high_ns"], strict=True)
         ],
         **dict(zip(palette, parts, strict=True)),
@@ -142,7 +142,7 @@ def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.Dat
 
 
 def _round_times(low: float, high: float) -> list[float]:
-    """Choose the marks of a logarithmic axis: 1, 10, 100, or 1, 2, 5, 10 where that is too few."""
+    """Return the ticks of a logarithmic axis: 1, 10, 100, or 1, 2, 5, 10 if these are too few."""
     powers = [10.0**exponent for exponent in range(19) if low <= 10.0**exponent <= high]
     if len(powers) > 2:
         return powers
@@ -152,7 +152,7 @@ def _round_times(low: float, high: float) -> list[float]:
 
 @figure
 def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Steps over time, a panel per stream: operations waiting; the longest queues first."""
+    """Draw the queue length of each stream over time, a panel per stream, longest queues first."""
     named = table.assign(lane=lanes_by(table, "stream"))
     return series(
         named,
@@ -166,7 +166,7 @@ def queue_length_series(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per stream: the share of the observed time during which its queue was full."""
+    """Draw the share of the observed time during which the queue of each stream was full."""
     title = "Launch queues: time during which they are full"
     if not table["full_ns"].any():
         longest = int(table["max_length"].max()) if len(table) else 0
@@ -191,7 +191,7 @@ def queue_full_time(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def queue_length_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per stream: range, quartiles and median of the queue over its changes, mean over time."""
+    """Draw range, quartiles and median of each stream's queue length, and its mean over time."""
     named = table.assign(lane=lanes_by(table, "stream"))
     return distribution(
         named,

@@ -1,4 +1,4 @@
-"""Memory: how much is in use over time, at the peak and by operator; bandwidth of copies."""
+"""Figures of memory: usage over time, at the peak and by operator; bandwidth of copies."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from hta_sql.charts.memory_file import CATEGORIES
 from hta_sql.text import size_text
 
 LANES_SHOWN = 12
-"""Devices: each has a panel or a bar of its own."""
+"""Maximum number of devices, each with its own panel or bar."""
 
 SMALL = 0.001
-"""A device with less than this of the fullest one has none: on the host a few bytes often are all."""
+"""Minimum memory of a shown device relative to the fullest one; the host often has a few bytes."""
 
 AT_PEAK = {
     "held before and never freed": SKY_BLUE,
@@ -45,11 +45,11 @@ AT_PEAK = {
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""What is in use at a peak ─▶ its color; what was allocated in the recording by torch's categories."""
+"""What is in use at a peak ─▶ color; blocks allocated in the recording by torch's categories."""
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
-    """Name the device of each row: CPU, GPU 0; other kinds by torch's number."""
+    """Return the device name of each row: CPU, GPU 0; other kinds by torch's number."""
     kinds = table["device_type"].map({0: "CPU", 1: "GPU"}).fillna("device")
     return kinds.where(table["device_type"] == 0, kinds + " " + table["device"].astype(str))
 
@@ -62,7 +62,7 @@ def _lanes(table: pd.DataFrame) -> list[str]:
 
 @figure
 def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per device: allocated as an area, reserved as a line above it, the peak as a point."""
+    """Draw a panel per device: allocated as an area, reserved as a line, the peak as a point."""
     title = "Memory in use over time"
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
@@ -103,7 +103,7 @@ def _curve(
     words += "" if math.isnan(capacity) else f", of {size_text(capacity)}"
     whole = alt.Scale(domain=[0, length], nice=False)
     x = alt.X("time:Q", title=f"Time [{unit}]", scale=whole)
-    # A little more than the highest: a peak at the edge would be cut in half.
+    # Slightly above the maximum, because a peak at the edge would be cut in half.
     height = alt.Scale(domain=[0, 1.06 * top / size], nice=False)
     y = alt.Y("allocated:Q", title=name, scale=height)
     base = alt.Chart(data(points[["lane", "time", "allocated", "reserved"]]))
@@ -127,7 +127,7 @@ def _curve(
 
 @figure
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """A bar per device of what was in use at its peak; below, what allocated most on the fullest."""
+    """Draw what was in use at each device's peak, and the fullest device's largest allocators."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
     title = "What was in use when memory was at its peak"
     if named.empty:
@@ -153,7 +153,8 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
     )
     parts["share"] = parts["bytes"] / parts.groupby("lane")["bytes"].transform("sum")
     parts["place"] = order(AT_PEAK, parts)
-    # Bars of equal length: a device of the host beside one with a thousand times as much is seen too.
+    # Bars of equal length, so that a small host device is visible next to one a thousand times
+    # larger.
     tooltip = {
         "lane": "Device",
         "part": "In use",
@@ -173,7 +174,7 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
 
 
 def _part(rows: pd.DataFrame) -> alt.Color:
-    """Color what is there; the legend is above, as the labels need the width."""
+    """Color the present parts; the legend is above, because the labels need the width."""
     return colors(present(AT_PEAK, rows["part"]), None, legend=alt.Legend(orient="top", columns=5))
 
 
@@ -208,9 +209,9 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
 
 @figure
 def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """The operators that allocate most themselves, one panel per kind of device.
+    """Draw the operators that allocate most themselves, one panel per kind of device.
 
-    Ranks and devices of a kind are added up; ``top`` is of each panel.
+    Ranks and devices of a kind are summed; ``top`` applies to each panel.
     """
     title = "The operators that allocate most"
     known = table[table["operator_name"].notna() & (table["self_allocated_bytes"] > 0)]
@@ -248,7 +249,7 @@ def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMix
 
 @figure
 def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Steps over time, a panel per rank and kind of copy: bandwidth as recorded, else computed."""
+    """Draw the recorded (or else computed) bandwidth of copies over time per rank and kind."""
     named = table.assign(lane=lanes_by(table, "name"))
     named["value"] = table["bandwidth_gbps"].astype(float).fillna(table["computed_gbps"])
     return series(
@@ -262,7 +263,7 @@ def memory_bandwidth_series(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def memory_bandwidth_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Per kind of copy: range, quartiles and median of the recorded bandwidth, mean over time."""
+    """Draw range, quartiles and median of the recorded bandwidth per kind of copy, and its mean."""
     named = table.assign(lane=lanes_by(table, "name"))
     return distribution(
         named,

@@ -1,4 +1,4 @@
-"""The memory of a raw memory timeline, by category."""
+"""Figure of a raw memory timeline, by category."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ CATEGORIES = {
     "autograd": ORANGE,
     "unknown": BLACK,
 }
-"""In HTA's order, in Okabe and Ito's colors."""
+"""Category ─▶ color, in HTA's order and Okabe and Ito's colors."""
 
 MAX_INSTANTS = 1000
 GIB = 1 << 30
 
 
 def memory_by_category(table: pd.DataFrame) -> alt.Chart:
-    """Areas stacked over time: bytes in use by category.
+    """Draw the bytes in use over time as areas stacked by category.
 
     Args:
-        table: Columns of :func:`hta_sql.traces.side_files.memory_timeline`. Of more than 1000 instants,
-            the one with the most memory of each thousandth is shown, so that peaks stay.
+        table: Columns of :func:`hta_sql.traces.side_files.memory_timeline`. If there are more than
+            1000 instants, the one with the most memory of each thousandth is shown, which preserves
+            peaks.
     """
     columns = {f"{name.replace(' ', '_')}_bytes": name for name in CATEGORIES}
     total = table[list(columns)].sum(axis=1)

@@ -1,4 +1,4 @@
-"""The tree of nn.Modules."""
+"""Figure of the nn.Module tree."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PASSES = {
     side: {"forward": f"{side}_self_ns", "backward": f"backward_{side}_self_ns"}
     for side in ("device", "host")
 }
-"""Side ─▶ what of the time of a module is shown ─▶ its column."""
+"""Side ─▶ pass ─▶ column with the time of a module."""
 
 
 @figure
 def modules(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """The modules that cost most of themselves, one panel for the device and one for the host.
+    """Draw the modules with the most self time, one panel for the device and one for the host.
 
-    Ranks are added up; ``top`` is of each panel.
+    Ranks are summed; ``top`` applies to each panel.
     """
     panels = side_panels(table, "path", PASSES, top)
     title = "Modules that cost most"

@@ -1,9 +1,8 @@
-"""A page that draws charts by itself: its scripts are inside, and nothing is ever fetched.
+"""Self-contained HTML pages with charts: the scripts are embedded, and nothing is fetched.
 
-Names out of a trace are payloads until proven otherwise. They reach a page in two ways only: as
-text that a template escaped, and as JSON in which no ``<`` is left. A content security
-policy lets the page's own two scripts run, by their hashes, and forbids all others, and every
-connection.
+Names from a trace are treated as hostile. They reach a page in two ways only: as text escaped by a
+template, and as JSON without any ``<``. A content security policy allows the page's own two scripts
+by hash, and forbids all other scripts and every connection.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 FOLDER = Path(__file__).parent / "templates"
-"""The templates of this module; those of the report include ``chart``."""
+"""Templates of this module; those of the report include ``chart``."""
 
 _TEMPLATES = Templates(FOLDER)
 
@@ -39,12 +38,12 @@ def page_of(title: str, body: Markup) -> str:
 
     Args:
         title: Its title, as plain text.
-        body: What it shows; all text in it is escaped.
+        body: Its content; all text in it is escaped.
     """
     scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
-        # Vega compiles its expressions; none of them holds anything from a trace.
+        # Vega compiles its expressions; none of them contains trace data.
         f"style-src 'unsafe-inline'; script-src 'unsafe-eval' {' '.join(map(_hash, scripts))}"
     )
     return _TEMPLATES.render(
@@ -64,13 +63,13 @@ def chart_markup(key: str, spec: dict[str, Any], label: str = "") -> Markup:
     Args:
         key: Id of the data on the page.
         spec: The chart, as Vega-Lite.
-        label: What it shows, in words.
+        label: Text alternative.
     """
     return _TEMPLATES.render("chart", key=key, spec=_packed(spec), label=label)
 
 
 def _packed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Name the columns of its rows once, which halves the bytes; ``specs.js`` names them again."""
+    """Store column names once instead of per row: half the bytes. ``specs.js`` restores them."""
     sets = spec.get("datasets", {})
     return spec | {"datasets": {key: _table(rows) for key, rows in sets.items()}}
 
@@ -82,11 +81,11 @@ def _table(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, out of the installed package.
+    """Return Vega, Vega-Lite and Vega-Embed from the installed package as one script.
 
-    In a block, since its short names would be those of the whole page. The package puts them
-    together anew each time, which takes a second and a half, so the script is kept in the user's
-    cache: under both versions, the package's and ours, and with its own hash in front.
+    It is wrapped in a block, because its short names would become globals. The package takes 1.5 s
+    to bundle it, so the script is cached in the user's cache. The file name has the versions of the
+    package and of hta_sql, and the first line has the script's hash.
     """
     maker = hashlib.sha256(f"{__version__} {_GLOBALS}".encode()).hexdigest()[:16]
     kept = cache_folder() / "scripts" / f"vega-{version('vl-convert-python')}-{maker}.js"

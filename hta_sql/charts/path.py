@@ -1,4 +1,4 @@
-"""What bounds the critical path of each rank."""
+"""Figure of what bounds the critical path of each rank."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PARTS = {
     "cpu_bound": ("host", HOST_COLORS["operator"]),
     "data_loading": ("data loading", DATA_LOADING_COLOR),
 }
-"""What bounds an edge ─▶ its name in a legend, its color."""
+"""What bounds an edge ─▶ label and color."""
 
 
 def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: the time of its critical path by what bounds it.
+    """Draw the time of each rank's critical path by what bounds it.
 
     Args:
         table: Columns of :func:`hta_sql.critical_path.tables.summary_table`.
-        percent: Shares of the path only, times only, or None for both.
+        percent: Only shares of the path, only times, or None for both.
     """
     wide = table.pivot_table(
         index=["run", "rank"], columns="bound_by", values="path_ns", aggfunc="sum", observed=True

@@ -1,9 +1,9 @@
-"""Charts that show themselves in a notebook: as a picture, with data for pages that bring their own Vega.
+"""Displays charts in a notebook: as a picture, with data for pages that bring their own Vega.
 
-altair's own way is a script from the network, which a cluster or an air-gapped machine does not have. Here a
-notebook keeps an SVG, which every page, nbconvert and GitHub can show, and Vega-Lite beside it, which JupyterLab,
-VS Code and marimo draw with tooltips and zoom, where they have that version. A renderer that the user chose
-(``alt.renderers.enable("png")``) is altair's matter.
+altair's default is a script from the network, which clusters and air-gapped machines lack. Here a
+notebook stores an SVG, which every page, nbconvert and GitHub can display. It also stores
+Vega-Lite, which JupyterLab, VS Code and marimo draw with tooltips and zoom if they support that
+version. A renderer chosen by the user (``alt.renderers.enable("png")``) is left to altair.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ else:
     _Base = object
 
 _DATA = "application/vnd.vegalite.v5+json"
-"""What JupyterLab, VS Code and marimo draw by themselves; our charts are the same in Vega-Lite 5 and 6."""
+"""MIME type that JupyterLab, VS Code and marimo draw; our charts are valid in Vega-Lite 5 and 6."""
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-"""The name of that format; nobody fetches it."""
+"""Schema identifier of that format; it is never fetched."""
 
 
 class _Offline(_Base):
-    """What a finished chart does otherwise than altair's."""
+    """Overrides of a finished chart's display and export."""
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         if alt.renderers.active != "default":
@@ -43,14 +43,14 @@ class _Offline(_Base):
         }
 
     def save(self, fp: Any, *args: Any, **kwargs: Any) -> None:
-        """Save as altair does; a page holds its scripts."""
+        """Save like altair, but with embedded scripts in a page."""
         kind = args[0] if args else kwargs.get("format") or str(fp)
         if str(kind).lower().endswith("html"):
             kwargs = {"inline": True, **kwargs}
         super().save(fp, *args, **kwargs)
 
     def to_html(self, *args: Any, **kwargs: Any) -> str:
-        """Write a page as altair does; it holds its scripts."""
+        """Return a page like altair, but with embedded scripts."""
         return super().to_html(*args, **{"inline": True, **kwargs})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -73,12 +73,12 @@ def _offline_kind(kind: Any) -> Any:
 
 def _shown(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
     if not isinstance(chart, _Offline):
-        # An attribute of a chart would be a field of its data.
+        # An attribute of a chart would become a field of its data.
         kind: Any = type(chart)
         object.__setattr__(chart, "__class__", _offline_kind(kind))
     return chart
 
 
 def themed(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
-    """Give a finished chart the look that all of them have; a notebook shows it without a network."""
+    """Apply the common style to a finished chart; notebooks display it offline."""
     return _shown(chart.properties(config=CONFIG))

@@ -1,4 +1,4 @@
-"""Process groups: what each costs, who sends how much to whom, how links and experts compare."""
+"""Figures of process groups: costs, traffic between ranks, links and experts."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ from hta_sql.charts.drawing.style import (
 )
 
 CELLS = 64
-"""A matrix has at most so many columns, and as many rows: of more ranks, neighbors share one."""
+"""Maximum number of rows and columns of a matrix; with more ranks, neighbors share a cell."""
 
 SIDE = 420
-"""Pixels of a matrix along each axis."""
+"""Size of a matrix along each axis [pixels]."""
 
 BLOCKING_PARTS = {
     "exposed_blocking_ns": ("blocking", CLASS_COLORS["communication"]),
     "exposed_coincident_ns": ("coincident", SKY_BLUE),
     "exposed_unknown_ns": ("not known", "#B8C0C8"),
 }
-"""Column of ``blocking_communication`` ─▶ what people call it, and its color."""
+"""Column of ``blocking_communication`` ─▶ label and color."""
 
 EXCHANGE_PARTS = {
     "overlapped_ns": ("under computation", CLASS_COLORS["computation"]),
     "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
 }
-"""Column of ``expert_parallel`` ─▶ what people call it, and its color."""
+"""Column of ``expert_parallel`` ─▶ label and color."""
 
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
     "wait_ns": ("wait", WAIT_COLOR),
     "unmatched_ns": ("not matched", "#B8C0C8"),
 }
-"""Column of ``communication_by_rank`` ─▶ what people call it, and its color."""
+"""Column of ``communication_by_rank`` ─▶ label and color."""
 
 GROUP_COLORS = (
     (CLASS_COLORS["communication"], WAIT_COLOR),
@@ -72,7 +72,10 @@ GROUP_COLORS = (
     (PURPLE, "#F9E7C0"),
     (NEUTRAL_COLOR, "#DDB75A"),
 )
-"""Transfer and wait of a group, each wait a shade of the color of waiting; where there are more, the last one is that of all others."""
+"""Colors of a group's transfer and wait; each wait is a shade of the color of waiting.
+
+If there are more groups than colors, the last one is for all others.
+"""
 
 SEVERAL, OTHERS = "several groups", "other groups"
 
@@ -81,10 +84,10 @@ SEVERAL_COLORS = (BLACK, "#B07C00")
 
 @figure
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: its exposed communication, by group, as transfer and wait.
+    """Draw the exposed communication of each rank by group, as transfer and wait.
 
-    Groups of one kind, else of one description or name, are one part; the most costly have colors of their
-    own.
+    Groups of one kind, or else of one description or name, form one part; the most expensive ones
+    have their own colors.
     """
     title = "Exposed communication of process groups"
     costs = table.rename(columns={"exposed_transfer_ns": "transfer", "exposed_wait_ns": "wait"})
@@ -130,7 +133,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
 
 
 def group_labels(table: pd.DataFrame) -> pd.Series[str]:
-    """Name groups by what they are for, else by their description or name."""
+    """Return labels of groups: their kind, or else their description or name."""
     known = zip(table["kind"], table["pg_desc"], table["pg_name"], strict=True)
     names = [next((n for n in row if isinstance(n, str) and n), "no name") for row in known]
     return pd.Series(names, index=table.index, dtype=object)
@@ -138,13 +141,13 @@ def group_labels(table: pd.DataFrame) -> pd.Series[str]:
 
 @dataclass(frozen=True)
 class Cells:
-    """What the cells of a matrix of sources and destinations show.
+    """The cells of a matrix of sources and destinations.
 
     Attributes:
         column: Column of the table.
-        title: What it is, with its unit.
-        unit: Length of the unit.
-        how: How ranks that share a cell are summed up.
+        title: Label with unit.
+        unit: Size of the unit.
+        how: Aggregation of ranks that share a cell.
         notes: How to read the matrix.
     """
 
@@ -157,9 +160,9 @@ class Cells:
 
 @figure
 def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: how much each rank sends to each other one in all-to-alls.
+    """Draw a matrix per run: bytes that each rank sends to each other one in all-to-alls.
 
-    What is not known has no cell.
+    Unknown values have no cell.
     """
     title = "Who sends how much to whom in all-to-alls"
     known = table[table["known_bytes"].notna() & table["dst_rank"].notna()]
@@ -178,7 +181,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def links(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: the median bandwidth from each rank to each other one.
+    """Draw a matrix per run: the median bandwidth from each rank to each other one.
 
     Links without a bandwidth have no cell.
     """
@@ -200,9 +203,9 @@ def links(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per rank: what its experts have to do, over the mean of the group's ranks.
+    """Draw the load of each rank's experts relative to the mean of the group.
 
-    Of many ranks those with most are shown.
+    If there are many ranks, the most loaded ones are shown.
     """
     title = "How evenly experts are loaded"
     known = table[table["ratio_to_mean"].notna()]
@@ -230,7 +233,7 @@ def expert_load(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def expert_parallel(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank and role: what computation hides, and what it does not."""
+    """Draw overlapped and exposed time of expert-parallel exchanges per rank and role."""
     by = ["run", "rank", "comm_role"]
     sums = table.groupby(by, as_index=False)[list(EXCHANGE_PARTS)].sum()
     stack = Stack(
@@ -244,7 +247,7 @@ def expert_parallel(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 
 @figure
 def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank or host: moving data, and waiting for others."""
+    """Draw communication per rank or host: moving data, and waiting for others."""
     stack = Stack(
         title="Communication and waiting",
         notes=(
@@ -265,7 +268,7 @@ def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -
 def blocking_communication(
     table: pd.DataFrame, *, percent: bool | None = None
 ) -> alt.TopLevelMixin:
-    """One stacked bar per rank: exposed communication that blocks, and that does not."""
+    """Draw the exposed communication of each rank: blocking and not blocking."""
     sums = table.groupby(["run", "rank"], as_index=False)[list(BLOCKING_PARTS)].sum()
     stack = Stack(
         title="Exposed communication: does it block?",

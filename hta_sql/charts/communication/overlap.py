@@ -1,4 +1,4 @@
-"""How much communication is overlapped by computation."""
+"""Figure of communication overlapped by compute."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PARTS = {
 
 @figure
 def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One bar per rank: communication during which it also computes, and the rest.
+    """Draw overlapped and exposed communication per rank.
 
-    A rank that does not communicate keeps its place without a bar.
+    A rank that does not communicate keeps its position, without a bar.
     """
     exposed = table["communication_ns"] - table["overlapped_ns"]
     stack = Stack(

@@ -1,4 +1,4 @@
-"""Stages of a pipeline, their messages, and the ranks of one collective."""
+"""Figures of pipeline stages, their messages, and the ranks of one collective."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STAGE_PARTS = {
     "idle_ns": ("idle", IDLE_COLOR),
     "cool_down_ns": ("cool-down", "#DDE2E6"),
 }
-"""Column of ``pipeline_stages`` ─▶ what people call it, and its color; in the order of the bar."""
+"""Column of ``pipeline_stages`` ─▶ label and color, in stacking order."""
 
 PASSES = {
     "forward": PHASE_COLORS["forward"],
@@ -46,15 +46,15 @@ PASSES = {
     "between neighbors": NEUTRAL_COLOR,
     "wait": WAIT_COLOR,
 }
-"""Bars of ``p2p_pairs``."""
+"""Kind of bar in ``p2p_pairs`` ─▶ color."""
 
 MESSAGES = 600
-"""So many messages are drawn; the first ones of the step."""
+"""Maximum number of messages drawn, from the start of the step."""
 
 
 @figure
 def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank, stage by stage: its mean step, from the pipeline's first computation on."""
+    """Draw the mean step of each rank by stage, from the pipeline's first computation on."""
     means = mean_steps(table, STAGE_PARTS, "pipeline", "stage", "rank")
     means = means.sort_values(["run", "stage", "rank"], kind="stable", ignore_index=True)
     stack = Stack(
@@ -73,9 +73,9 @@ def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 
 @figure
 def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Send and receive bars on lanes of ranks, stage by stage, a line from each send to its receive.
+    """Draw sends and receives on lanes of ranks, ordered by stage, and a line for each message.
 
-    The first step of the first run is shown, and of many ranks those of the first pipelines.
+    Shows the first step of the first run; if there are many ranks, those of the first pipelines.
     """
     one = table[table["run"] == table["run"].iloc[0]]
     matched = one[one["send_start_ns"].notna() & one["recv_start_ns"].notna()]
@@ -122,7 +122,7 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _order(pairs: pd.DataFrame) -> list[int]:
-    """Order ranks stage by stage, those of unknown stages by number."""
+    """Return the ranks ordered by stage; ranks of unknown stages by number."""
     sides = [
         pairs[[f"{side}_rank", f"{side}_stage"]].set_axis(["rank", "stage"], axis=1)
         for side in ("src", "dst")
@@ -132,7 +132,7 @@ def _order(pairs: pd.DataFrame) -> list[int]:
 
 
 def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cut both sides of each message into waiting and moving data; and the line between them."""
+    """Split both sides of each message into wait and transfer; return also the connecting lines."""
     directions = {True: "forward", False: "backward"}
     bars: list[dict[str, object]] = []
     lines: list[dict[str, object]] = []
@@ -157,9 +157,10 @@ def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFr
 
 @figure
 def collective_arrivals(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A fan per run: each rank from its arrival, waiting until the last one came, then the transfer.
+    """Draw a fan per run: each rank's arrival, its wait for the last rank, then the transfer.
 
-    Of many ranks some are shown, evenly spread in the order of arrival: the first and the last among them.
+    If there are many ranks, a sample is shown, evenly spread by arrival, with the first and the
+    last.
     """
     size, unit = duration_unit(float((table["end_ns"] - table["start_ns"]).max()))
     runs, notes = by_run(table)

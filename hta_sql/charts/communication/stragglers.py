@@ -1,4 +1,4 @@
-"""Stragglers: what each costs the other ranks, and late starts of collectives."""
+"""Figures of stragglers: their cost for other ranks, and late starts of collectives."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ RANKS_SHOWN = 32
 
 @figure
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per rank: how much more it does itself than its peers, as a share of the time.
+    """Draw the excess of each rank's own work over its peers, as a share of the time.
 
-    Of many ranks those that do most are shown.
+    If there are many ranks, those with the largest excess are shown.
     """
     title = "Who holds up the others"
     if not table["is_straggler"].notna().any():
@@ -93,7 +93,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per rank: in how many steps it starts the collective among the last."""
+    """Draw in how many steps each rank is among the last to start the collective."""
     heading = "Ranks that start a collective last"
     if not table["late_count"].fillna(0).any():
         reasons = ", ".join(dict.fromkeys(table["reason"].dropna())) or "all start at once"
@@ -120,7 +120,7 @@ def potential_stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _counting_axis(most: int) -> alt.Axis:
-    """Put no tick between whole numbers: a few of them would else share a label."""
+    """Return an axis with ticks at integers only, so that no two ticks share a label."""
     if most <= 10:
         return alt.Axis(values=list(range(most + 1)), format="d")
     return alt.Axis(tickMinStep=1, format="d")
@@ -128,9 +128,9 @@ def _counting_axis(most: int) -> alt.Axis:
 
 @figure
 def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """The collective of each step as a timeline: a bar per rank, from its start to its end.
+    """Draw the collective of each step as a timeline: a bar per rank, from start to end.
 
-    The first steps and the ranks that are latest in total are shown.
+    Shows the first steps, and the ranks with the largest total lateness.
     """
     named = table.assign(
         lane=lane_names(table, "rank"),
@@ -183,7 +183,7 @@ def straggler_metric(table: pd.DataFrame) -> alt.TopLevelMixin:
 def _step_names(table: pd.DataFrame) -> list[str]:
     runs = [f"{run}: " for run in table["run"]] if len(set(table["run"])) > 1 else [""] * len(table)
     return [
-        f"{run}step {int(step)}" if step == step else f"{run}the whole run"  # noqa: PLR0124 - NaN
+        f"{run}step {int(step)}" if step == step else f"{run}the whole run"  # noqa: PLR0124 - false for NaN
         for run, step in zip(runs, table["step"].astype(float), strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""How long each rank waits in each collective."""
+"""Figure of how long each rank waits in each collective."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 from hta_sql.text import counted
 
 KINDS = 4
-"""So many kinds of collectives are named."""
+"""Maximum number of collective kinds to name."""
 
 
 @figure
 def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: how long each rank waits in each collective, in the order of their starts.
+    """Draw a matrix per run: the wait of each rank in each collective, ordered by start.
 
-    Of many ranks those that wait least are shown: one of them is late. Of many collectives, neighbors share
-    a cell, which has the mean of their waits.
+    If there are many ranks, those that wait least are shown, because stragglers are among them. If
+    there are many collectives, neighbors share a cell with the mean of their waits.
     """
     known = table[table["wait_ns"].notna()]
     runs, more = by_run(known)
@@ -40,7 +40,7 @@ def collective_waits(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _counted(known: pd.DataFrame) -> str:
-    """Say which collectives these are: how many of each kind."""
+    """Return a note with the number of collectives of each kind."""
     kinds = known.drop_duplicates(["run", "collective_id"])["collective"].fillna("others")
     counts = kinds.value_counts()
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.head(KINDS).items())
@@ -49,7 +49,7 @@ def _counted(known: pd.DataFrame) -> str:
 
 
 def _cell_width(table: pd.DataFrame) -> int:
-    """Count the collectives that share a cell, in the run with most of them."""
+    """Return how many collectives share a cell, for the run with most of them."""
     most = table.groupby("run")["collective_id"].nunique().max() if len(table) else 1
     return max(1, -(-int(most) // CELLS))
 

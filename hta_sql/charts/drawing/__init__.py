@@ -1,1 +1,1 @@
-"""What figures share: colors, bars, matrices, series, axes and texts."""
+"""Shared parts of figures: colors, bars, matrices, series, axes and texts."""

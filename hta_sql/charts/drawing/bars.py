@@ -1,4 +1,4 @@
-"""Stacked bars, one per rank or stream, as shares of the whole and as times."""
+"""Stacked bars, one per rank or stream, as shares and as times."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _HALF = 270
 _LABELED_SHARE = 0.07
 
 _LABELED_TIME = 0.11
-"""Parts as wide as this, of the panel, have room for their number."""
+"""Minimum width of a labeled part relative to the panel."""
 
 _STEP_ROWS = 400
-"""So many steps of ranks are kept one by one."""
+"""Maximum number of steps of ranks that are kept individually."""
 
 _SOLID = 0.7
-"""Width of a bar's edge: bars thinner than a pixel would look pale without."""
+"""Stroke width of a bar: without it, bars thinner than a pixel look pale."""
 
 Parts = Mapping[str, tuple[str, str]]
-"""Column of ns ─▶ what people call it, and its color; in the order of the bar."""
+"""Column of ns ─▶ label and color, in stacking order."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What a stacked bar is made of, and how it is called.
+    """Definition of a stacked bar.
 
     Attributes:
-        title: What the chart shows.
-        notes: How to read it, a line each.
-        legend: What the parts are.
-        whole: What the shares are shares of.
+        title: Title of the chart.
+        notes: How to read it, one line each.
+        legend: Title of the legend.
+        whole: What the shares refer to.
         lane: What one bar is.
-        palette: Part ─▶ color, in the order of the stack; the table has a column of ns for each.
+        palette: Part ─▶ color, in stacking order; the table has a column of ns for each.
     """
 
     title: str
@@ -68,15 +68,19 @@ class Stack:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Part ─▶ its column in the data of a chart, where ``a.b`` means b of a: a name is a number then."""
+        """Part ─▶ its column in the data of the chart.
+
+        A part with special characters is numbered instead, because Vega reads ``a.b`` as field b of
+        a.
+        """
         numbered = enumerate(self.palette)
         return {part: part if _PLAIN.fullmatch(part) else f"part {n}" for n, part in numbered}
 
 
 def mean_steps(table: pd.DataFrame, parts: Parts, *keys: str) -> pd.DataFrame:
-    """Average the steps of each rank, or of what the keys tell apart.
+    """Return the mean step of each rank, or of each combination of keys.
 
-    Where these are few, each step keeps its row: the picture averages those that a page has chosen.
+    If there are few rows, each step keeps its row, so that the page can average selected steps.
     """
     known = [column for column in parts if column in table]
     lane = ["run", *(keys or ("rank",))]
@@ -93,15 +97,15 @@ def stacked_parts(
     *,
     percent: bool | None = None,
 ) -> alt.TopLevelMixin:
-    """Draw one bar per row, of those parts that have any time.
+    """Draw one bar per row, from the parts with nonzero time.
 
     Args:
-        table: ``run``, the columns of ``lane``, those of the parts that are known, and ``place`` where it is
+        table: ``run``, the columns of ``lane``, the columns of known parts, and ``place`` if it is
             not the rank; with ``step``, bars are the mean of their rows.
-        parts: What to draw.
-        stack: How it is called; its palette is made here.
-        lane: Columns that name a bar.
-        percent: Shares only, times only, or None for both.
+        parts: The parts.
+        stack: Labels of the bar; its palette is set here.
+        lane: Columns that identify a bar.
+        percent: Only shares, only times, or None for both.
     """
     known = {column: about for column, about in parts.items() if column in table}
     times = table[list(known)].astype(float).fillna(0)
@@ -121,15 +125,15 @@ def stacked_parts(
 def stacked_bars(
     table: pd.DataFrame, stack: Stack, *, percent: bool | None = None
 ) -> alt.TopLevelMixin:
-    """Draw one bar per row: horizontal and labeled for a few, a skyline to zoom into for many.
+    """Draw one bar per row: horizontal and labeled for few rows, a zoomable skyline for many.
 
-    Parts that no row has have no place in the legend.
+    Parts without time in any row are omitted from the legend.
 
     Args:
-        table: ``run, lane`` (text), ``place`` (number along the axis where there are many), and
-            a column of ns per part of the stack.
-        stack: What to draw and how it is called.
-        percent: Shares only, times only, or None for both.
+        table: ``run, lane`` (text), ``place`` (position along the axis if there are many), and a
+            column of ns per part of the stack.
+        stack: Definition and labels of the bar.
+        percent: Only shares, only times, or None for both.
     """
     stack = replace(stack, palette={p: c for p, c in stack.palette.items() if table[p].any()})
     parts = list(stack.palette)
@@ -163,7 +167,7 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
         )
         labels = (
             _tall(alt.Chart(), stack, averaged=averaged)
-            # Not filtered: the small parts take their room in the stack too.
+            # Not filtered, because small parts must keep their space in the stack.
             .transform_calculate(
                 label=f"datum.share >= {_LABELED_SHARE} ? format(datum.share, '.0%') : ''"
                 if percent
@@ -231,7 +235,7 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
 
 
 def _tall(chart: alt.Chart, stack: Stack, *, averaged: bool = False) -> alt.Chart:
-    """Turn the columns of the parts into rows, where the picture is drawn: a quarter of the bytes."""
+    """Fold the part columns into rows in the browser, which takes a quarter of the bytes."""
     if averaged:
         names = ("whole", *stack.columns.values())
         fields: list[dict[str, Any]] = [{"op": "mean", "field": name, "as": name} for name in names]

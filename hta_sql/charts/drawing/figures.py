@@ -1,4 +1,4 @@
-"""The registry of figures: each is a function with the name of its analysis."""
+"""Registry of figures: each is a function with the name of its analysis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Figure = Callable[..., alt.TopLevelMixin]
 _F = TypeVar("_F", bound=Figure)
 
 FIGURES: dict[str, Figure] = {}
-"""Name of an analysis ─▶ its figure. Complete once :mod:`hta_sql.charts` is imported."""
+"""Name of an analysis ─▶ its figure. Complete after :mod:`hta_sql.charts` is imported."""
 
 
 def figure(function: _F) -> _F:
-    """Register the figure of the analysis that bears the name of the function."""
+    """Register the figure of the analysis with the name of the function."""
     name: Any = function.__name__
     FIGURES[name] = function
     return function

@@ -1,4 +1,4 @@
-"""Several recordings of a run, drawn one behind the other: the time between them is nobody's."""
+"""Removes the gaps between several recordings of a run, so that they follow each other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ NOTE = "Recordings follow each other: the time between them is left out."
 
 
 def by_event(table: pd.DataFrame, *times: str) -> tuple[pd.DataFrame, list[str]]:
-    """Close up the recordings that the ids of events tell.
+    """Close the gaps between recordings, which are identified by event ids.
 
     Args:
         table: Rows with ``run``, ``event_id`` and times.
-        times: Columns of times [ns], the earliest first and the latest last.
+        times: Time columns [ns], the earliest first and the latest last.
 
     Returns:
-        The rows with other times, and what to say of it: nothing, where there is one recording.
+        The rows with shifted times, and a note; empty if there is only one recording.
     """
     if "event_id" not in table:
         return table, []
@@ -24,7 +24,7 @@ def by_event(table: pd.DataFrame, *times: str) -> tuple[pd.DataFrame, list[str]]
 
 
 def by_bucket(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Close up the buckets of ``utilization_over_time``, which are one behind the other in a recording."""
+    """Close the gaps between the buckets of ``utilization_over_time``, contiguous per recording."""
     buckets = table.drop_duplicates(["run", "bucket"]).sort_values(["run", "bucket"])
     ends = (buckets["start_ns"] + buckets["dur_ns"]).groupby(buckets["run"]).shift()
     buckets = buckets.assign(
@@ -35,7 +35,7 @@ def by_bucket(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def by_steps(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Close up series of ``lane, ts, dur``: the last step of a lane in a recording has no length."""
+    """Close the gaps in series of ``lane, ts, dur``: a recording's last step has no duration."""
     in_order = table.sort_values(["run", "lane", "ts"])
     following = in_order.groupby(["run", "lane"])["ts"].shift(-1)
     seams = in_order.assign(to=following)[in_order["dur"].isna() & following.notna()]

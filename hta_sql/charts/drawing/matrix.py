@@ -1,4 +1,4 @@
-"""Matrices: a row a rank, a column a step, a collective or a piece of time; a color a number."""
+"""Matrices: a row per rank, a column per step, collective or time bucket, a color per value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.charts.drawing.palette import MISSING_COLOR
 from hta_sql.charts.drawing.style import WIDTH, marks, subtitled
 
 CELLS = 96
-"""A matrix has at most so many columns, and as many rows."""
+"""Maximum number of rows and columns of a matrix."""
 
 
 def matrix(
@@ -25,11 +25,11 @@ def matrix(
     """Draw a cell for each row.
 
     Args:
-        cells: A column ``rank``, and those that the encodings name.
-        color: What stands out, and what does not; where there is no cell, the ground is seen.
-        tooltip: What a cell says beside its rank.
-        run: Heads the panel, where there are several.
-        **x: The encodings of a cell along x.
+        cells: A column ``rank``, and the columns of the encodings.
+        color: Color encoding; the background shows where there is no cell.
+        tooltip: Tooltip of a cell in addition to its rank.
+        run: Title of the panel, if there are several.
+        **x: Encodings of a cell along x.
     """
     rows = max(1, cells["rank"].nunique())
     axis = alt.Axis(labelOverlap=rows > CELLS // 4, ticks=False)
@@ -43,7 +43,7 @@ def matrix(
 
 
 def spread(values: list[int], most: int = CELLS) -> list[int]:
-    """Choose so many values, as far apart as they are: the first and the last among them."""
+    """Return a number of evenly spread values, including the first and the last."""
     if len(values) <= most:
         return values
     last = len(values) - 1
@@ -51,5 +51,5 @@ def spread(values: list[int], most: int = CELLS) -> list[int]:
 
 
 def filled(column: pd.Series[Any], word: str) -> pd.Series[Any]:
-    """Write a word where a text is missing; a column without any text has floats."""
+    """Replace missing texts by a word; a column without any text has dtype float."""
     return column.astype(object).where(column.notna(), word)

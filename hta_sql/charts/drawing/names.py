@@ -1,10 +1,10 @@
-"""Labels of bars that stay different."""
+"""Makes bar labels unique."""
 
 from __future__ import annotations
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Tell equal labels apart: two bars of one name would be drawn as one."""
+    """Number equal labels: two bars with one name would be drawn as one."""
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         seen[name] = seen.get(name, 0) + 1

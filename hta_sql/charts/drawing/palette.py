@@ -1,8 +1,8 @@
-"""Colors: one for each thing, in all charts."""
+"""The colors of charts: one per concept, in all charts."""
 
 from __future__ import annotations
 
-# Okabe and Ito's palette: told apart with every kind of color blindness, and in gray.
+# Okabe and Ito's palette: distinguishable with every kind of color blindness, and in gray.
 BLUE, SKY_BLUE, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILION, PURPLE, BLACK = "#E69F00", "#D55E00", "#CC79A7", "#000000"
 
@@ -17,7 +17,7 @@ CLASS_COLORS = {
 }
 
 WAIT_COLOR = ORANGE
-"""Waiting, for other ranks or for the host: amber is nothing else."""
+"""Color of waiting, for other ranks or for the host; amber is used for nothing else."""
 
 IDLE_COLOR = "#B8C0C8"
 
@@ -31,7 +31,7 @@ HOST_COLORS = {
     "Python": "#A8B86B",
     "built in": "#D3DDB0",
 }
-"""What the host is in."""
+"""Kind of host event ─▶ color."""
 
 DATA_LOADING_COLOR = "#AA4499"
 
@@ -42,7 +42,7 @@ PHASE_COLORS = {
 }
 
 TENSOR_COLOR = "#44AA99"
-"""On tensor cores, which is as it should be."""
+"""Color of work on tensor cores."""
 
 PART_COLORS = {
     "computation": CLASS_COLORS["computation"],
@@ -56,32 +56,35 @@ CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": SKY_BLUE, "other": "#BBB
 NORMAL_COLOR = "#BBBBBB"
 
 OUTLIER_COLOR = "#882255"
-"""What stands out, of any class: Tol's wine, which no class has."""
+"""Color of what stands out, of any class: Tol's wine, which no class has."""
 
 NEUTRAL_COLOR = "#7A8793"
-"""What has no class: annotations, operations of several classes."""
+"""Color of what has no class: annotations, operations of several classes."""
 
 PALE_COLOR = "#D5DADF"
-"""What stands beside what is pointed out in the neutral color, where neither is good or bad."""
+"""Color of the counterpart of highlighted neutral marks, if neither is good or bad."""
 
 CHANGE_COLORS = {"longer": OUTLIER_COLOR, "shorter": "#44AA99"}
-"""Two sides of a comparison; neither is the color of a class."""
+"""Colors of the two directions of a change; neither is the color of a class."""
 
 ON_COLOR = "#111111"
-"""Ink on colored marks: a page in the dark leaves it as it is."""
+"""Text color on colored marks; dark mode does not change it."""
 
 MISSING_COLOR = "#C4CACF"
-"""Ground of a map: where it is seen, there is no cell."""
+"""Background of a matrix, visible where there is no cell."""
 
 DARK = frozenset({BLUE, BLACK, OUTLIER_COLOR, DATA_LOADING_COLOR})
-"""Colors on which text is white; on all others it is nearly black: contrasts of 4.5 and more."""
+"""Colors with white text; on all others it is nearly black. Contrasts are at least 4.5."""
 
 _AWAY, _TOWARDS = 0.15, 0.7
-"""Shares of a color that the pale end of a ramp has, and that its deep end lacks."""
+"""Share of the color at the pale end of a ramp, and share removed at its deep end."""
 
 
 def ramp(color: str) -> list[str]:
-    """Go from little to much by a color: from nearly paper to nearly ink. A page in the dark turns it round."""
+    """Return a color ramp from low to high: from nearly white over the color to nearly black.
+
+    Dark mode reverses it.
+    """
     parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
     pale = "".join(f"{round(255 - _AWAY * (255 - part)):02X}" for part in parts)
     deep = "".join(f"{round((1 - _TOWARDS) * part):02X}" for part in parts)

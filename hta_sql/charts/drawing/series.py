@@ -26,10 +26,10 @@ from hta_sql.text import first_of
 SLICES = 400
 
 LANES_SHOWN = 12
-"""Of a series: each has a panel of its own."""
+"""Maximum number of series, each in its own panel."""
 
 FEW = 4
-"""So many that have no panel are named."""
+"""Maximum number of omitted series to name."""
 
 DISTRIBUTION = {
     "min": "Lowest",
@@ -40,7 +40,7 @@ DISTRIBUTION = {
     "time_mean": "Mean over time",
     "point_count": "Changes",
 }
-"""What is told of a series over its changes."""
+"""Statistics of a series over its changes ─▶ label."""
 
 
 def series(
@@ -52,15 +52,15 @@ def series(
     *,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
-    """Draw a panel for each lane in which a value changes over time, the highest lanes only.
+    """Draw a panel for each lane with a changing value; only the lanes with the highest values.
 
     Args:
-        table: A row where the value changes, with the column ``lane``.
-        value: Its column.
-        title: What its axis says.
-        heading: What the chart says.
+        table: A row for each change of the value, with the column ``lane``.
+        value: Column of the value.
+        title: Title of the value axis.
+        heading: Title of the chart.
         color: Color of the areas.
-        axis: How numbers are written.
+        axis: Axis with the number format.
     """
     table, notes = by_steps(table)
     peaks = table.groupby("lane", sort=False)[value].max()
@@ -100,7 +100,7 @@ def series(
 
 
 def lanes_by(table: pd.DataFrame, what: str) -> list[str]:
-    """Name what has a counter: rank 0, device 2, stream 7; a kind of copies says itself what it is."""
+    """Return lane names such as "rank 0, device 2, stream 7"; kinds of copies are unchanged."""
     columns = ("rank", "device", what)
     words = {
         name: table[name].map(lambda value, name=name: f"{name} {_number(value)}")
@@ -115,7 +115,7 @@ def _number(value: float) -> str:
 
 
 def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
-    """Say which lanes have no panel."""
+    """Return notes on the lanes without a panel."""
     still = [str(lane) for lane, peak in peaks.items() if not peak > 0]
     return [
         *([f"The {shown} of {moving} with the highest values."] if shown < moving else []),
@@ -124,14 +124,14 @@ def _left_out(peaks: pd.Series[float], moving: int, shown: int) -> list[str]:
 
 
 def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.DataFrame:
-    """Highest value in each slice, what holds over from the slice before included."""
+    """Return the highest value in each slice, including the value at its start."""
     ts = lane["ts"].to_numpy(dtype=float)
     values = np.nan_to_num(lane[value].to_numpy(dtype=float))
     before = np.searchsorted(ts, edges[:-1], side="right") - 1
     highest = np.where(before >= 0, values[before], 0.0)
     slots = np.clip(np.searchsorted(edges, ts, side="right") - 1, 0, SLICES - 1)
     np.maximum.at(highest, slots, values)
-    # A step that is as high as the one before it needs no point of its own; the last one ends it.
+    # A slice as high as the previous one needs no point, except for the last one.
     is_step = np.r_[True, highest[1:] != highest[:-1]]
     is_step[-1] = True
     return pd.DataFrame({"time": edges[:-1][is_step], "value": highest[is_step]})
@@ -140,15 +140,15 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
 def distribution(
     table: pd.DataFrame, measure: str, title: str, heading: str, *, color: str, unknown: str
 ) -> alt.TopLevelMixin:
-    """Draw the distribution of a value for each lane: its range, its quartiles, its mean over time.
+    """Draw the distribution of a value for each lane: range, quartiles, mean over time.
 
     Args:
         table: A row for each lane, with the column ``lane``.
-        measure: What its columns are about, such as ``queue_length``.
-        title: What the axis says.
-        heading: What the chart says.
+        measure: Suffix of its columns, such as ``queue_length``.
+        title: Title of the value axis.
+        heading: Title of the chart.
         color: Color of the boxes.
-        unknown: What the chart says if no value is known.
+        unknown: Sentence to show if no value is known.
     """
     table = table.rename(columns={f"{part}_{measure}": part for part in DISTRIBUTION})
     known = table[table["max"].notna()].sort_values("max", ascending=False, kind="stable")

@@ -1,4 +1,4 @@
-"""Bars of the time of a name, split into parts, a panel for each side: device and host."""
+"""Bars of time by name, split into parts, with a panel for each side: device and host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = {
 def side_panels(
     table: pd.DataFrame, name: str, sides: dict[str, dict[str, str]], top: int
 ) -> list[alt.Chart]:
-    """Draw for each side what costs most there, on all ranks together."""
+    """Draw the most expensive names of each side, summed over all ranks."""
     known = table[table[name].notna()]
     sums = known.assign(lane=lane_names(known, name)).groupby("lane", as_index=False)
     numbers = [column for parts in sides.values() for column in parts.values()]

@@ -1,4 +1,4 @@
-"""What all charts share: one color per class, readable times, bars for 1 or 4,096 ranks."""
+"""Shared style of all charts: colors, readable times, bars for 1 to 4,096 ranks."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ WIDTH = 640
 TIMELINE_WIDTH = int(1.5 * WIDTH)
 
 RUNS = 6
-"""So many runs get panels of their own; a note says how many there are."""
+"""Maximum number of runs with their own panel; a note gives the total."""
 
 LETTER = 6
-"""Pixels of one, of an axis label."""
+"""Width of a character of an axis label [pixels]."""
 
 RUN_LENGTH = 24
-"""Characters of a run's name in a label."""
+"""Maximum length of a run's name in a label [characters]."""
 
 MANY = 40
-"""From this many ranks on, bars share a fixed width instead of having one each."""
+"""Number of ranks above which bars share a fixed total width."""
 
 LABEL_CHARACTERS = 60
-"""Labels of an axis are cut to this."""
+"""Maximum length of an axis label [characters]."""
 
 NAME_CHARACTERS = 300
-"""Names are cut to this in tooltips; a kernel's name can be 10 kB."""
+"""Maximum length of a name in a tooltip [characters]; a kernel's name can be 10 kB."""
 
 NAMES = alt.Axis(labelLimit=400, minExtent=400, ticks=False, domain=False)
-"""Of bars with long names; one extent, so that the panels of a chart start at the same place."""
+"""Axis for bars with long names; its fixed extent aligns the panels of a chart."""
 
 ZOOM = "wheel![event.ctrlKey || event.metaKey]"
-"""The event that zooms; the wheel alone scrolls the page."""
+"""Event that zooms; the wheel alone scrolls the page."""
 
 OWN_COLORS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
-"""Of panels of which each has a legend of its own."""
+"""For panels that each have their own legend."""
 
 CHAINS = frozenset({"stack"})
-"""Columns that hold many names each."""
+"""Columns with many names in each value."""
 
 _DIGITS = 6
 
 _DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
-"""Digits behind the point, and below which number there are so many: three in all."""
+"""Decimals ─▶ upper limit of the numbers shown with them: three significant digits."""
 
 _NEXT_UNIT = 999.5
 
 _LONGEST_NS = 30 * 86_400 * 10**9
-"""Beyond a month a number of nanoseconds is a point in time."""
+"""A number of nanoseconds above a month is a point in time."""
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -85,16 +85,16 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "concat": {"spacing": 24},
 }
-"""The look that all charts have."""
+"""Vega-Lite configuration of all charts."""
 
 
 def headed(text: str, *lines: str) -> alt.Title:
-    """Head a chart: what it shows, and below it how to read it."""
+    """Return the title of a chart, with lines on how to read it."""
     return alt.Title(text, subtitle=list(lines)) if lines else alt.Title(text)
 
 
 def subtitled(text: str, *lines: str) -> alt.Title:
-    """Head one panel of a chart."""
+    """Return the title of one panel of a chart."""
     look: dict[str, Any] = {"fontSize": 13, "offset": 6}
     if lines:
         look |= {"subtitle": list(lines), "subtitleFontSize": 11}
@@ -102,10 +102,12 @@ def subtitled(text: str, *lines: str) -> alt.Title:
 
 
 def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
-    """Let a chart be dragged, and zoomed by wheel with Ctrl; the wheel alone scrolls the page.
+    """Return a parameter for dragging, and for zooming with Ctrl + wheel.
+
+    The wheel alone scrolls the page.
 
     Args:
-        name: Tells the panels of a chart apart: each has its own.
+        name: Unique name of the parameter in the chart.
         *encodings: Axes; default: x.
     """
     return alt.selection_interval(
@@ -114,9 +116,9 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Make the texts of a table safe to draw: control characters escaped, endless names cut.
+    """Make the texts of a table safe to draw: escape control characters, cut long names.
 
-    Texts that differ stay different. Those of :data:`CHAINS` are left to their figures.
+    Different texts stay different. The columns in :data:`CHAINS` are left to their figures.
     """
     texts = [k for k, kind in table.dtypes.items() if not (_is_numeric(kind) or k in CHAINS)]
     return table.assign(**{str(key): _readable_column(table[key]) for key in texts})
@@ -148,7 +150,7 @@ def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def labels(names: Iterable[str]) -> list[str]:
-    """Cut names to labels of an axis; names that differ have labels that differ.
+    """Shorten names to axis labels; different names get different labels.
 
     Two names with one label would be drawn as one bar.
     """
@@ -163,7 +165,7 @@ def labels(names: Iterable[str]) -> list[str]:
 
 
 def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
-    """Draw a sentence in place of a chart without marks."""
+    """Draw a sentence instead of a chart without data."""
     look = alt.MarkDef("text", align="left", fontSize=13, color="#555555")
     return (
         alt.Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
@@ -173,19 +175,22 @@ def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
 
 
 def data(table: pd.DataFrame) -> alt.InlineData:
-    """Hand a small table over inline; altair's own limit of 5,000 rows does not apply to it.
+    """Return a table as inline data; altair's limit of 5,000 rows does not apply to it.
 
-    Fractions keep six digits: what a tooltip shows, in half the bytes.
+    Fractions keep six digits, enough for a tooltip, with half the bytes.
     """
     plain = table.astype(object).where(table.notna(), None)
     records: list[Any] = plain.to_dict(orient="records")
-    # A tuple, since altair copies the rows of a list each time that a chart becomes part of another.
+    # A tuple, because altair copies a list of rows whenever a chart becomes part of another.
     rows: Any = tuple({key: _short(value) for key, value in each.items()} for each in records)
     return alt.InlineData(values=rows)
 
 
 def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Keep columns, and with them ``rank`` and ``step`` where the rows have them: a page's choice follows these."""
+    """Return the given columns, plus ``rank`` and ``step`` if present.
+
+    The page uses these two to apply a selection of ranks and steps.
+    """
     chosen = [name for name in ("rank", "step") if name in table]
     return table[list(dict.fromkeys([*columns, *chosen]))]
 
@@ -197,57 +202,57 @@ def _short(value: Any) -> Any:
 def colors(
     palette: Mapping[str, str], title: str | None, field: str = "part", **options: Any
 ) -> alt.Color:
-    """Color by a field, in the order and the colors of a palette."""
+    """Return a color encoding of a field, with the order and colors of a palette."""
     scale = alt.Scale(domain=list(palette), range=list(palette.values()))
     return alt.Color(f"{field}:N", title=title, scale=scale, **options)
 
 
 def shades(field: str, title: str, scale: alt.Scale, **legend: Any) -> alt.Color:
-    """Color cells by a number."""
+    """Return a color encoding of a number."""
     shown = alt.Legend(gradientLength=90, **legend)
     return alt.Color(f"{field}:Q", title=title, scale=scale, legend=shown)
 
 
 def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
-    """Keep the colors of what is there, in the order of the palette."""
+    """Return the colors of the present parts, in palette order."""
     there = set(parts)
     return {part: color for part, color in palette.items() if part in there}
 
 
 def order(palette: dict[str, str], table: pd.DataFrame) -> list[int]:
-    """Number the parts of a table for stacking: legend and stack in the same order."""
+    """Return the stacking position of each row's part, consistent with the legend."""
     places = {part: place for place, part in enumerate(palette)}
     return [places[part] for part in table["part"]]
 
 
 def lanes(table: pd.DataFrame, key: str = "lane", title: str = "Rank") -> tuple[alt.X, Any]:
-    """Place bars along x: the axis, and the width of the chart."""
+    """Return the x axis of bars by name, and the width of the chart."""
     names = list(dict.fromkeys(table[key]))
     step = max(14, min(70, WIDTH // max(1, len(names))))
     angle = label_angle(names, step) if len(names) <= MANY else -90
     axis = alt.Axis(labelAngle=angle, labelOverlap=True)
     width = alt.Step(step) if len(names) <= MANY else WIDTH
-    # A list to sort by becomes nested conditions: a browser's stack ends before 4,096 of them.
+    # A sort list becomes nested conditions, and 4,096 of them overflow a browser's stack.
     return alt.X(
         f"{key}:N", title=title, sort=names if len(names) <= MANY else None, axis=axis
     ), width
 
 
 def panel_each(field: str, names: list[str]) -> alt.Row:
-    """Give each of some lanes or steps a panel, one below the other, headed by its name."""
+    """Return a row encoding: a panel for each name, one below the other, with the name as title."""
     head = alt.Header(labelOrient="top", labelAnchor="start")
     return alt.Row(f"{field}:N", title=None, sort=names, header=head)
 
 
 def by_name(rows: pd.DataFrame) -> alt.Y:
-    """Place bars along y by the column ``short``, in the order of the rows."""
+    """Return the y encoding of bars by the column ``short``, in row order."""
     return alt.Y("short:N", title=None, sort=list(dict.fromkeys(rows["short"])), axis=NAMES)
 
 
 def tooltips(tooltip: Mapping[str, str]) -> list[alt.Tooltip]:
-    """Make a tooltip of fields and their titles.
+    """Create a tooltip from fields and their titles.
 
-    Numbers have behind a colon how they are written: ``{"name": "Kernel", "time:,.3f": "Time [ms]"}``.
+    The number format follows a colon: ``{"name": "Kernel", "time:,.3f": "Time [ms]"}``.
     """
     return [
         alt.Tooltip(f"{name}:{'Q' if colon else 'N'}", title=title, format=form or alt.Undefined)
@@ -262,7 +267,7 @@ def marks(
     tooltip: Mapping[str, str],
     **channels: Any,
 ) -> alt.Chart:
-    """Draw a mark for each row; the chart holds the columns that its tooltip and its channels name."""
+    """Draw a mark for each row; the data has only the columns of its tooltip and channels."""
     tips = tooltips(tooltip)
     named = [
         channel if isinstance(channel, str) else channel["shorthand"]
@@ -275,7 +280,7 @@ def marks(
 def bars(
     rows: pd.DataFrame, tooltip: Mapping[str, str], color: str | alt.Color, **channels: Any
 ) -> alt.Chart:
-    """Draw bars as :func:`marks` does, all in one color or each in that of a field."""
+    """Draw bars with :func:`marks`, in one color or by a color encoding."""
     if isinstance(color, str):
         return marks(alt.MarkDef("bar", color=color), rows, tooltip, **channels)
     return marks("bar", rows, tooltip, color=color, **channels)
@@ -288,7 +293,7 @@ def bars_by_name(
     color: str | alt.Color,
     **channels: Any,
 ) -> alt.Chart:
-    """Draw bars with long names, those of :func:`by_name`, as :func:`bars` does."""
+    """Draw bars with long names, placed by :func:`by_name`, with :func:`bars`."""
     chart = bars(rows, tooltip, color, **{"y": by_name(rows), "x": x, **channels})
     return chart.properties(width=WIDTH)
 
@@ -296,13 +301,13 @@ def bars_by_name(
 def mean_and_span(
     base: alt.Chart, x: alt.X, color: str, ranks: int
 ) -> alt.LayerChart | alt.FacetChart:
-    """Layer bars, and where they are means of ranks a line from the lowest rank to the highest.
+    """Draw bars; if they are means of ranks, add a line from the lowest to the highest rank.
 
     Args:
         base: Chart with the fields ``low`` and ``high``, without marks.
-        x: The length of a bar.
-        color: Its color.
-        ranks: So many ranks have a part in it.
+        x: Encoding of the bar length.
+        color: Color of the bars.
+        ranks: Number of ranks.
     """
     bar = base.mark_bar(color=color, opacity=0.75).encode(x=x)
     if ranks <= 1:
@@ -313,16 +318,16 @@ def mean_and_span(
 
 
 def of_ranks(ranks: int) -> str:
-    """Say how :func:`mean_and_span` is read."""
+    """Return the note on how to read :func:`mean_and_span`."""
     return f"Bar: mean of {ranks:,} ranks. Line: from the lowest rank to the highest."
 
 
 def by_run(table: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[str]]:
-    """Split a table into panels.
+    """Split a table into panels by run.
 
     Returns:
-        (Name, rows) of the first runs, the name empty where there is one run; and a note, where
-        there are more runs than panels.
+        (Name, rows) of the first runs, with an empty name if there is only one; and a note if there
+        are more runs than panels.
     """
     runs = list(dict.fromkeys(table["run"]))
     parts = [(run if len(runs) > 1 else "", table[table["run"] == run]) for run in runs[:RUNS]]
@@ -330,13 +335,13 @@ def by_run(table: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[st
 
 
 def label_angle(names: Iterable[str], step: int) -> int:
-    """Turn labels along x that would cover each other, each having so many pixels [degrees]."""
+    """Return the angle of x labels [degrees]: rotated if they would overlap."""
     longest = max((len(name) for name in names), default=0)
     return 0 if longest * LETTER <= step else -40
 
 
 def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
-    """Name lanes by the columns that tell them apart: the run only where there are several."""
+    """Return lane names from the identifying columns; the run only if there are several."""
     shown = table[list(columns)]
     if len(set(table["run"])) > 1:
         runs = table["run"].map(short_runs(table["run"]))
@@ -346,19 +351,19 @@ def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
 
 
 def _lane_part(value: object) -> str:
-    """Name a stream or a rank: a column in which one is missing has floats."""
+    """Format a stream or rank; a column with missing values has dtype float."""
     if isinstance(value, float):
         return "none" if math.isnan(value) else f"{value:.0f}"
     return str(value)
 
 
 def short_runs(runs: Iterable[str]) -> dict[str, str]:
-    """Shorten the names of runs, without making two of them equal: labels have little room.
+    """Shorten run names for labels, keeping them distinct.
 
-    Runs are often named by a long stem and a few characters of their own.
+    Runs often share a long stem and differ in a few characters.
     """
     names = list(dict.fromkeys(runs))
-    stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are no paths
+    stem = len(os.path.commonprefix(names))  # noqa: RUF071 - these are not paths
     for short in (
         [cut_middle(name, RUN_LENGTH) for name in names],
         [CUT + cut_middle(name[stem:], RUN_LENGTH - 1) for name in names],
@@ -369,12 +374,12 @@ def short_runs(runs: Iterable[str]) -> dict[str, str]:
 
 
 def duration_unit(longest_ns: float) -> tuple[float, str]:
-    """Choose the unit in which times read well: (ns of one unit, its name)."""
+    """Return the unit for times up to a maximum: (ns per unit, name)."""
     return _unit(longest_ns, "ns", ("s", "ms", "µs"))
 
 
 def size_unit(most: float) -> tuple[float, str]:
-    """Choose the unit in which sizes read well: (bytes of one unit, its name)."""
+    """Return the unit for sizes up to a maximum: (bytes per unit, name)."""
     return _unit(most, "bytes", ("GB", "MB", "kB"))
 
 
@@ -384,7 +389,7 @@ def _unit(most: float, least: str, names: tuple[str, str, str]) -> tuple[float, 
 
 
 def duration_text(ns: float) -> str:
-    """Write a time for a title: three digits say enough there, and a zero is one; ``page.js`` does the same."""
+    """Format a time for a title with three significant digits; ``page.js`` does the same."""
     if abs(ns) >= _LONGEST_NS:
         return time_text(ns)
     units = ((1, "ns"), (1e3, "µs"), (1e6, "ms"))

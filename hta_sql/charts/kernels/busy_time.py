@@ -1,4 +1,4 @@
-"""What GPUs run while they are busy: classes of work, and the longest kernels."""
+"""Figures of busy time: classes of work, and the longest kernels."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ RANKS_AS_CELLS = 64
 _LABELED_SHARE = 0.02
 
 _LEAST_SHARE = 0.001
-"""Smaller ones are said to be smaller."""
+"""Smallest share that is shown as a number."""
 
 
 @figure
 def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A donut per run: busy time of its ranks by the classes that run at once."""
+    """Draw a donut per run: busy time of its ranks by the classes that run concurrently."""
     runs, more = by_run(table)
     notes = [
         "Sum over all ranks. Classes joined by + run at the same moment on different streams.",
@@ -54,7 +54,7 @@ def gpu_kernel_types(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _share_text(share: float) -> str:
-    """Write a share; what is there is never 0 %."""
+    """Format a share; a nonzero share is never shown as 0 %."""
     return (
         f"{100 * share:.1f} %"
         if share >= _LEAST_SHARE or not share
@@ -87,7 +87,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
             }
         ),
     )
-    # The legend says the shares too: thin slices have no room for theirs.
+    # The legend repeats the shares, because thin slices have no space for labels.
     palette = {
         label: CLASS_COLORS[part]
         for label, part in zip(totals["label"], totals["part"], strict=True)
@@ -112,9 +112,9 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
 
 @figure
 def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """What runs inside CUDA graphs, by the line that launched it: a bar each, in the colors of classes.
+    """Draw the time of kernels inside CUDA graphs by source line, colored by class.
 
-    Ranks are added up.
+    Ranks are summed.
     """
     frames = zip(table["frame"], table["name"], strict=True)
     where = [frame if isinstance(frame, str) else name for frame, name in frames]
@@ -147,7 +147,7 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
 
 @figure
 def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """The longest kernels of each class: a bar for the mean of the ranks, a line for their span."""
+    """Draw the longest kernels of each class: a bar for the mean of the ranks, a range line."""
     size, unit = duration_unit(float(table["max_rank_ns"].max()) if len(table) else 0)
     ranks = int(table["rank_count"].max()) if len(table) else 0
     rows = table.assign(
@@ -198,12 +198,12 @@ def _bars_with_spans(
 
 @figure
 def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
-    """The longest kernels of each class, rank by rank, as a map: one column a rank.
+    """Draw the longest kernels of each class as a heat map with one column per rank.
 
-    ``top`` is of each class: the names with the longest totals. Above 64 ranks these are drawn as by
-    :func:`kernels_across_ranks`.
+    ``top`` applies to each class: the names with the longest totals. Above 64 ranks, they are drawn
+    as in :func:`kernels_across_ranks`.
     """
-    # What other names sum up to would drown each of them.
+    # The sum of all other names would dwarf each single one.
     table = table[table["name"] != "others"]
     rows = table.assign(lane=lane_names(table, "rank"))
     lanes = list(dict.fromkeys(rows["lane"]))
@@ -228,7 +228,7 @@ def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMi
 
 
 def _longest(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Keep the names with the longest totals, longest first."""
+    """Return the names with the longest totals, longest first."""
     totals = table.groupby("name", sort=True)["sum_ns"].sum()
     names = list(totals.sort_values(ascending=False, kind="stable").index[:top])
     short = dict(zip(names, labels(names), strict=True))
@@ -269,7 +269,7 @@ def _bars(
         kernel_count=("kernel_count", "sum"),
         share=("share", "sum"),
     )
-    # A rank that never ran the kernel spent no time in it.
+    # A rank without the kernel spent no time in it.
     low = names["low"].where(names["present"] == ranks, 0)
     bars = names.assign(lane=names["name"], time=names["total"] / max(ranks, 1), low=low)
     return _bars_with_spans(

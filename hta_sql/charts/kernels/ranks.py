@@ -1,4 +1,4 @@
-"""One operator or kernel on all ranks."""
+"""Figure of one operator or kernel on all ranks."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ VERDICTS = {
 }
 
 NAMES = 3
-"""So many operators have a panel of their own."""
+"""Maximum number of operators with their own panel."""
 
 BANDS = 32
-"""Bands go over so many ranks."""
+"""Maximum number of ranks in a panel."""
 
 
 @figure
 def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per name: each occurrence is a band over the ranks, from its starts to its ends.
+    """Draw a panel per name: each occurrence is a band over the ranks, from starts to ends.
 
-    The first run's names with most time are shown; of many ranks those that are slow, and others evenly
-    spread.
+    Shows the names with most time in the first run. If there are many ranks, slow ones and a sample
+    of others are shown.
     """
     run = table[table["run"] == table["run"].iloc[0]]
     totals = run.groupby("name")["dur_ns"].sum().sort_values(ascending=False, kind="stable")
@@ -95,7 +95,7 @@ def _bands(
     }
     look = alt.MarkDef("bar", height=5, clip=True, minBandSize=1)
     color = colors(palette, None, "verdict")
-    # A page's choice of a step leaves the other occurrences to compare it with.
+    # The page's step selection must not remove the other occurrences, which serve as comparison.
     rows = rows.drop(columns="step", errors="ignore")
     bars = marks(look, rows, tooltip, x=x, x2="high:Q", y=y, color=color)
     band = alt.Chart(bars.data).mark_area(

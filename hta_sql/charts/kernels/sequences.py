@@ -1,4 +1,4 @@
-"""Frequent kernel sequences of an operator."""
+"""Figure of an operator's frequent kernel sequences."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hta_sql.charts.drawing.style import (
 
 @figure
 def frequent_kernel_sequences(table: pd.DataFrame, *, top: int = 5) -> alt.TopLevelMixin:
-    """The most frequent kernel sequences: how often each comes.
+    """Draw the counts of the most frequent kernel sequences.
 
-    ``top`` is of each rank.
+    ``top`` applies to each rank.
     """
     rows = table[table["sequence_id"] <= top]
     many = len(rows[["run", "rank"]].drop_duplicates()) > 1

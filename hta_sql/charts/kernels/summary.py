@@ -1,4 +1,4 @@
-"""Utilization of each GPU."""
+"""Figure of the utilization of each GPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES = {
     "tensor_core_pct": ("Tensor cores", TENSOR_COLOR),
     "peak_pct": ("Peak memory", CLASS_COLORS["memory"]),
 }
-"""Column of ``gpu_summary`` ─▶ what people call it, and its color."""
+"""Column of ``gpu_summary`` ─▶ label and color."""
 
 MEANINGS = {
     "utilization_pct": "Utilization: share of the steps in which kernels run",
@@ -42,12 +42,12 @@ MEANINGS = {
 Measures = dict[str, tuple[str, str]]
 
 MODELS = 3
-"""So many models of GPUs are named."""
+"""Maximum number of GPU models to name."""
 
 
 @figure
 def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per measure, with a bar per GPU; what is not known is said."""
+    """Draw a panel per measure, with a bar per GPU; unknown measures are named."""
     keys = ["rank", "device"] if _has_several_devices(table) else ["rank"]
     lanes = lane_names(table, *keys)
     measures = {name: about for name, about in MEASURES.items() if table[name].notna().any()}

@@ -1,4 +1,4 @@
-"""The kernels that cost most."""
+"""Figure of the most expensive kernels."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ BINS = {
     "from_1ms_count": "1 ms",
     "from_10ms_count": "≥ 10 ms",
 }
-"""Column of ``kernel_table`` ─▶ from where on its launches last."""
+"""Column of ``kernel_table`` ─▶ lower limit of the launch durations that it counts."""
 
 
 @figure
 def kernel_table(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """The kernels that cost most: time, whether on tensor cores, and how their launches spread.
+    """Draw the most expensive kernels: time, use of tensor cores, and launch durations.
 
-    In any grouping; ``top`` is of each run.
+    Works with any grouping; ``top`` applies to each run.
     """
     runs, more = by_run(table)
     panels = [_kernels(rows, top, run) for run, rows in runs]
@@ -110,6 +110,6 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
 
 
 def _told_apart(kernels: pd.DataFrame) -> Iterable[str]:
-    """Short names, and full ones where two kernels share a short one."""
+    """Return short names, and full names for kernels that share a short one."""
     often = kernels["short_name"].duplicated(keep=False)
     return list(kernels["short_name"].where(~often, kernels["name"]))

@@ -1,4 +1,4 @@
-"""What operators and annotations cost, and what they launch."""
+"""Figures of the costs of operators and annotations, and of what they launch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DELAYS = {
 
 @figure
 def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """The longest annotations: a bar for the mean of the ranks, a line from the lowest to the highest."""
+    """Draw the longest annotations: a bar for the mean of the ranks, a line for the range."""
     ranks = len(table[["run", "rank"]].drop_duplicates())
     rows = table.assign(lane=lane_names(table, "name")).groupby("lane", as_index=False)
     bars = rows.agg(
@@ -45,7 +45,7 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         of_ranks=("rank", "nunique"),
         calls=("annotation_count", "sum"),
     )
-    # A rank that never had the annotation spent no time in it: the mean is over all ranks.
+    # A rank without the annotation spent no time in it: the mean is over all ranks.
     bars["time"] = bars["total"] / max(ranks, 1)
     bars["low"] = bars["low"].where(bars["of_ranks"] == ranks, 0)
     bars = bars.sort_values(["total", "lane"], ascending=[False, True]).head(top)
@@ -76,12 +76,12 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
 
 @figure
 def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """The most frequent operators with their kernels, and how long the first kernel is under way."""
+    """Draw the most frequent operators with their kernels, and the delay of the first kernel."""
     rows = table.sort_values("call_count", ascending=False, kind="stable").head(top)
     many = len(table[["run", "rank"]].drop_duplicates()) > 1
     lanes = lane_names(rows, *(("rank", "operator_name") if many else ("operator_name",)))
     rows = rows.assign(lane=lanes)
-    numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - of one table
+    numbered = [f"{lane} ({count:,} calls)" for lane, count in zip(lanes, rows["call_count"])]  # noqa: B905 - both from one table
     rows = rows.assign(short=labels(distinct(numbered)))
     panels = [
         _delays(rows, column, part, with_names=place == 0)
@@ -100,7 +100,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
 def _delays(
     rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
 ) -> alt.Chart:
-    """One panel in a unit of its own: a full queue is a thousand times as long as a call."""
+    """Draw one panel with its own unit: a full queue is a thousand times as long as a call."""
     name, color = part
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)
@@ -117,9 +117,9 @@ def _delays(
 
 @figure
 def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """The longest operations, one panel for the host and one for the device.
+    """Draw the longest operations, one panel for the host and one for the device.
 
-    ``top`` is of each panel.
+    ``top`` applies to each panel.
     """
     sides = table["side"].fillna("host and device")
     named = table.assign(lane=lane_names(table, "name"))
@@ -152,9 +152,9 @@ def ops_by_name(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
 
 @figure
 def operator_table(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """The operators that cost most of themselves, one panel for the device and one for the host.
+    """Draw the operators with the most self time, one panel for the device and one for the host.
 
-    Ranks are added up; ``top`` is of each panel.
+    Ranks are summed; ``top`` applies to each panel.
     """
     lanes = lane_names(table, "name")
     sums = table.assign(lane=lanes).groupby("lane", as_index=False)

@@ -1,4 +1,4 @@
-"""Calls of each rank that matter, and hardware counters of kernels."""
+"""Figures of notable calls of each rank, and of hardware counters of kernels."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OPERATORS_SHOWN = 25
 
 @figure
 def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: how often each rank does what; what others do less or more often is marked.
+    """Draw a matrix per run with the counts of notable calls of each rank, deviations marked.
 
-    Of many ranks those that differ from the rank in the middle in most are shown.
+    If there are many ranks, those that deviate most from the median rank are shown.
     """
     runs, notes = by_run(table)
     panels = []
@@ -62,7 +62,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def cupti_counters_by_operator(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per operator: floating-point operations of the kernels that it launched."""
+    """Draw the floating-point operations of each operator's kernels."""
     title = "Floating-point operations by operator"
     counted = table[table["flop_weight"].notna()]
     if counted.empty:

@@ -1,4 +1,4 @@
-"""Flame graphs of everything that was called."""
+"""Flame graphs of call stacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hta_sql.library.vendors import call_name
 _IN_ORDER = ("Python", "built in", "module", "operator", "runtime call", "annotation")
 
 KINDS = {name: HOST_COLORS[name] for name in _IN_ORDER}
-"""What a name of a flame graph is of ─▶ its color."""
+"""Kind of a frame in a flame graph ─▶ color."""
 
 _KIND_OF = (
     ("module", re.compile(r"nn\.Module: ")),
@@ -41,20 +41,20 @@ _KIND_OF = (
 )
 
 RECTANGLES = 600
-"""In one chart: the widest. A page of 200 kB holds some 900."""
+"""Maximum number of rectangles in one chart, widest first; a page of 200 kB has about 900."""
 
 SMALLEST_NAMED = 0.015
-"""A narrower rectangle has no room for a name on any page."""
+"""Minimum relative width of a rectangle with a name."""
 
 WIDE, ROW = 840, 14
-"""Pixels of a flame graph, and of one of its levels."""
+"""Width of a flame graph, and height of a level [pixels]."""
 
 
 @figure
 def folded_stacks(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Flame graphs, the outermost calls on top: one of the device time, one of the host time.
+    """Draw flame graphs with the outermost calls on top: one of device time, one of host time.
 
-    Ranks are added up. The widest rectangles are drawn.
+    Ranks are summed. The widest rectangles are drawn.
     """
     known = table[table["stack"].notna()]
     runs, more = by_run(known)
@@ -101,7 +101,7 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
         color=colors(present(KINDS, rows["part"]), "Call of"),
         tooltip=tooltips(tooltip),
     )
-    # As much of a name as its rectangle has room for, at whatever size it is drawn.
+    # The name is cut to the width of its rectangle at the displayed size.
     width = "item.mark.group.width * datum.share"
     words = (
         base.transform_filter(f"datum.share > {SMALLEST_NAMED}")
@@ -121,7 +121,7 @@ def _flame(table: pd.DataFrame, side: str, run: str, room: int) -> alt.LayerChar
 
 
 class _Call:
-    """A name with those below it; times with all that is inside."""
+    """A call tree node with total time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -141,7 +141,7 @@ def _tree(stacks: Iterator[tuple[str, int]]) -> _Call:
 
 
 def _cells(top: _Call) -> Iterator[dict[str, Any]]:
-    """Place what a call holds side by side below it, the longest first."""
+    """Yield the rectangles: children side by side below their parent, longest first."""
     waiting = [(top, 0, 0)]
     while waiting:
         call, at, level = waiting.pop()

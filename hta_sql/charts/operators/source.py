@@ -1,4 +1,4 @@
-"""Source lines that cost most."""
+"""Figure of the most expensive source lines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SIDES = {
     "device": {"of itself": "device_self_ns", "its backward pass": "backward_device_self_ns"},
     "host": {"of itself": "host_self_ns"},
 }
-"""Side ─▶ what of the time of a line is shown ─▶ its column."""
+"""Side ─▶ part ─▶ column with the time of a line."""
 
 
 @figure
 def source_lines(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """The lines that cost most of themselves, one panel for the device and one for the host.
+    """Draw the source lines with the most self time, one panel for the device and one for the host.
 
-    Ranks are added up; ``top`` is of each panel.
+    Ranks are summed; ``top`` applies to each panel.
     """
     panels = side_panels(table, "frame", SIDES, top)
     title = "Source lines that cost most"

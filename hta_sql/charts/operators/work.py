@@ -1,4 +1,4 @@
-"""What kind of work the device does, and how far from its peak."""
+"""Figures of the device's kinds of work, and of its distance from the peak."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ CATEGORIES = {
     "reduce": "#A6761D",
     "other": "#7A8793",
 }
-"""Category ─▶ color of its points; all else is other."""
+"""Category ─▶ color of its points; all others are "other"."""
 
 POINTS = 300
-"""So many operators and shapes are drawn at most: those that took longest."""
+"""Maximum number of operators and shapes, those with the most time."""
 
 SMALLEST = 0.001
-"""Those with less of the time that is known are left out: nobody gains by them."""
+"""Minimum share of the known time; smaller points are irrelevant and omitted."""
 
 _HEIGHT = 380
 
 _LINE = 14
-"""Height of the roofline's plot, and of the name of a roof [px]."""
+"""Height of the roofline plot, and of a roof's label [px]."""
 
 MATH_TYPES = {"fp32_vector": "fp32, no tensor cores", "fp64_vector": "fp64, no tensor cores"}
-"""Kind of arithmetic of the table of peaks ─▶ what people call it, where that is something else."""
+"""Kind of arithmetic in the table of peaks ─▶ label, if different."""
 
 PHASES = {**PHASE_COLORS, "not known": NORMAL_COLOR}
 
 
 @figure
 def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A bar per kind of work: device time of a rank, by phase; the longest first."""
+    """Draw the device time per rank for each kind of work, by phase, longest first."""
     ranks = table.groupby("run")["rank"].nunique()
     rows = table.assign(phase=table["phase"].astype(object).fillna("not known"))
     rows["mean_ns"] = rows["device_ns"] / rows["run"].map(ranks)
@@ -78,9 +78,9 @@ def operator_categories(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
-    """Each operator and shape as a point below the roofs of its device; its area is its time.
+    """Draw each operator and shape as a point below the roofs of its device; the area is its time.
 
-    Ranks are added up; the points are those that took longest.
+    Ranks are summed; the points with the most time are drawn.
     """
     title = "How far operators are from the roofline"
     known = table[
@@ -148,7 +148,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
     layers = alt.layer(
         lines.encode(x=x, y=y, detail="roof:N"),
         circles.add_params(zoom("roofline", "x", "y")),
-        # Beside the plot: in it they would lie on points near the roof.
+        # Next to the plot: inside, they would cover points near the roof.
         names.mark_text(align="left", dx=6, fontSize=11, clip=False),
     )
     memory = ", ".join(f"{tbps:,.4g} TB/s" for tbps in sorted(points["peak_tbps"].unique()))
@@ -162,7 +162,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
 
 
 def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
-    """Lines from the slope of the memory to the flat of each kind of arithmetic."""
+    """Yield the lines of the roofline: memory slope, then the flat roof of each arithmetic."""
     peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
     for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
         bend = min(max(tflops / tbps, low), high)
@@ -172,7 +172,7 @@ def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, 
 
 
 def _named(roofs: pd.DataFrame, lowest: float) -> pd.DataFrame:
-    """Put the name of each roof beside its end, and below the name before it where roofs are near."""
+    """Place the label of each roof next to its end, moved down if roofs are close."""
     ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
     ends = ends.sort_values("tflops", ascending=False)
     decades = math.ceil(math.log10(ends["tflops"].max())) - math.floor(math.log10(lowest))

@@ -20,7 +20,7 @@ _PARTS = {
 
 @figure
 def temporal_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: computation, exposed communication and memory, idle."""
+    """Draw computation, exposed communication, exposed memory and idle time per rank."""
     wide = table.rename(columns=_PARTS).assign(lane=lane_names(table, "rank"), place=table["rank"])
     stack = Stack(
         palette=PART_COLORS,

@@ -1,4 +1,4 @@
-"""All ranks over all steps: slow ranks, phases of a step, utilization over time."""
+"""Figures of all ranks over all steps: slow ranks, phases of a step, utilization over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hta_sql.charts.drawing.palette import (
 from hta_sql.charts.drawing.style import by_run, duration_unit, headed, shades
 
 BUCKETS = 4_000
-"""So many pieces of time of all ranks are drawn: a browser needs a second."""
+"""Maximum number of time buckets of all ranks: a browser draws them in a second."""
 
 STEP_PARTS = {
     "iteration_interval_ns": ("iteration interval", NEUTRAL_COLOR),
@@ -27,18 +27,18 @@ STEP_PARTS = {
     "tail_ns": ("tail", CLASS_COLORS["communication"]),
     "rest_ns": ("not told apart", "#BBBBBB"),
 }
-"""The same of ``cluster_step_trace``."""
+"""Column of ``cluster_step_trace`` ─▶ label and color, in stacking order."""
 
 
 @figure
 def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: what each rank took for itself in each step, beside the median of all.
+    """Draw a matrix per run: each rank's own time in each step, relative to the median rank.
 
-    Of many ranks those that are slow most often, or farthest from the median, are shown; of many steps some,
-    evenly spread.
+    If there are many ranks, those that are slow most often or deviate most are shown. If there are
+    many steps, a sample is shown, evenly spread.
     """
     runs, notes = by_run(table)
-    # One scale for all runs: equal colors mean equal lateness.
+    # One scale for all runs, so that equal colors mean equal lateness.
     middles = table.groupby(["run", "step"], dropna=False)["non_wait_ns"].transform("median")
     most = max(0.01, float((table["non_wait_ns"] / middles - 1).abs().max() or 0))
     panels = []
@@ -82,9 +82,9 @@ def _slowest(cells: pd.DataFrame) -> set[int]:
 
 @figure
 def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A matrix per run: how busy each device is over time.
+    """Draw a matrix per run: utilization of each device over time.
 
-    Of many ranks some are shown, evenly spread; so are pieces of time.
+    If there are many ranks or time buckets, a sample is shown, evenly spread.
     """
     table, left_out = by_bucket(table)
     size, unit = duration_unit(float((table["start_ns"] + table["dur_ns"]).max()))
@@ -133,7 +133,7 @@ def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def cluster_step_trace(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: iteration interval, forward and backward, tail of its mean step."""
+    """Draw iteration interval, forward and backward, and tail of each rank's mean step."""
     names = ["iteration_interval_ns", "forward_backward_ns", "tail_ns"]
     known = table.assign(**{name: table[name].astype(float).fillna(0) for name in names})
     rest = known["total_ns"] - known[names].sum(axis=1)

@@ -1,4 +1,4 @@
-"""A timeline of any frame of events: lanes, starts, ends and a color by name."""
+"""Timeline of any frame of events: lanes, starts, ends and a color by name."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ COLORS = (
     *(BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, YELLOW, "#882255"),
     *("#332288", "#999933"),
 )
-"""Okabe and Ito's, and three of Tol's: told apart with every kind of color blindness."""
+"""Colors by Okabe and Ito, and three by Tol: distinguishable with every kind of color blindness."""
 
 REST = "(others)"
 
 
 def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: int) -> alt.Chart:
-    """One bar per event; of more than 5000, the longest ones, which the subtitle says.
+    """Draw one bar per event; if there are more than 5000, the longest ones, as the subtitle says.
 
     Args:
         events: ``start`` and ``end`` (µs), ``task`` (the lane), ``color`` (a name), and the

@@ -1,4 +1,4 @@
-"""What ran when on each device stream."""
+"""Figure of the operations on each device stream over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hta_sql.charts.drawing.style import (
 )
 
 MAX_LANES = 100
-"""Streams that a timeline can show so that a reader still sees them."""
+"""Maximum number of streams that remain readable in a timeline."""
 
 MAX_BARS = 6000
 
@@ -30,17 +30,17 @@ NAME_CHARACTERS = 100
 LANE_HEIGHT = 22
 
 PALEST = 0.12
-"""Opacity of a bar in which next to nothing ran."""
+"""Opacity of a bar that is almost entirely idle."""
 
 CLASSES = {name: CLASS_COLORS[name] for name in ("computation", "communication", "memory")}
 
 
 @figure
 def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Chart:
-    """One lane per stream, one bar per operation, colored by class; drag and zoom along time.
+    """Draw one lane per stream and one bar per operation, colored by class, with drag and zoom.
 
-    Where there are more operations than fit, neighbors of one class that would touch in the
-    picture are one bar, and of more than 100 streams the first 100 are shown; the subtitle says so.
+    If there are too many operations, neighbors of one class that would touch in the picture are
+    merged. Of more than 100 streams, the first 100 are shown. The subtitle says so.
 
     Args:
         table: Columns of the analysis ``gpu_timeline``.
@@ -63,7 +63,7 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
         end=ends / size,
         operations=bars["op_count"],
     )
-    # What a bar is longer than its operations is idle, and looks like it.
+    # The part of a merged bar without operations is idle, and is drawn paler.
     lasts = (ends - bars["start_ns"]).clip(lower=1)
     worked = bars["busy_ns"] if "busy_ns" in bars else bars["end_ns"] - bars["start_ns"]
     drawn["busy"] = (worked / lasts).clip(0, 1)
@@ -96,12 +96,12 @@ def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Cha
 
 
 def filled_to(field: str) -> alt.Opacity:
-    """Draw a bar paler the less of it is busy, and never so pale that it is not seen."""
+    """Return an opacity encoding: paler for less busy bars, but always visible."""
     return alt.Opacity(f"{field}:Q", scale=alt.Scale(domain=[0, 1], range=[PALEST, 1]), legend=None)
 
 
 def _merged(bars: pd.DataFrame, span: int) -> pd.DataFrame:
-    """Put bars together that start in the same small part of a lane."""
+    """Merge bars that start in the same small part of a lane."""
     parts = max(20, MAX_BARS // (len(CLASSES) * bars["lane"].nunique()))
     place = bars["start_ns"] * parts // max(1, span)
     ordered = bars.assign(place=place, dur=bars["end_ns"] - bars["start_ns"])

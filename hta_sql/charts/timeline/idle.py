@@ -40,14 +40,14 @@ COLORS = {
     "no event": "#BBBBBB",
     "unknown": "#DDDDDD",
 }
-"""Cause ─▶ its color, in the order of the legend."""
+"""Cause ─▶ color, in legend order."""
 
 
 @figure
 def idle_causes(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """One bar per cause: the time for which devices wait, on all ranks, longest first.
+    """Draw one bar per cause: the idle time of devices on all ranks, longest first.
 
-    Modules are summed up; ``top`` is of each run.
+    Modules are summed; ``top`` applies to each run.
     """
     keys = ["run", "cause", "relation", "name", "call"]
     rows = table.groupby(keys, as_index=False, dropna=False).agg(
@@ -78,7 +78,7 @@ def _title(cause: str, relation: str, name: object, call: object) -> str:
 
 
 def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
-    # One name can be of two causes: each has a bar of its own.
+    # One name can have two causes: each gets its own bar.
     several = rows["lane"].duplicated(keep=False)
     rows = rows.assign(
         lane=rows["lane"].where(~several, rows["lane"] + ", " + rows["cause"]), part=rows["cause"]
@@ -99,11 +99,11 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
 
 @figure
 def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per device stream: idle time by cause.
+    """Draw the idle time of each device stream by cause.
 
     Above 40 streams, a bar is the sum over the streams of a rank.
     """
-    # The device tells streams apart only where a rank has several.
+    # The device identifies streams only if a rank has several devices.
     several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1
     keys = ["rank", "device", "stream"] if several else ["rank", "stream"]
     lane_count = len(table[["run", *keys]].drop_duplicates())
@@ -114,7 +114,7 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> 
         own = table[table["category"] == cause]
         sums = own.groupby(["run", *keys], dropna=False)["idle_ns"].sum().rename(cause)
         wide = wide.merge(sums.reset_index(), on=["run", *keys], how="left")
-    # A stream of one operation is never idle between two.
+    # A stream with a single operation has no idle time between operations.
     wide = wide[wide[list(CAUSE_COLORS)].sum(axis=1) > 0]
     wide = wide.assign(lane=lane_names(wide, *keys), place=wide["rank"])
     what = "the streams of each rank are" if lane_count > MANY else "each stream is"

@@ -1,4 +1,4 @@
-"""Steps, annotations, host threads, idle time and device streams of each rank on one line of time."""
+"""Figure of steps, annotations, host threads, idle time and device streams on one time axis."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LANE_HEIGHT = 18
 _NAME_CHARACTERS = 80
 
 _LABELED = 40
-"""Pixels; a bar as wide has its name in it."""
+"""Minimum width of a bar with a label [pixels]."""
 
 PARTS = {
     **{name: CLASS_COLORS[name] for name in ("computation", "communication", "memory")},
@@ -49,7 +49,7 @@ PARTS = {
     **{name: HOST_COLORS[name] for name in ("annotation", "operator", "runtime call")},
     "GPU idle": IDLE_COLOR,
 }
-"""What a bar is ─▶ its color. Idle time has one; its name says what the host did."""
+"""Kind of bar ─▶ color. Idle time has one color; its label names the host activity."""
 
 _LANES = {
     "step": "steps",
@@ -62,9 +62,9 @@ _LANES = {
 
 @figure
 def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Lanes of each rank: steps, annotations, host threads, what the host does while the GPU idles, streams.
+    """Draw lanes of each rank: steps, annotations, host threads, GPU idle time, streams.
 
-    Of more than 100 lanes the first are shown.
+    Idle time is labeled with the host activity. Of more than 100 lanes, the first are shown.
     """
     table, left_out = by_event(
         table.assign(event_id=table["event_id"].fillna(0)), "start_ns", "end_ns"
@@ -112,7 +112,7 @@ def _panel(
     drawn = drawn[drawn["lane"].isin(names)]
     y = alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=220))
     layers: list[alt.Chart] = [_bars(drawn, y, unit).add_params(zoom(f"timeline_{number}", "x"))]
-    if not run:  # A text finds the scale of its picture only where there is one.
+    if not run:  # Text marks can access the scale only in a single, unfaceted view
         layers.append(_labels(drawn[drawn["wide"] >= _LABELED], y))
     chart = alt.layer(*layers).properties(width=TIMELINE_WIDTH, height=alt.Step(_LANE_HEIGHT))
     return chart.properties(title=subtitled(f"Run {run}")) if run else chart
@@ -143,7 +143,7 @@ def _bars(drawn: pd.DataFrame, y: alt.Y, unit: str) -> alt.Chart:
 
 
 def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
-    """Write names into bars, as much as there is room for, at whatever size they are drawn."""
+    """Draw labels inside bars, cut to the available width at the displayed size."""
     rows = drawn.rename(columns={"start": "left", "end": "right", "name": "label"})
     room = "scale('x', datum.right) - scale('x', datum.left)"
     dark = [part for part, color in PARTS.items() if color in DARK]

@@ -1,4 +1,4 @@
-"""Profiler steps: how long they last, and what they are spent on."""
+"""Figures of profiler steps: durations, and what they are spent on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEP_PARTS = {
     "idle_between_ns": ("idle between", "#B8C0C8"),
     "idle_after_ns": ("idle after", "#DDE2E6"),
 }
-"""Column of ``step_accounting`` ─▶ what people call it, and its color; in the order of the bar."""
+"""Column of ``step_accounting`` ─▶ label and color, in stacking order."""
 
 STEP_ROLES = {
     "kernel_ns": ("kernel", CLASS_COLORS["computation"]),
@@ -40,12 +40,12 @@ STEP_ROLES = {
     "cpu_exec_ns": ("CPU exec", "#8C96A0"),
     "other_ns": ("other", "#DDE2E6"),
 }
-"""Column of ``step_breakdown`` ─▶ what people call it, and its color; in the order of the bar."""
+"""Column of ``step_breakdown`` ─▶ label and color, in stacking order."""
 
 
 @figure
 def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: its mean step, in parts that add up to it."""
+    """Draw the mean step of each rank, in parts that add up to it."""
     stack = Stack(
         title="Where a step goes",
         notes=(
@@ -61,7 +61,7 @@ def step_accounting(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 
 @figure
 def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """One stacked bar per rank: its mean step, in eight roles that add up to it."""
+    """Draw the mean step of each rank, in eight roles that add up to it."""
     stack = Stack(
         title="What a step is spent on",
         notes=(
@@ -77,7 +77,7 @@ def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.T
 
 @figure
 def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A band per run: shortest, mean and longest duration of each step over the ranks."""
+    """Draw a band per run: shortest, mean and longest duration of each step over the ranks."""
     size, unit = duration_unit(float(table["dur"].max()) if len(table) else 0)
     steps = table.groupby(["run", "step"], as_index=False).agg(
         low=("dur", "min"), mean=("dur", "mean"), high=("dur", "max"), ranks=("rank", "count")
