@@ -1,4 +1,4 @@
-"""Edges of a critical path as arrays, and as the mapping that HTA's users know from networkx."""
+"""Store the edges of a critical path as arrays, with the edge mapping of networkx on top."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_EVENT = -1
 
 
 class CPEdgeType(Enum):
-    """What an edge stands for; the values are HTA's."""
+    """Type of an edge; the values are those of HTA."""
 
     OPERATOR_KERNEL = "critical_path_operator"
     DEPENDENCY = "critical_path_dependency"
@@ -35,19 +35,19 @@ class CPEdgeType(Enum):
 
     @property
     def code(self) -> int:
-        """Its place in this list, as arrays hold it."""
+        """Position of the member in the enum, as stored in arrays."""
         return list(CPEdgeType).index(self)
 
 
 @dataclass(frozen=True)
 class CPEdge:
-    """An order between two nodes.
+    """A dependency between two nodes.
 
     Attributes:
-        begin: Number of the node that has to come first.
-        end: Number of the node that depends on it.
-        weight_ns: Time that the edge stands for [ns].
-        type: What it stands for.
+        begin: Number of the node that must come first.
+        end: Number of the node that depends on ``begin``.
+        weight_ns: Duration of the edge [ns].
+        type: Type of the edge.
     """
 
     begin: int
@@ -57,30 +57,33 @@ class CPEdge:
 
     @property
     def weight(self) -> float:
-        """Time that the edge stands for [µs], HTA's unit."""
+        """Duration of the edge [µs], the unit of HTA."""
         return self.weight_ns / NS
 
 
 def integers(table: pa.Table, column: str) -> IntArray:
-    """Return a column as an array that may be written to; NULL becomes ``NO_EVENT``."""
-    import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+    """Return a column as a writable array, with ``NO_EVENT`` instead of NULL."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - imported only when needed
 
     found: IntArray = pc.fill_null(table.column(column), NO_EVENT).to_numpy().astype(np.int64)
     return found
 
 
 class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
-    """``edges[u, v]["object"]``, ``edges[u, v]["weight"] = µs``, iteration over ``(u, v)``.
+    """Edges with the interface of networkx, backed by arrays.
+
+    Supports ``edges[u, v]["object"]``, ``edges[u, v]["weight"] = µs`` and iteration over ``(u,
+    v)``.
 
     Args:
-        table: Columns of the analysis ``critical_path_edges``, of one rank, in its order.
+        table: Rows of the analysis ``critical_path_edges`` for one rank, in its row order.
 
     Attributes:
         begins: First node of each edge.
         ends: Second node of each edge.
         weights: Weight of each edge [ns].
-        types: Type of each edge, as its code.
-        events: Event that the time of each edge belongs to, -1 for none.
+        types: Type of each edge, as :attr:`CPEdgeType.code`.
+        events: Event that the duration of each edge is attributed to; -1 for none.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -95,12 +98,12 @@ class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
         self._places: dict[tuple[int, int], int] | None = None
 
     def edge(self, at: int) -> CPEdge:
-        """Return the edge at a place of the arrays."""
+        """Return the edge at an index of the arrays."""
         kind = self._members[int(self.types[at])]
         return CPEdge(int(self.begins[at]), int(self.ends[at]), int(self.weights[at]), kind)
 
     def event_of(self, begin: int, end: int) -> int | None:
-        """Return the event that the time of an edge belongs to."""
+        """Return the event that the duration of an edge is attributed to, or None."""
         place = self._place.get((begin, end))
         event = NO_EVENT if place is None else int(self.events[place])
         return None if event == NO_EVENT else event
@@ -122,13 +125,13 @@ class EdgeView(Mapping[tuple[int, int], "EdgeData"]):
         return len(self.begins)
 
     def __call__(self, data: bool = False) -> Iterator[Any]:
-        """Iterate as networkx does: ``(u, v)``, or ``(u, v, data)``."""
+        """Iterate like networkx: over ``(u, v)``, or ``(u, v, data)`` if ``data`` is true."""
         for at, (begin, end) in enumerate(self):
             yield (begin, end, EdgeData(self, at)) if data else (begin, end)
 
 
 class EdgeData(MutableMapping[str, Any]):
-    """What networkx keeps with an edge: ``object`` (a CPEdge) and ``weight`` [µs], which can be set."""
+    """Edge attributes of networkx: ``object`` (a CPEdge) and the writable ``weight`` [µs]."""
 
     _KEYS = ("weight", "object")
 

@@ -1,4 +1,4 @@
-"""The graph of a critical path, with the methods that HTA's CPGraph has."""
+"""Critical path graph of a rank, with the methods of HTA's CPGraph."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CPNode:
-    """A point in time: the start or the end of an event.
+    """The start or the end of an event.
 
     Attributes:
-        idx: Number of the node; edges lead from lower to higher ones.
-        ev_idx: Its event: position in ``traceEvents``.
-        ts: When, since the run's first event [µs].
-        is_start: The start of the event, else its end.
+        idx: Number of the node; edges lead from lower to higher numbers.
+        ev_idx: Event of the node: its index in ``traceEvents``.
+        ts: Time since the first event of the run [µs].
+        is_start: True for the start of the event, False for its end.
         is_blocking: The event is a call that waits for the device.
     """
 
@@ -73,19 +73,20 @@ class WhatIf:
 class CPGraph:
     """Nodes and edges of one rank, and the longest path through them.
 
-    Made by :func:`hta_sql.critical_path.critical_path`. Where HTA's class is a networkx graph, this
-    one has its ``nodes``, ``edges`` and counts, and :meth:`to_networkx`.
+    Created by :func:`hta_sql.critical_path.critical_path`. HTA's class is a networkx graph; this
+    one offers its ``nodes``, ``edges`` and counts, and :meth:`to_networkx`.
 
     Args:
-        nodes: Columns of the analysis ``critical_path_nodes``, of one rank.
-        edges: Columns of the analysis ``critical_path_edges``, of the same rank.
-        events: event_id, name, category, pid, tid, stream of every event that time belongs to.
-        run: Its run.
-        rank: Its rank.
+        nodes: Rows of the analysis ``critical_path_nodes`` for one rank.
+        edges: Rows of the analysis ``critical_path_edges`` for the same rank.
+        events: event_id, name, category, pid, tid and stream of every event that time is attributed
+            to.
+        run: Run of the graph.
+        rank: Rank of the graph.
 
     Attributes:
-        critical_path_nodes: Node numbers along the path, empty before :meth:`critical_path`.
-        critical_path_length_ns: Its length [ns].
+        critical_path_nodes: Node numbers along the path; empty before :meth:`critical_path` runs.
+        critical_path_length_ns: Length of the path [ns].
     """
 
     def __init__(
@@ -105,16 +106,16 @@ class CPGraph:
         return range(self.nodes_table.num_rows)
 
     def number_of_nodes(self) -> int:
-        """Count the nodes."""
+        """Return the number of nodes."""
         return len(self.nodes)
 
     def number_of_edges(self) -> int:
-        """Count the edges."""
+        """Return the number of edges."""
         return len(self.edges)
 
     @cached_property
     def node_list(self) -> list[CPNode]:
-        """Every node, by its number."""
+        """All nodes, ordered by number."""
         table = self.nodes_table
         columns = [
             table.column(c).to_pylist() for c in ("event_id", "ts", "is_start", "is_blocking")
@@ -136,42 +137,45 @@ class CPGraph:
         return {event: (node, ends[event]) for event, node in starts.items()}
 
     def get_nodes_for_event(self, ev_id: int) -> tuple[CPNode | None, CPNode | None]:
-        """Return the start and the end of an event; Nones for one that is not in the graph."""
+        """Return the start and end node of an event, or two Nones if the graph lacks the event."""
         found = self._nodes_of_event.get(ev_id)
         return (self.node_list[found[0]], self.node_list[found[1]]) if found else (None, None)
 
     def place(self, node: int) -> tuple[int, int, bool]:
-        """Return time [ns], event and side (a start or not) of a node."""
+        """Return the time [ns] of a node, its event, and whether it is a start."""
         ts = self.nodes_table.column("ts")[node].as_py()
         is_start = self.nodes_table.column("is_start")[node].as_py()
         return ts, int(self._event_of_node[node]), is_start
 
     def device_of(self, node: int) -> int | None:
-        """Return the device of a node; None for a node of the host."""
+        """Return the device of a node, or None for a host node."""
         device: int | None = self.nodes_table.column("device")[node].as_py()
         return device
 
     def start_of(self, event: int) -> int:
-        """Return the node at the start of an event of the graph."""
+        """Return the start node of an event in the graph."""
         return self._nodes_of_event[event][0]
 
     def get_events_for_edge(self, edge: CPEdge) -> tuple[int, int]:
-        """Return the events of the first and of the second node of an edge."""
+        """Return the events of the first and the second node of an edge."""
         return int(self._event_of_node[edge.begin]), int(self._event_of_node[edge.end])
 
     def get_event_attribution_for_edge(self, edge: CPEdge) -> int | None:
-        """Return the event that the time of an edge belongs to; None for delays of launches, dependencies."""
+        """Return the event that the duration of an edge is attributed to.
+
+        None for launch delays and dependencies.
+        """
         return self.edges.event_of(edge.begin, edge.end)
 
     def get_edges_attributed_to_event(self, ev_idx: int) -> list[CPEdge]:
-        """Return the edges whose time belongs to an event."""
+        """Return the edges whose duration is attributed to an event."""
         return [self.edges.edge(at) for at in np.flatnonzero(self.edges.events == ev_idx).tolist()]
 
     def critical_path(self) -> bool:
-        """Find the longest path, with the weights as they are in ``edges``.
+        """Find the longest path, using the current weights of ``edges``.
 
         Returns:
-            Whether there is one: a window without host operators and calls has none.
+            Whether a path exists. A window without host operators and calls has none.
         """
         edges = self.edges
         self._path, self.critical_path_length_ns = longest_path(
@@ -188,7 +192,7 @@ class CPGraph:
 
     @property
     def critical_path_edges_set(self) -> set[CPEdge]:
-        """Edges of the path."""
+        """Edges of the path, as a set."""
         return set(self.critical_path_edges)
 
     @property
@@ -197,8 +201,8 @@ class CPGraph:
         return [self.edges.edge(at) for at in self._path.tolist()]
 
     def path_table(self) -> pa.Table:
-        """Return the path: the rows of ``edges_table`` along it, in order, weights as they are."""
-        import pyarrow as pa  # noqa: PLC0415 - only where used
+        """Return the rows of ``edges_table`` along the path, in order, with the current weights."""
+        import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
         rows = self.edges_table.take(pa.array(self._path.tolist(), pa.int64()))
         weights = pa.array(self.edges.weights[self._path].tolist(), pa.int64())
@@ -208,9 +212,10 @@ class CPGraph:
         """Return one row per edge of the path, in order.
 
         Returns:
-            ``event_idx, duration, type, s_name, cat, pid, tid, stream, index, bound_by``: the event
-            that the time belongs to (NaN for delays of launches and for dependencies) and what it
-            is, its name shortened as HTA does; duration in µs. None before there is a path.
+            ``event_idx, duration, type, s_name, cat, pid, tid, stream, index, bound_by``. The event
+            columns describe the event that the duration is attributed to (NaN for launch delays and
+            dependencies). ``s_name`` is shortened like in HTA; ``duration`` is in µs. None if no
+            path has been computed.
         """
         if not len(self._path):
             return None
@@ -230,7 +235,7 @@ class CPGraph:
         return frame
 
     def summary(self) -> pd.Series:
-        """Return the path's time by what bounds it, in % of its length, by name."""
+        """Return the share of the path's length by bound [%], indexed by ``bound_by``."""
         breakdown = self.get_critical_path_breakdown()
         if breakdown is None:
             raise ParameterError("There is no path yet: call critical_path() first.")
@@ -239,7 +244,7 @@ class CPGraph:
         return shares
 
     def show_critical_path(self) -> None:
-        """Log the nodes of the path, one a line."""
+        """Log the nodes of the path, one per line."""
         names = self.nodes_table.column("name")
         for node in self.critical_path_nodes:
             log.info("Critical %s, ev_name = %s", self.node_list[node], names[node].as_py())
@@ -279,7 +284,7 @@ class CPGraph:
         return WhatIf(before, after, len(np.unique(edges.events[is_faster])))
 
     def _events_like(self, name: str | None, kernel_class: str | None) -> IntArray:
-        import pyarrow.compute as pc  # noqa: PLC0415 - only where used
+        import pyarrow.compute as pc  # noqa: PLC0415 - imported only when needed
 
         table = self.nodes_table
         if name is not None:
@@ -302,11 +307,11 @@ class CPGraph:
         return target
 
     def path_parts(self) -> list[dict[str, Any]]:
-        """Sum the time of the path by what bounds it, longest first.
+        """Sum the time of the path by bound, longest first.
 
         Returns:
-            ``run, rank, bound_by`` (dependencies take no time), ``path_ns, path_pct`` (of the
-            path's length; None for one of no length) and ``edge_count`` of each.
+            ``run, rank, bound_by`` (dependencies take no time), ``path_ns``, ``path_pct`` (share of
+            the path's length; None if the length is 0) and ``edge_count`` of each bound.
         """
         path = self.path_table()
         parts: dict[str, list[int]] = {}
@@ -328,15 +333,15 @@ class CPGraph:
         ]
 
     def chart(self) -> alt.TopLevelMixin:
-        """Draw what bounds the path."""
-        import pandas as pd  # noqa: PLC0415 - only where used
+        """Draw the time of the path by bound."""
+        import pandas as pd  # noqa: PLC0415 - imported only when needed
 
         from hta_sql.charts.path import critical_path_summary  # noqa: PLC0415
 
         return critical_path_summary(pd.DataFrame(self.path_parts()))
 
     def to_networkx(self) -> Any:
-        """Return a ``networkx.DiGraph``: edges with ``weight`` [ns] and ``object``.
+        """Return a ``networkx.DiGraph`` whose edges have ``weight`` [ns] and ``object``.
 
         Raises:
             ExtraNotInstalledError: networkx is not installed.
@@ -363,18 +368,18 @@ class CPGraph:
 
 def restore_cpgraph(
     zip_filename: str | os.PathLike[str],
-    t_full: object = None,  # noqa: ARG001 - HTA's parameter; the file holds what is needed
-    rank: int | None = None,  # noqa: ARG001 - likewise
+    t_full: object = None,  # noqa: ARG001 - HTA's parameter; the file contains everything needed
+    rank: int | None = None,  # noqa: ARG001 - HTA's parameter
 ) -> CPGraph:
     """Read a graph that :meth:`CPGraph.save` wrote.
 
     Args:
-        zip_filename: The file.
+        zip_filename: Path of the file.
         t_full: Not used.
         rank: Not used.
 
     Raises:
-        StoreError: It is not such a file.
+        StoreError: The file is not a saved graph.
     """
     tables, about = read_graph(zip_filename)
     graph = CPGraph(**tables, run=about["run"], rank=about["rank"])

@@ -1,4 +1,4 @@
-"""The longest path of a graph whose numbering is a topological order."""
+"""Find the longest path of a graph whose node numbers are a topological order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ def longest_path(
 ) -> tuple[IntArray, int]:
     """Find the path with the largest sum of weights.
 
-    Every edge leads from a lower to a higher number, so one pass over the nodes in order is
-    enough: no sorting of a general graph, no recursion. Most nodes have one edge that leads to
-    them; those are passed over in whole arrays, and only where ways meet is there a choice.
-    Of equally long ways to a node the one through the latest node counts; of equally long paths
-    the one that ends last.
+    Every edge leads from a lower to a higher number. One pass over the nodes in order is therefore
+    enough, without a topological sort or recursion. Most nodes have a single incoming edge; whole
+    arrays of them are contracted at once. Only nodes with several incoming edges need a choice.
+
+    Ties: of equally long paths to a node, the one through the latest node wins; of equally long
+    overall paths, the one that ends last wins.
 
     Args:
         begin: First node of each edge.
-        end: Second node of each edge, larger.
+        end: Second node of each edge; a larger number than the first.
         weight: Weight of each edge [ns], not negative.
-        count: Nodes, numbered from 0.
+        count: Number of nodes; nodes are numbered from 0.
 
     Returns:
-        The edges of the path in order, as positions in the arrays, and its length [ns]. No edges
-        for a graph without any.
+        The edges of the path in order, as indices into the arrays, and the length of the path [ns].
+        No edges if the graph has none.
     """
     if not len(end):
         return np.empty(0, np.int64), 0
@@ -49,7 +50,7 @@ def longest_path(
     chosen: dict[int, int] = {}
     for edge, first, along, second in rows:
         total = longest.get(first, 0) + along
-        # Edges come by ascending first node: on a tie the later one replaces the earlier.
+        # Edges are sorted by first node: on a tie the later edge replaces the earlier one.
         if total >= longest.get(second, 0):
             longest[second], chosen[second] = total, edge
     last_edge[list(chosen)] = list(chosen.values())
@@ -61,21 +62,21 @@ def longest_path(
 
 
 def _rooted(begin: IntArray, weight: IntArray, only_edge: IntArray) -> tuple[IntArray, IntArray]:
-    """Lead every node back to where it has no choice any more: a node with none or with many edges.
+    """Follow single incoming edges back to the nearest node with no or several incoming edges.
 
     Args:
         begin: First node of each edge.
         weight: Weight of each edge.
-        only_edge: The only edge to each node, -1 where it has none or many.
+        only_edge: The only incoming edge of each node; -1 if it has none or several.
 
     Returns:
-        That node for each one, itself included, and the sum of weights from there.
+        That root for each node (possibly the node itself), and the sum of weights from the root.
     """
     root, time = np.arange(len(only_edge)), np.zeros(len(only_edge), np.int64)
     has_one = only_edge >= 0
     root[has_one] = begin[only_edge[has_one]]
     time[has_one] = weight[only_edge[has_one]]
-    # Each round leads twice as far back, so a chain of a million nodes takes twenty.
+    # Each iteration doubles the distance: a chain of a million nodes takes 20 iterations.
     while not np.array_equal(further := root[root], root):
         time += time[root]
         root = further
@@ -83,7 +84,7 @@ def _rooted(begin: IntArray, weight: IntArray, only_edge: IntArray) -> tuple[Int
 
 
 def _path_to(node: int, last_edge: IntArray, begin: IntArray) -> IntArray:
-    """Return the edges that lead to a node, from the first one on."""
+    """Return the edges that lead to a node, first edge first."""
     edges, firsts = last_edge.tolist(), begin.tolist()
     path = []
     while (edge := edges[node]) >= 0:

@@ -1,4 +1,4 @@
-"""Graphs kept in a file: a zip of Parquet tables, which any version of Python reads."""
+"""Save critical path graphs as a zip of Parquet tables, readable by any Python version."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ABOUT = "graph.json"
 
 
 def write_graph(target: Path, tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> None:
-    """Write the tables of a graph, and what else is to be known about it."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only where used
+    """Write the tables of a graph and its metadata."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - imported only when needed
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -37,12 +37,12 @@ def write_graph(target: Path, tables: Mapping[str, pa.Table], about: Mapping[str
 
 
 def read_graph(source: str | os.PathLike[str]) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """Read what :func:`write_graph` wrote.
+    """Read a file that :func:`write_graph` wrote.
 
     Raises:
-        StoreError: It is not such a file.
+        StoreError: The file is not a saved graph.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:

@@ -1,4 +1,4 @@
-"""Critical paths of several ranks as tables: what bounds them, their edges, what-if answers."""
+"""Return the critical paths of several ranks as tables: bounds, edges and what-if results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
-    """Return the time of each path by what bounds it, longest first.
+    """Return the time of each path by bound, longest first.
 
     Returns:
-        ``run, rank, bound_by`` (dependencies take no time), ``path_ns, path_pct`` (of the path's length;
-        NULL for one of no length) and ``edge_count``.
+        ``run, rank, bound_by`` (dependencies take no time), ``path_ns``, ``path_pct`` (share of the
+        path's length; NULL if the length is 0) and ``edge_count``.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     rows = [row for graph in graphs for row in graph.path_parts()]
     schema = {"run": pa.string(), "rank": pa.int32(), "bound_by": pa.string()}
@@ -27,13 +27,14 @@ def summary_table(graphs: Iterable[CPGraph]) -> pa.Table:
 
 
 def path_table(graphs: Iterable[CPGraph]) -> pa.Table:
-    """Return the edges of each path in order: the columns of ``critical_path_edges`` and names.
+    """Return the edges of each path in order: columns of ``critical_path_edges`` plus event names.
 
     Returns:
-        ``run, rank, ts`` (of the first node), ``edge_type, weight_ns, bound_by, event_id, name``
-        (of the event that the time belongs to), ``begin_event_id, end_event_id``.
+        ``run, rank, ts`` (of the first node), ``edge_type, weight_ns, bound_by, event_id``,
+        ``name`` (of the event that the duration is attributed to), ``begin_event_id,
+        end_event_id``.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     tables = [_named_path(graph) for graph in graphs]
     return pa.concat_tables(tables) if tables else pa.table({})
@@ -48,7 +49,7 @@ def what_if_table(
         ``run, rank, event_count`` (events that are faster), ``path_ns, new_path_ns, saved_ns,
         saved_pct`` (NULL for a path of no length).
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     rows: list[dict[str, Any]] = []
     for graph in graphs:
@@ -70,7 +71,7 @@ def what_if_table(
 
 
 def _named_path(graph: CPGraph) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     path = graph.path_table()
     about = graph.events_table

@@ -1,4 +1,4 @@
-"""Windows of the critical path: how many host events span one, and what to say of one without a path."""
+"""Count the host events that span a critical path window, and explain a missing path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHERE contains(h.name, $annotation)
 
 @dataclass(frozen=True)
 class Windows:
-    """Host events of a rank with some text in their name: in the trace, and in the scope."""
+    """Counts of a rank's host events whose names contain a text: in the trace, and in scope."""
 
     rank: int
     annotation: str
@@ -56,15 +56,15 @@ def count_windows(
     steps: Iterable[int] | None = None,
     include_last_profiler_step: bool = False,
 ) -> Windows:
-    """Count the host events of a rank with a text in their name.
+    """Count the host events of a rank whose names contain a text.
 
     Args:
         store: An open store.
-        run: Its run.
-        rank: Rank to look at.
+        run: Run of the rank.
+        rank: Rank to analyze.
         annotation: The text.
-        steps: Profiler steps of the scope; default: all.
-        include_last_profiler_step: Whether the last step is in the scope.
+        steps: Profiler steps in scope; default: all.
+        include_last_profiler_step: Whether the last step is in scope.
     """
     scope = {
         "steps": None if steps is None else list(steps),
