@@ -1,1 +1,1 @@
-"""What TraceAnalysis is made of: one module per topic of HTA's methods, over the same job."""
+"""Implement TraceAnalysis: one module per topic of HTA's methods, all based on :class:`Job`."""

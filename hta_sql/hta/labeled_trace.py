@@ -1,4 +1,4 @@
-"""LabeledTrace: the traces of one job under a name, to be compared with another."""
+"""Provide LabeledTrace: the named traces of one job, for comparison with another."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ORDER BY o.rank, o.ts, o.event_id
 """
 
 Wanted = int | list[int] | None
-"""One number, several, or the first that there is."""
+"""A single number, several numbers, or None for the first one."""
 
 
 class DeviceType(Enum):
-    """What to compare: what runs on the host, on the device, or both."""
+    """Side to compare: host, device or both."""
 
     CPU = 1
     GPU = 2
@@ -38,27 +38,28 @@ class DeviceType(Enum):
 
 
 SIDES = {DeviceType.CPU: "host", DeviceType.GPU: "device", DeviceType.ALL: None}
-"""As the analyses call them."""
+"""Names of the sides in the analyses."""
 
 
 class LabeledTrace(Closing):
-    """The traces of one job under a name, to be compared with another.
+    """The named traces of one job, for comparison with another.
 
     Args:
-        label: Name of its columns; default: the name of the run.
-        t: An opened :class:`hta_sql.TraceAnalysis`, its ``t``, or a :class:`hta_sql.TraceStore`.
-        trace_dir: Folder of per-rank traces, read as TraceAnalysis reads them; used where ``t`` is
-            not given.
-        run: Run of the store; default: that of the TraceAnalysis, or the store's only one.
+        label: Prefix of its columns; default: the name of the run.
+        t: An open :class:`hta_sql.TraceAnalysis`, its ``t``, or a :class:`hta_sql.TraceStore`.
+        trace_dir: Folder of per-rank traces, read like by TraceAnalysis; used if ``t`` is not
+            given.
+        run: Run of the store; default: that of the TraceAnalysis, or the only run of the store.
 
     Attributes:
-        label: The name.
-        t: Its events as frames, all steps, on the clocks of their files.
+        label: The label.
+        t: The events as frames, with all steps and the times of their files.
 
     Raises:
-        ParameterError: Neither ``t`` nor ``trace_dir``, or a store of several runs without ``run``.
-        RankError: No such run.
-        TraceNotFoundError: No traces there.
+        ParameterError: Neither ``t`` nor ``trace_dir`` is given, or the store has several runs and
+            ``run`` is missing.
+        RankError: The run does not exist.
+        TraceNotFoundError: No traces found.
     """
 
     def __init__(
@@ -85,24 +86,24 @@ class LabeledTrace(Closing):
         self.label = label or self.run
 
     def ranks(self) -> list[int]:
-        """List the ranks."""
+        """Return the ranks."""
         return self.store.ranks(self.run)
 
     def iterations(self) -> list[int]:
-        """List the profiler steps, the last one too."""
+        """Return the profiler steps, including the last one."""
         return Side(self.store, self.run).known_steps()
 
     def side(self, rank: Wanted = None, iteration: Wanted = None) -> Side:
-        """Choose ranks and steps.
+        """Select ranks and steps.
 
         Args:
-            rank: One rank or several; default: the first.
-            iteration: One profiler step or several; default: the first. A job without steps is
-                looked at as a whole.
+            rank: One or several ranks; default: the first.
+            iteration: One or several profiler steps; default: the first. A job without steps is
+                always compared as a whole.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such step.
+            RankError: The rank does not exist.
+            ParameterError: The step does not exist.
         """
         known_ranks, known_steps = self.ranks(), self.iterations()
         ranks = _listed(rank, known_ranks)
@@ -121,19 +122,19 @@ class LabeledTrace(Closing):
         iteration: Wanted = None,
         device_type: DeviceType = DeviceType.ALL,
     ) -> pd.DataFrame:
-        """Return the operators and kernels of some ranks and steps, one row each.
+        """Return the operators and kernels of the given ranks and steps, one row each.
 
         Args:
             rank: See :meth:`side`.
-            iteration: See :meth:`side`. A step has the kernels that were launched in it.
-            device_type: What runs on the host, on the device, or both.
+            iteration: See :meth:`side`. A step includes the kernels launched in it.
+            device_type: Operations on the host, on the device, or both.
 
         Returns:
-            Rows of the frames of :attr:`t`, by rank and start, and ``rank``.
+            Rows of the frames of :attr:`t`, sorted by rank and start, plus the column ``rank``.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such step.
+            RankError: The rank does not exist.
+            ParameterError: The step does not exist.
         """
         side = self.side(rank, iteration)
         wanted = {"run": side.run, "ranks": side.ranks, "steps": side.steps}
@@ -146,14 +147,14 @@ class LabeledTrace(Closing):
         return self.t.events(rank, found["event_id"]).assign(rank=rank, iteration=steps)
 
     def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
-        """Count and add up operations by category and name.
+        """Return the count and total duration of operations by category and name.
 
         Args:
             ops: Rows of :meth:`extract_ops`.
 
         Returns:
-            ``cat, name, short_name, counts, total_duration (µs), cat_id, name_id``, by category and
-            name.
+            ``cat, name, short_name, counts, total_duration (µs), cat_id, name_id``, sorted by
+            category and name.
         """
         summed = ops.groupby(["cat", "name"], as_index=False).agg(
             counts=("dur", "count"), total_duration=("dur", "sum")
@@ -175,7 +176,7 @@ class LabeledTrace(Closing):
         return frame.sort_values(["cat", "name"], ignore_index=True)
 
     def close(self) -> None:
-        """Close the store, if it was opened here."""
+        """Close the store if this object opened it."""
         if self._opened:
             self._opened.close()
 

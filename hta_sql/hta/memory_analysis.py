@@ -1,4 +1,4 @@
-"""MemoryAnalysis: torch's raw memory timeline, with HTA's calls."""
+"""Provide MemoryAnalysis: torch's raw memory timeline, with HTA's methods."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ log = logging.getLogger(__name__)
 
 
 class MemoryAnalysis:
-    """The memory of a training step by category.
+    """Memory use of a training step by category.
 
     Args:
-        path: What ``profiler.export_memory_timeline("....raw.json.gz")`` wrote.
+        path: File that ``profiler.export_memory_timeline("....raw.json.gz")`` wrote.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path
 
     def get_memory_timeline(self) -> pd.DataFrame:
-        """Return the bytes in use by category after each instant.
+        """Return the bytes in use by category after each point in time.
 
         Returns:
             ``ts`` (ns) and ``parameter_bytes, optimizer_state_bytes, input_bytes, temporary_bytes,
             activation_bytes, gradient_bytes, autograd_bytes, unknown_bytes``.
 
         Raises:
-            TraceNotFoundError: There is no such file.
-            TraceFormatError: It is no raw memory timeline.
+            TraceNotFoundError: The file does not exist.
+            TraceFormatError: The file is not a raw memory timeline.
         """
         frame: pd.DataFrame = memory_timeline(self.path).to_pandas()
         return frame
 
     def plot_memory_timeline(self, save_graph: bool = False) -> alt.TopLevelMixin:
-        """Show the memory as areas stacked over time.
+        """Draw the memory use as a stacked area chart over time.
 
         Args:
-            save_graph: Save ``images/memory_plot.png`` in the working directory; else it is shown
-                in a notebook.
+            save_graph: Save ``images/memory_plot.png`` in the working directory; otherwise a
+                notebook displays the chart.
 
         Returns:
             The chart.
         """
-        from hta_sql.charts.memory_file import (  # noqa: PLC0415 - altair only where a chart is wanted
+        from hta_sql.charts.memory_file import (  # noqa: PLC0415 - altair is needed for charts only
             memory_by_category,
         )
         from hta_sql.charts.shown import themed  # noqa: PLC0415

@@ -1,8 +1,8 @@
-"""TraceAnalysis: HTA's constructor, method names, columns and microseconds, over a store.
+"""Provide TraceAnalysis: HTA's constructor, methods, columns and units, over a store.
 
-Every number comes from an analysis under sql/; here its columns are named and scaled as HTA
-does. Where HTA's answer is wrong, the exact one is returned: docs/hta_differences.md lists
-each such difference.
+All numbers come from analyses under sql/; this package names and scales their columns like HTA. If
+HTA's result is wrong, the exact one is returned; docs/hta_differences.md lists each such
+difference.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ __all__ = ["TimeSeriesTypes", "TraceAnalysis"]
 
 
 class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, Cupti, KeyAverages):
-    """The traces of one job, analyzed as HTA's class of that name does.
+    """The traces of one job, analyzed with the methods of HTA's class of the same name.
 
     The traces are read once, into a store; opening them again reads Parquet only. The store is
-    ``.hta_sql`` beside the traces where that folder is writable, else a folder of the user's
+    ``.hta_sql`` next to the traces if that folder is writable, otherwise a folder of the user's
     cache (``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``).
 
     Args:
-        trace_files: ``{rank: path}``, or a list of paths; relative ones are looked for in
+        trace_files: ``{rank: path}``, or a list of paths; relative paths are looked up in
             ``trace_dir`` first.
-        trace_dir: Folder of per-rank traces, used where ``trace_files`` is not given.
-        include_last_profiler_step: Whether to include the last profiler step; profilers stop in
-            the middle of it, so that it is left out of a job of two or more steps.
-        store: Folder of the store. Without traces, that store is opened and its first run taken;
-            with traces, they are read into it.
-        run: Run to look at, of those in the store; default: the first one of the traces.
+        trace_dir: Folder of per-rank traces, used if ``trace_files`` is not given.
+        include_last_profiler_step: Whether to include the last profiler step. Profilers stop in the
+            middle of it, so by default it is excluded from a job of two or more steps.
+        store: Folder of the store. Without traces, that store is opened and its first run used;
+            with traces, they are ingested into it.
+        run: Run of the store to analyze; default: the first run of the traces.
 
     Attributes:
-        store: The opened :class:`hta_sql.TraceStore`, for SQL and all other analyses.
-        run: Name of the run that the methods look at. Several captures of one rank are several
-            runs: the first is taken, and a warning names the others.
+        store: The open :class:`hta_sql.TraceStore`, for SQL and all other analyses.
+        run: Name of the analyzed run. Several captures of one rank are separate runs: the first is
+            used, and a warning lists the others.
 
     Raises:
-        TraceNotFoundError: No traces there.
+        TraceNotFoundError: No traces found.
         TraceError: A trace could not be read; the others are in the store.
         StoreError: The store cannot be used.
-        RankError: No such run in the store.
+        RankError: The run is not in the store.
     """
 
     @cached_property

@@ -1,7 +1,7 @@
-"""TraceDiff and LabeledTrace: HTA's comparison of two traces, over stores.
+"""Compare two traces with HTA's TraceDiff and LabeledTrace, over stores.
 
-Counts and durations come from the analysis ``ops_by_name``, their difference from the same SQL as
-the analysis ``trace_diff``; here they get HTA's columns and microseconds.
+Counts and durations come from the analysis ``ops_by_name``, their difference from the SQL of the
+analysis ``trace_diff``. This module converts them to HTA's columns and microseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Given = LabeledTrace | Job | Trace | str | os.PathLike[str]
 
 
 class TraceDiff:
-    """Comparisons of two traces; ``control`` and ``test`` are LabeledTraces or folders of traces."""
+    """Compare two traces; ``control`` and ``test`` are LabeledTraces or folders of traces."""
 
     @classmethod
     def compare_traces(  # noqa: PLR0917 - HTA's signature
@@ -51,27 +51,26 @@ class TraceDiff:
         """Compare counts and durations of operators and kernels.
 
         Args:
-            control: What the test is measured against: a LabeledTrace, a TraceAnalysis or its
-                ``t``, or a folder.
-            test: What is measured.
+            control: Baseline: a LabeledTrace, a TraceAnalysis or its ``t``, or a folder.
+            test: Trace to compare with the baseline.
             control_rank: Rank or ranks of the control; default: its first.
             test_rank: Rank or ranks of the test; default: its first.
             control_iteration: Profiler step or steps of the control; default: its first.
             test_iteration: Profiler step or steps of the test; default: its first.
-            device_type: Compare what runs on the host, on the device, or both.
+            device_type: Compare operations on the host, on the device, or both.
             use_short_name: Compare by names without template arguments, parameters and types.
-            by_step_number: Whether ``ProfilerStep#3`` and ``ProfilerStep#8`` are two names, as in
-                HTA; False makes one row of all steps, ``ProfilerStep``.
+            by_step_number: Whether ``ProfilerStep#3`` and ``ProfilerStep#8`` are two names, like in
+                HTA; False combines all steps in one row, ``ProfilerStep``.
 
         Returns:
             Indexed by ``name`` or ``short_name``, sorted: ``<control>_counts,
             <control>_total_duration, <test>_counts, <test>_total_duration, diff_counts,
-            diff_duration (test less control), counts_change_categories (+, - or =)``; µs. A name
-            that host and device or several categories have is one row.
+            diff_duration (test minus control), counts_change_categories (+, - or =)``; µs. A name
+            shared by host and device or by several categories is one row.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such step, or the argument is no trace.
+            RankError: A rank does not exist.
+            ParameterError: A step does not exist, or the argument is not a trace.
         """
         frame, _ = cls._compared(
             (control, control_rank, control_iteration),
@@ -95,24 +94,24 @@ class TraceDiff:
         *,
         by_step_number: bool = True,
     ) -> dict[str, list[str]]:
-        """Say which operators and kernels came, went, or run more or less often.
+        """Return which operators and kernels were added, deleted, or run more or less often.
 
         Args:
-            control: See :meth:`compare_traces`, as for all of them.
-            test: What is measured.
+            control: See :meth:`compare_traces`, also for the other arguments.
+            test: Trace to compare with the baseline.
             control_rank: Rank or ranks of the control.
             test_rank: Rank or ranks of the test.
             control_iteration: Profiler step or steps of the control.
             test_iteration: Profiler step or steps of the test.
-            device_type: What runs on the host, on the device, or both.
-            by_step_number: Whether steps of other numbers are other names.
+            device_type: Operations on the host, on the device, or both.
+            by_step_number: Whether steps with different numbers have different names.
 
         Returns:
             ``added, deleted, increased, decreased, unchanged``, each a sorted list of names.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such step, or the argument is no trace.
+            RankError: A rank does not exist.
+            ParameterError: A step does not exist, or the argument is not a trace.
         """
         frame, changes = cls._compared(
             (control, control_rank, control_iteration),
@@ -170,15 +169,16 @@ class TraceDiff:
         show_image: bool = True,
         export_image_path: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Draw how often the operations run that differ most in number.
+        """Draw the counts of the operations whose counts differ most.
 
         Args:
-            df: What :meth:`compare_traces` returned.
+            df: Frame that :meth:`compare_traces` returned.
             show_image: Show the chart; in a notebook only.
-            export_image_path: ``.html``, ``.png``, ``.svg`` or ``.json`` file to draw it into.
+            export_image_path: ``.html``, ``.png``, ``.svg`` or ``.json`` file to write the chart
+                to.
 
         Raises:
-            ParameterError: ``df`` is no such frame, or the file ends in something else.
+            ParameterError: ``df`` is not such a frame, or the file type is not supported.
         """
         _visualize(df, "counts", "Operations", show_image=show_image, path=export_image_path)
 
@@ -189,9 +189,9 @@ class TraceDiff:
         show_image: bool = True,
         export_image_path: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Draw how long the operations run that differ most in duration.
+        """Draw the durations of the operations whose durations differ most.
 
-        As :meth:`visualize_counts_diff` draws how often, with the same arguments.
+        The arguments are those of :meth:`visualize_counts_diff`.
         """
         axis = "Total duration [µs]"
         _visualize(df, "total_duration", axis, show_image=show_image, path=export_image_path)
@@ -216,7 +216,7 @@ def _visualize(
     if not (path or (show_image and in_notebook())):
         log.info("No notebook to show the chart in; export_image_path draws it into a file.")
         return
-    from hta_sql.charts import save, side_by_side  # noqa: PLC0415 - altair only where wanted
+    from hta_sql.charts import save, side_by_side  # noqa: PLC0415 - altair is needed for charts only
 
     table = df[[f"{label}_{what}" for label in labels] + [difference]].reset_index()
     table.columns = pd.Index([table.columns[0], *labels, "difference"])

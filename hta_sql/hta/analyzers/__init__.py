@@ -1,1 +1,1 @@
-"""HTA's module paths: ``hta.analyzers.x`` is ``hta_sql.hta.analyzers.x``."""
+"""Mirror HTA's module path: ``hta.analyzers.x`` is ``hta_sql.hta.analyzers.x``."""

@@ -1,4 +1,7 @@
-"""The graph of a critical path under HTA's path; ``TraceAnalysis.critical_path_analysis`` makes it."""
+"""Provide the critical path graph under HTA's module path.
+
+``TraceAnalysis.critical_path_analysis`` creates it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines of device activity over ranks, with HTA's call."""
+"""Plot timelines of GPU activity across ranks, with HTA's function signature."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
     streams: list[int] | None = None,
     duration_threshold: int = 1000,
 ) -> alt.TopLevelMixin | str | None:
-    """Draw the device activity of a frame: a lane for each rank and stream.
+    """Draw the GPU activity of a frame, with one lane per rank and stream.
 
     Args:
         title: Title of the chart.
         df: Frame with ``iteration, name, cat, rank, stream, ts, dur``.
-        symbol_table: What the numbers in ``name`` and ``cat`` stand for.
-        ranks: Ranks; default: all.
-        iterations: Profiler steps; default: all (what lies outside of steps is left out).
-        streams: Streams; default: all.
-        duration_threshold: Shorter events are drawn that long [µs].
+        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        ranks: Ranks to draw; default: all.
+        iterations: Profiler steps to draw; default: all. Events outside of steps are never drawn.
+        streams: Streams to draw; default: all.
+        duration_threshold: Minimum drawn length of an event [µs].
 
     Returns:
-        The chart, which a notebook shows; None where there are no such events.
+        The chart, which a notebook displays, or None if no events match.
 
     Raises:
         ParameterError: A column is missing.

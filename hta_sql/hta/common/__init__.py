@@ -1,1 +1,4 @@
-"""HTA's module paths: ``hta.common.x`` is ``hta_sql.hta.common.x``; every number comes from SQL."""
+"""Mirror HTA's module path: ``hta.common.x`` is ``hta_sql.hta.common.x``.
+
+All numbers are computed in SQL.
+"""

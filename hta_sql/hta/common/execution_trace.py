@@ -1,4 +1,4 @@
-"""Execution traces (Chakra): the node of each operator in a frame, with HTA's calls."""
+"""Match operators in a frame to nodes of a Chakra execution trace, with HTA's functions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 LISTS = ("input_shapes", "input_types", "output_shapes", "output_types")
-"""Columns of the nodes that hold JSON."""
+"""Columns of the nodes that contain JSON."""
 
 COLUMNS = ("op_schema", *LISTS, "et_node_name")
-"""What add_et_column knows."""
+"""Columns that ``add_et_column`` accepts."""
 
 
 class ExecutionTrace:
@@ -42,11 +42,11 @@ class ExecutionTrace:
 
 
 def load_execution_trace(et_file: str | os.PathLike[str]) -> ExecutionTrace:
-    """Read an execution trace: a file that ``torch.profiler.ExecutionTraceObserver`` wrote.
+    """Read an execution trace that ``torch.profiler.ExecutionTraceObserver`` wrote.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no execution trace.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not an execution trace.
     """
     return ExecutionTrace(execution_trace_nodes(et_file))
 
@@ -54,13 +54,14 @@ def load_execution_trace(et_file: str | os.PathLike[str]) -> ExecutionTrace:
 def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> None:
     """Add the column ``et_node`` to the frame of a rank: the node of each operator and annotation.
 
-    A node and an event belong together when they have the same record function id (Record function
-    id in the profile; before PyTorch wrote that, External id) and the same name. The column is Int64, NA without a node. Where nothing
-    fits, the execution trace is of another capture; that is logged as a warning.
+    A node matches an event if both have the same record function id and the same name. The profile
+    stores the id as "Record function id", or as "External id" in older PyTorch versions. The column
+    is Int64, NA without a node. If nothing matches, the execution trace belongs to another capture;
+    a warning is logged.
 
     Args:
         trace: A trace: ``TraceAnalysis.t``.
-        rank: The rank that the execution trace was recorded on.
+        rank: Rank that the execution trace was recorded on.
         et: The execution trace.
     """
     frame = trace.get_trace(rank)
@@ -81,16 +82,16 @@ def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> No
 
 
 def add_et_column(trace_df: pd.DataFrame, et: ExecutionTrace, column: str) -> None:
-    """Add something that the nodes say to a frame with the column ``et_node``.
+    """Add an attribute of the nodes to a frame that has the column ``et_node``.
 
     Args:
         trace_df: The frame, after :func:`correlate_execution_trace`.
         et: The execution trace.
         column: ``op_schema``, ``input_shapes``, ``input_types``, ``output_shapes``,
-            ``output_types`` or ``et_node_name``. NaN where an event has no node.
+            ``output_types`` or ``et_node_name``. NaN for events without a node.
 
     Raises:
-        ParameterError: Another column, or the frame has no ``et_node``.
+        ParameterError: The column is unknown, or the frame has no ``et_node``.
     """
     if column not in COLUMNS:
         raise ParameterError(f"No column {column!r}; there are: {', '.join(COLUMNS)}.")

@@ -1,6 +1,6 @@
-"""Timelines of trace frames, with HTA's classes and functions.
+"""Plot timelines of trace frames, with HTA's classes and functions.
 
-For device activity alone, :meth:`hta_sql.TraceStore.run` with ``gpu_timeline`` needs no frame.
+For GPU activity alone, :meth:`hta_sql.TraceStore.run` with ``gpu_timeline`` needs no frame.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTING = TimelinePlotSetting()
 
 
 def simplify_name(name: str, max_length: int = 45) -> str:
-    """Shorten a name: without arguments, ``void`` and autograd's long prefix; cut at a length."""
+    """Shorten a name: drop arguments, ``void`` and autograd's long prefix, then truncate."""
     if not _KEPT.match(name):
         name = name.replace("(anonymous namespace)::", "anon::")
         name = re.sub(r"^void\s+", "", name)
@@ -60,15 +60,15 @@ def prepare_timeline_events(
 
     Args:
         df: Frame with ``name, ts, dur``.
-        setting: How the timeline looks.
-        symbol_table: What the numbers in ``name`` and ``cat`` stand for.
-        hover_columns: Columns to keep for the tooltip.
+        setting: Settings of the timeline.
+        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        hover_columns: Columns for the tooltip.
 
     Returns:
-        The events; ``ts`` from the first one on [µs]. Empty for an empty frame.
+        The events, with ``ts`` relative to the first event [µs]. Empty for an empty frame.
 
     Raises:
-        ParameterError: There are events, and a column is missing.
+        ParameterError: The frame is not empty and lacks a column.
     """
     if missing := {"name", "ts", "dur"} - set(df.columns):
         if df.empty:
@@ -97,20 +97,20 @@ def align_module_with_kernels(
     sym_table: TraceSymbolTable | None = None,
     include_original_cpu_events: bool = False,
 ) -> pd.DataFrame:
-    """Add a bar for each call of some modules or operators where its kernels run.
+    """Add a bar for each call of the given modules or operators, spanning its kernels.
 
     Args:
         events_df: Frame with the columns that :class:`CallGraph` adds.
-        module_list: Expressions that names match from their start on.
-        sym_table: What the numbers in ``name`` stand for.
+        module_list: Regular expressions, matched at the start of names.
+        sym_table: Symbols of the numbers in ``name``.
         include_original_cpu_events: Whether to keep host events.
 
     Returns:
-        The device activity and, on stream -2, the calls: from the start of their first kernel on,
-        for as long as their kernels span.
+        The GPU activity, plus the calls on stream -2. Each call starts with its first kernel and
+        lasts as long as its kernels span.
 
     Raises:
-        ParameterError: The frame has no columns of a call graph, or no names as text.
+        ParameterError: The frame lacks the columns of a call graph, or has no names as text.
     """
     needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
     if missing := needed - set(events_df.columns):
@@ -138,29 +138,29 @@ def plot_events_timeline(
     hover_columns: list[str] | None = None,
     output_image_path: str | None = None,
 ) -> alt.TopLevelMixin | str | None:
-    """Draw events that :func:`prepare_timeline_events` made.
+    """Draw events that :func:`prepare_timeline_events` returned.
 
     Args:
         title: Title of the chart.
         events: The events.
-        setting: How the timeline looks.
+        setting: Settings of the timeline.
         hover_columns: Columns for the tooltip.
-        output_image_path: Save it there: ``.html`` (which opens offline), ``.png`` or ``.svg``.
+        output_image_path: File to save the chart to: ``.html`` (opens offline), ``.png`` or
+            ``.svg``.
 
     Returns:
-        The chart, which a notebook shows; its page as text where the setting asks for HTML; None,
-        and no file, where there are no events.
+        The chart, which a notebook displays; or its HTML page as text if the setting requests HTML.
+        None, without writing a file, if there are no events.
 
     Raises:
-        ParameterError: The frame does not have the columns, or the setting asks for a file without
-            a path.
+        ParameterError: The frame lacks a column, or the setting requests a file without a path.
     """
     if setting.plot_format is PlotFormat.File and not output_image_path:
         raise ParameterError("The setting asks for a file: give output_image_path.")
     if events.empty:
         log.warning("%s: there are no events to draw.", title)
         return None
-    from hta_sql.charts import save  # noqa: PLC0415 - altair only where a chart is wanted
+    from hta_sql.charts import save  # noqa: PLC0415 - altair is needed for charts only
     from hta_sql.charts.export import page_of  # noqa: PLC0415
     from hta_sql.charts.shown import themed  # noqa: PLC0415
     from hta_sql.charts.timeline.frames import frame_timeline  # noqa: PLC0415
@@ -184,13 +184,13 @@ def plot_events_timeline(
 
 
 class Timeline:
-    """Events of a frame as a timeline: ``Timeline(frame, symbols).plot("Step 3")``.
+    """Timeline of the events of a frame: ``Timeline(frame, symbols).plot("Step 3")``.
 
     Args:
         timeline_events: Frame of events.
-        symbol_table: What the numbers in ``name`` and ``cat`` stand for.
-        filter_func: Which of them to show.
-        setting: How it looks.
+        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        filter_func: Filter of the events to show.
+        setting: Settings of the timeline.
         hover_columns: Columns for the tooltip.
     """
 
@@ -210,15 +210,15 @@ class Timeline:
 
     @staticmethod
     def is_timeline_events(df: pd.DataFrame, setting: TimelinePlotSetting) -> bool:
-        """Say whether a frame has starts, ends and lanes already."""
+        """Return whether a frame already has starts, ends and lanes."""
         made = {setting.task_column, setting.x_start_column, setting.x_end_column}
         return made <= set(df.columns)
 
     def prepare(self, filter_func: Filter | None = None) -> None:
-        """Choose events and give them start, end and lane, unless they have them.
+        """Filter the events and add start, end and lane, unless already present.
 
         Args:
-            filter_func: Which of them to show; default: all.
+            filter_func: Filter of the events to show; default: all.
         """
         events = self.timeline_events
         if self.is_timeline_events(events, self.setting):
@@ -229,14 +229,14 @@ class Timeline:
         )
 
     def plot(self, title: str, save_path: str | None = None) -> alt.TopLevelMixin | str | None:
-        """Draw it; see :func:`plot_events_timeline`."""
+        """Draw the timeline; see :func:`plot_events_timeline`."""
         return plot_events_timeline(
             title, self.timeline_events, self.setting, self.hover_columns, save_path
         )
 
 
 def _lanes(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
-    """Name the lane of each event by what tells it apart: trace, rank, stream, thread or depth."""
+    """Return the lane label of each event: its trace, rank, stream, thread or depth."""
     words = pd.Series([""] * len(events), index=events.index)
     for column, width, tells in (
         ("trace", 0, setting.multi_traces),

@@ -1,4 +1,4 @@
-"""How a timeline of a frame looks, and what of that the frame itself says."""
+"""Define the settings of a frame's timeline, and detect some of them from the frame."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pandas as pd
 from hta_sql.hta.common.types import HOST_STREAM
 
 ANNOTATION_STREAM = -2
-"""Where align_module_with_kernels puts calls; HTA's 0 is a real stream on ROCm."""
+"""Stream that align_module_with_kernels puts calls on; HTA's 0 is a real stream on ROCm."""
 
 
 class EventType(Enum):
-    """What a frame has events of."""
+    """Kinds of events in a frame."""
 
     GPUEvents = 0
     CPUEvents = 1
@@ -22,7 +22,7 @@ class EventType(Enum):
 
 
 class PlotFormat(Enum):
-    """What drawing a timeline returns: a chart, or its page as text; a file has both."""
+    """Result of drawing a timeline: chart, HTML page as text, or both written to a file."""
 
     HTML = "html"
     Inline = "inline"
@@ -31,25 +31,26 @@ class PlotFormat(Enum):
 
 @dataclass
 class TimelinePlotSetting:
-    """How a timeline looks.
+    """Settings of a timeline.
 
     Attributes:
-        auto_detect: Let the frame say ``event_type`` and what lanes are told apart by.
-        event_type: What the frame has events of.
-        multi_ranks: Tell lanes apart by ``rank``.
-        multi_traces: Tell lanes apart by ``trace``.
-        multi_streams: Tell lanes of device activity apart by ``stream``.
-        x_start_column: Column that starts are written to.
-        x_end_column: Column that ends are written to.
-        task_column: Column that lanes are written to.
-        color_column: Column that colors go by.
+        auto_detect: Detect ``event_type`` and the lane columns from the frame.
+        event_type: Kinds of events in the frame.
+        multi_ranks: Draw a separate lane for each ``rank``.
+        multi_traces: Draw a separate lane for each ``trace``.
+        multi_streams: Draw a separate lane of GPU activity for each ``stream``.
+        x_start_column: Output column for starts.
+        x_end_column: Output column for ends.
+        task_column: Output column for lanes.
+        color_column: Column that determines colors.
         task_height: Height of a lane [pixels].
-        amplify_short_events: Draw short events longer, so that they can be seen.
-        short_events_display_duration: Length that they get [µs].
-        use_global_time: Keep times as they are; else the first event starts at 0.
-        plot_format: Inline: return the chart, which a notebook shows; HTML: return a page that needs
-            no network, as text; File: only write the file.
-        compress_threads: Put the threads of the host into one lane per depth; else each has its own.
+        amplify_short_events: Draw short events longer to make them visible.
+        short_events_display_duration: Drawn length of short events [µs].
+        use_global_time: Keep times unchanged; otherwise the first event starts at 0.
+        plot_format: Inline returns the chart, which a notebook displays. HTML returns a page that
+            needs no network, as text. File only writes the file.
+        compress_threads: Combine all host threads into one lane per depth; otherwise each thread
+            has its own.
     """
 
     auto_detect: bool = True
@@ -70,7 +71,7 @@ class TimelinePlotSetting:
 
 
 def event_type_of(events: pd.DataFrame) -> EventType:
-    """Say whether a frame has device activity, host events or both."""
+    """Return whether a frame contains GPU activity, host events or both."""
     on_host = events["stream"] == HOST_STREAM if "stream" in events else pd.Series([True])
     if on_host.all():
         return EventType.CPUEvents
@@ -78,7 +79,7 @@ def event_type_of(events: pd.DataFrame) -> EventType:
 
 
 def auto_detect_setting(events: pd.DataFrame, setting: TimelinePlotSetting) -> None:
-    """Set what a frame says, where ``auto_detect`` is set: events, ranks, traces, streams."""
+    """Detect event type, ranks, traces and streams from the frame if ``auto_detect`` is set."""
     if not setting.auto_detect:
         return
     setting.event_type = event_type_of(events)

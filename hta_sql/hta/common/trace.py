@@ -1,4 +1,4 @@
-"""Trace: the events of a job as frames, with HTA's calls."""
+"""Provide Trace: the events of a job as data frames, with HTA's methods."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ FROM (
 
 
 class Frames(dict[int, pd.DataFrame]):
-    """``{rank: frame}`` to read; a frame that is given back is refused."""
+    """Read-only mapping ``{rank: frame}``; assigning a frame raises ParameterError."""
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
-        """Say what to do instead."""
+        """Raise ParameterError with the alternatives to assigning a frame."""
         raise ParameterError(
             "Frames cannot be given back: analyses read the store, so that they would not see them. "
             "Work on the frame that you have, choose events in SQL (docs/filters.md), or write them "
@@ -65,28 +65,28 @@ class Frames(dict[int, pd.DataFrame]):
 
 
 class Trace(Closing):
-    """The traces of one job as frames, a rank at a time.
+    """The traces of one job as data frames, one per rank.
 
-    Frames are made when they are asked for, from the store that the traces were read into. As in
-    HTA, all steps are there, and times are those of each file, until ``align_and_filter_trace`` or
-    ``load_traces`` is called: from then on times count from the first event of all ranks. The
-    trace of a :class:`hta_sql.TraceAnalysis` is aligned, in its scope.
+    Frames are created on request, from the store that the traces were ingested into. Like in HTA,
+    all steps are included and times are those of each file until ``align_and_filter_trace`` or
+    ``load_traces`` is called. Afterwards, times count from the first event of all ranks. The trace
+    of a :class:`hta_sql.TraceAnalysis` is already aligned and limited to its scope.
 
     Args:
         trace_files: ``{rank: path}``, or a list of paths.
-        trace_dir: Folder of per-rank traces, used where ``trace_files`` is not given.
-        parser_config: Which further arguments become columns; default: that of
+        trace_dir: Folder of per-rank traces, used if ``trace_files`` is not given.
+        parser_config: Further event arguments to add as columns; default: that of
             :meth:`ParserConfig.get_default_cfg`.
-        job: A job that is open already; used in place of the files.
+        job: An open job, used instead of the files.
 
     Attributes:
         trace_files: ``{rank: path}``.
-        symbol_table: What the numbers in ``name`` and ``cat`` stand for, the same for all ranks.
-        meta_data: ``{rank: the keys of its file beside the events}``.
+        symbol_table: Symbols of the numbers in ``name`` and ``cat``, the same for all ranks.
+        meta_data: ``{rank: top-level keys of its file other than the events}``.
         is_parsed: Whether the traces have been read.
 
     Raises:
-        TraceNotFoundError: No traces there.
+        TraceNotFoundError: No traces found.
         TraceError: A trace could not be read.
     """
 
@@ -113,7 +113,7 @@ class Trace(Closing):
 
     @property
     def job(self) -> Job:
-        """The job that the events are of, with its store."""
+        """The job of the events, including its store."""
         return self._job
 
     @property
@@ -125,12 +125,12 @@ class Trace(Closing):
 
     @property
     def meta_data(self) -> dict[int, dict[str, Any]]:
-        """The keys of each rank's file beside the events."""
+        """Top-level keys of each rank's file, other than the events."""
         return {r: json.loads(row["metadata"] or "{}") for r, row in self._about.items()}
 
     @property
     def traces(self) -> Frames:
-        """Frames of all ranks; they are made now and held."""
+        """Frames of all ranks, created on first access and cached."""
         return self.get_all_traces()
 
     @traces.setter
@@ -140,15 +140,18 @@ class Trace(Closing):
     def parse_traces(
         self,
         max_ranks: int = -1,
-        use_multiprocessing: bool = True,  # noqa: ARG002 - ingest decides
+        use_multiprocessing: bool = True,  # noqa: ARG002 - the ingest decides
         use_memory_profiling: bool = True,  # noqa: ARG002 - memory is bounded
     ) -> None:
-        """Look at the first ``max_ranks`` ranks (-1: all) of ``trace_files``, all steps, on the clocks of the files."""
+        """Select the first ``max_ranks`` ranks of ``trace_files`` (-1: all).
+
+        All steps are included, and times are those of the files.
+        """
         ranks = sorted(self._about.keys() & self.trace_files.keys())
         self._keep(ranks[: None if max_ranks < 0 else max_ranks])
 
     def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
-        """Let times count from the first event of all ranks, and leave out the last step or not."""
+        """Count times from the first event of all ranks, and optionally drop the last step."""
         self._look(bool(include_last_profiler_step), is_aligned=True)
 
     def load_traces(
@@ -157,19 +160,21 @@ class Trace(Closing):
         use_multiprocessing: bool = True,
         use_memory_profiling: bool = True,
     ) -> None:
-        """Do what ``parse_traces`` and ``align_and_filter_trace`` do."""
+        """Run ``parse_traces`` and ``align_and_filter_trace``."""
         self.parse_traces(-1, use_multiprocessing, use_memory_profiling)
         self.align_and_filter_trace(include_last_profiler_step)
 
     def get_ranks(self) -> list[int]:
-        """List the ranks."""
+        """Return the ranks, sorted."""
         return sorted(self._about)
 
     def get_trace(self, rank: int) -> pd.DataFrame:
-        """Return the events of a rank, always the same frame; see :func:`hta_sql.hta.frames.event_frames.trace_frame`.
+        """Return the events of a rank; repeated calls return the same frame.
+
+        See :func:`hta_sql.hta.frames.event_frames.trace_frame` for the columns.
 
         Raises:
-            RankError: No such rank.
+            RankError: The rank does not exist.
         """
         self._checked(rank)
         if rank not in self._frames:
@@ -177,10 +182,10 @@ class Trace(Closing):
         return self._frames[rank]
 
     def events(self, rank: int, ids: Iterable[int]) -> pd.DataFrame:
-        """Return a frame of some events of a rank, in this order.
+        """Return a frame of the given events of a rank, in the given order.
 
         Raises:
-            RankError: No such rank.
+            RankError: The rank does not exist.
         """
         wanted = [int(event) for event in ids]
         return self._frame(self._checked(rank), wanted).loc[wanted]
@@ -190,11 +195,14 @@ class Trace(Closing):
         return Frames((rank, self.get_trace(rank)) for rank in self.get_ranks())
 
     def clock_ns(self, rank: int) -> int:
-        """Return what the clock of a rank's frame says when the job begins [ns]; 0 once aligned."""
+        """Return the frame time of a rank at the start of the job [ns]; 0 if aligned."""
         return 0 if self._is_aligned else int(self._about[rank]["zero_ns"] or 0)
 
     def get_iterations(self, rank: int | None = None) -> list[int]:
-        """List the profiler steps of a rank; default: the first rank. Empty for an unknown one."""
+        """Return the profiler steps of a rank; default: the first rank.
+
+        An unknown rank has none.
+        """
         rank = self._first_rank() if rank is None else rank
         if rank not in self._about:
             return []
@@ -204,18 +212,18 @@ class Trace(Closing):
     def get_trace_duration(self, rank: int | None = None) -> float:
         """Return the time from a rank's first start to its last end [µs]; default: the first rank.
 
-        Of several recordings it is the sum.
+        For several recordings, return the sum.
         """
         wanted = self._checked(self._first_rank() if rank is None else rank)
         ((duration,),) = self._job.store.sql(DURATION, self._scope(wanted)).rows()
         return float(duration) / NS
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
-        """Return the Unix time of a rank's own first event [ns].
+        """Return the Unix time of a rank's first event [ns].
 
         Raises:
-            RankError: No such rank.
-            TraceFormatError: The trace does not say ``baseTimeNanoseconds``.
+            RankError: The rank does not exist.
+            TraceFormatError: The trace has no ``baseTimeNanoseconds``.
         """
         about = self._about[self._checked(rank)]
         if about["base_time_ns"] is None:
@@ -227,48 +235,51 @@ class Trace(Closing):
 
     @property
     def min_ts(self) -> float:
-        """What time 0 of the frames is in the traces' own clock [µs]: 0 until they are aligned."""
+        """Time of the traces' own clock at frame time 0 [µs]; 0 until aligned."""
         if not self._is_aligned:
             return 0.0
         zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]
         return min(zeros, default=0) / NS
 
     def get_device_type(self) -> str:
-        """Return ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``, by the first rank."""
+        """Return the device type of the first rank.
+
+        The value is ``NVIDIA GPU``, ``AMD GPU``, ``MTIA`` or ``UNKNOWN GPU``.
+        """
         runs, ranks = [self._job.run], self.get_ranks()[:1]
         rows = self._job.store.run("device_type_v1", runs=runs, ranks=ranks).arrow().to_pylist()
         return next((str(row["device_type"]) for row in rows if row["device_type"]), "UNKNOWN GPU")
 
     def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-        """Read the file of a rank as Python objects, as it stands.
+        """Read the original file of a rank as Python objects.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: It has several files.
-            TraceNotFoundError: The file is gone.
+            RankError: The rank does not exist.
+            ParameterError: The rank has several files.
+            TraceNotFoundError: The file no longer exists.
         """
         self._checked(rank)
         return read_trace(source_of(self._job.store, self._job.run, rank).path)
 
     def write_raw_trace(self, output_file: str, trace_contents: dict[str, Any]) -> None:
-        """Write a trace, gzip where the name ends in ``.gz``."""
+        """Write a trace file, compressed with gzip if the name ends in ``.gz``."""
         write_trace(trace_contents, output_file)
 
     def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
         """Add ``s_name`` and ``s_cat`` to the frames of all ranks.
 
         Args:
-            use_shorten_name: Leave out template and call arguments, and return types.
+            use_shorten_name: Drop template and call arguments, and return types.
         """
         for frame in self.get_all_traces().values():
             decode_symbol_id_to_symbol_name(frame, self.symbol_table, use_shorten_name)
 
     def run(self, name: str, rank: int, **parameters: Any) -> pd.DataFrame:
-        """Run an analysis on one rank, in the scope of this trace; returns its own columns."""
+        """Run an analysis on one rank in the scope of this trace, and return its columns."""
         return self._job.result(name, [self._checked(rank)], **parameters).df()
 
     def sql(self, query: str, rank: int, values: Mapping[str, Any]) -> pd.DataFrame:
-        """Ask a query with ``$runs`` and ``$ranks``, which become this run and one rank."""
+        """Run a query; ``$runs`` and ``$ranks`` are bound to this run and one rank."""
         scope = {"runs": [self._job.run], "ranks": [self._checked(rank)]}
         return self._job.store.sql(query, {**scope, **values}).df()
 
@@ -283,7 +294,7 @@ class Trace(Closing):
         return frame
 
     def close(self) -> None:
-        """Close the store, if this object opened it."""
+        """Close the store if this object opened it."""
         if self._owns_job:
             self._job.close()
 

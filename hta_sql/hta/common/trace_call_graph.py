@@ -1,4 +1,4 @@
-"""CallGraph: the call trees of all threads and what they launched, with HTA's calls."""
+"""Provide CallGraph: the call trees of all threads, with HTA's methods."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _LABELS = {"main": "main", "backward": "bwd"}
 class CallGraph:
     """Call trees of some ranks, from the analyses ``call_stack`` and ``call_stack_threads``.
 
-    Making one adds columns to the frames of the trace: ``parent, depth, height,
-    first_kernel_start, last_kernel_end, num_kernels, kernel_dur_sum, kernel_span`` (µs; -1 where
-    there is none, and for events that are in no tree).
+    The constructor adds columns to the frames of the trace: ``parent, depth, height,
+    first_kernel_start, last_kernel_end, num_kernels, kernel_dur_sum, kernel_span``. Times are in
+    µs; -1 means none, or an event outside of all trees.
 
     Args:
         trace: A trace: ``TraceAnalysis.t``.
-        ranks: Ranks; default: all.
+        ranks: Ranks to include; default: all.
 
     Attributes:
         trace_data: The trace.
-        ranks: Ranks.
-        mapping: A row per thread: ``rank, pid, tid, label`` (main, bwd, else the name of its first
-            event), ``stack_index`` (of ``call_stacks``), ``stack_root`` (-tid of the tree that it is
-            in), ``count`` (of the threads of that tree, from 1 on).
+        ranks: Ranks of the graph.
+        mapping: One row per thread: ``rank, pid, tid``, ``label`` (main, bwd, or the name of its
+            first event), ``stack_index`` (index in ``call_stacks``), ``stack_root`` (-tid of the
+            tree that contains the thread), ``count`` (number of the thread in that tree, from 1).
         call_stacks: A :class:`CallStackGraph` per thread.
 
     Raises:
@@ -70,7 +70,7 @@ class CallGraph:
         tid: int | None = None,
         stack_index: int | None = None,
     ) -> Iterator[CallStackGraph]:
-        """Yield the call trees of the threads that are chosen."""
+        """Yield the call trees of the selected threads."""
         chosen = self.mapping
         wanted = {"rank": rank, "pid": pid, "tid": tid, "stack_index": stack_index}
         for column, value in wanted.items():
@@ -79,10 +79,10 @@ class CallGraph:
         yield from (self.call_stacks[place] for place in chosen["stack_index"])
 
     def get_node_attributes(self, index: int, rank: int | None = None) -> pd.Series:
-        """Return the row of an event; default: of the rank that was asked for last.
+        """Return the row of an event; default rank: that of the previous call.
 
         Raises:
-            ParameterError: There is no such event in the frame.
+            ParameterError: The frame has no such event.
         """
         frame = self.trace_data.get_trace(self._chosen(rank))
         if index not in frame.index:
@@ -91,10 +91,10 @@ class CallGraph:
         return row
 
     def get_csg_of_node(self, index: int, rank: int | None = None) -> CallStackGraph:
-        """Return the call tree of the thread of an event; for device activity, of its launch.
+        """Return the call tree of an event's thread; for GPU activity, of the launching thread.
 
         Raises:
-            ParameterError: The event is in no call tree.
+            ParameterError: The event is not in a call tree.
         """
         node = self.get_node_attributes(index, rank)
         if node["height"] == 0:
@@ -108,10 +108,10 @@ class CallGraph:
     def get_stack_of_node(
         self, index: int, rank: int | None = None, skip_ancestors: bool = False
     ) -> pd.DataFrame:
-        """Return an event with everything below it and, unless skipped, above it, by start.
+        """Return an event, its descendants and, unless skipped, its ancestors, sorted by start.
 
         Raises:
-            ParameterError: The event is in no call tree.
+            ParameterError: The event is not in a call tree.
         """
         stack = self.get_csg_of_node(index, rank)
         events = set(stack.get_descendants(index, include_gpu_kernel=True))
@@ -121,7 +121,7 @@ class CallGraph:
         return frame.sort_values(["ts", "depth"], kind="stable")
 
     def get_gpu_kernels(self, rank: int | None = None) -> pd.DataFrame:
-        """Return the device activity of a rank that has a stream."""
+        """Return the GPU activity of a rank that has a stream."""
         frame = self.trace_data.get_trace(self._chosen(rank))
         return frame.loc[frame["stream"] != -1]
 
@@ -135,7 +135,7 @@ class CallGraph:
     def _threads(self, rank: int) -> Iterator[dict[str, Any]]:
         """Yield pid, tid, label and root of each thread.
 
-        A backward thread that is in two trees counts to its own.
+        A backward thread that appears in two trees is assigned to its own.
         """
         table = self.trace_data.run("call_stack_threads_v1", rank)
         table[["pid", "tid"]] = table[["pid", "tid"]].fillna(-1).astype("int64")

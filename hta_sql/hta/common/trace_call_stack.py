@@ -1,4 +1,4 @@
-"""CallStackGraph: the call tree of one thread, with HTA's calls."""
+"""Provide CallStackGraph: the call tree of one thread, with HTA's methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NON_EXISTENT_NODE_INDEX = -2
 
 
 class CallStackIdentity(NamedTuple):
-    """The thread of a call tree."""
+    """Identity of a call tree: rank, process and thread."""
 
     rank: int = -1
     pid: int = -1
@@ -22,13 +22,13 @@ class CallStackIdentity(NamedTuple):
 
 
 class CallStackGraph:
-    """The call tree of one thread; backward threads hang below the main thread's annotations.
+    """Call tree of one thread; backward threads are children of the main thread's annotations.
 
     Attributes:
         identity: Rank, process and thread.
         df: Host events of the thread.
         full_df: All events of the rank.
-        root_index: -tid: what the outermost events have as their parent.
+        root_index: Parent index of the outermost events: -tid.
     """
 
     def __init__(self, identity: CallStackIdentity, frame: pd.DataFrame, walk: Walk) -> None:
@@ -40,21 +40,21 @@ class CallStackGraph:
         self._walk = walk
 
     def get_parent(self, idx: int) -> int:
-        """Return the event above; -tid for an outermost one, -2 for one that is in no tree."""
+        """Return the parent event: -tid for an outermost event, -2 for one outside of all trees."""
         place = self._walk.place(idx)
         return int(self._walk.parents[place]) if place >= 0 else NON_EXISTENT_NODE_INDEX
 
     def get_children(self, idx: int) -> list[int]:
-        """List the events directly below one, or below the root."""
+        """Return the direct children of an event or of the root."""
         return self._walk.children(idx)
 
     def get_path_to_root(self, idx: int) -> list[int]:
-        """List an event, those above it, nearest first, and the root."""
+        """Return an event, its ancestors (nearest first) and the root."""
         above = self._walk.ancestors(idx)
         return [idx, *above] if above else []
 
     def get_descendants(self, idx: int, include_gpu_kernel: bool = False) -> list[int]:
-        """List an event and everything below it, in the order of the walk."""
+        """Return an event and all its descendants, in depth-first order."""
         inside = self._walk.subtree(idx)
         kept = self._walk.ids[inside]
         if not include_gpu_kernel:

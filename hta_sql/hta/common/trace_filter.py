@@ -1,8 +1,7 @@
-"""Filters of trace frames, with HTA's classes: which rows of ``Trace.get_trace`` to keep.
+"""Filter the rows of trace frames, with HTA's filter classes.
 
-The same selections, and those of HTA's other filters, stand as SQL in docs/filters.md; there they
-also work before a frame is made. A filter that needs a column that the frame does not have logs a
-warning and returns all rows, as HTA's do.
+docs/filters.md lists these and HTA's other filters as SQL, which also works before a frame is
+created. Like in HTA, a filter whose column is missing logs a warning and returns all rows.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 SYNC_NAMES = ("Event Sync", "Context Sync")
-"""Synchronizations that run on a device, but on no stream."""
+"""Synchronizations that run on a device but on no stream."""
 
 
 class Filter(ABC):
-    """Something that keeps some rows of a frame: ``chosen = a_filter(frame)``."""
+    """Base class of filters: ``selected = a_filter(frame)``."""
 
     @abstractmethod
     def __call__(
@@ -42,14 +41,14 @@ class Filter(ABC):
 
         Args:
             df: Frame of events.
-            symbol_table: What the numbers in its ``name`` and ``cat`` stand for.
+            symbol_table: Symbols of the numbers in ``name`` and ``cat``.
         """
 
 
 class IterationIndexFilter(Filter):
-    """Events of the n-th profiler steps of the frame, counted from 0.
+    """Keep the events of the n-th profiler steps of a frame, counted from 0.
 
-    A frame without any step stays whole; places that it does not have give an empty frame.
+    A frame without steps is returned unchanged. If no index exists, the result is empty.
     """
 
     def __init__(self, iteration_index: int | list[int]) -> None:
@@ -66,7 +65,7 @@ class IterationIndexFilter(Filter):
         df: pd.DataFrame,
         symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
     ) -> pd.DataFrame:
-        """Keep events whose step is at a wanted place among the steps that there are."""
+        """Keep events whose step has a requested index among the steps of the frame."""
         if "iteration" not in df:
             return _chosen(df, "iteration", df.any)
         steps = sorted(step for step in df["iteration"].unique() if step >= 0)
@@ -79,7 +78,7 @@ class IterationIndexFilter(Filter):
 
 
 class TimeRangeFilter(Filter):
-    """Events that start and end between two times [µs], both inclusive, on the frame's clock."""
+    """Keep events that start and end in a time range [µs], both ends inclusive."""
 
     def __init__(self, time_range: tuple[float, float]) -> None:
         if not isinstance(time_range, tuple) or len(time_range) != 2:
@@ -95,13 +94,13 @@ class TimeRangeFilter(Filter):
         df: pd.DataFrame,
         symbol_table: TraceSymbolTable | None = None,  # noqa: ARG002 - the filters' interface
     ) -> pd.DataFrame:
-        """Keep events that lie inside."""
+        """Keep events inside the range."""
         start, end = self.time_start, self.time_end
         return _chosen(df, "ts", lambda: (df["ts"] >= start) & (df["ts"] + df["dur"] <= end))
 
 
 class NameFilter(Filter):
-    """Events whose name an expression matches from its start on, be it a text or a number."""
+    """Keep events whose name matches a regular expression at its start, as text or number."""
 
     def __init__(
         self,
@@ -125,12 +124,12 @@ class NameFilter(Filter):
 
 
 class GPUKernelFilter(Filter):
-    """Device activity: what has a stream and a correlation id, and, with a symbol table, syncs."""
+    """Keep GPU activity: events with stream and correlation, and syncs if symbols are given."""
 
     def __call__(
         self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
     ) -> pd.DataFrame:
-        """Keep device activity."""
+        """Keep GPU activity."""
         known = symbol_table.sym_index if symbol_table else {}
         syncs = [known[name] for name in SYNC_NAMES if name in known]
 
@@ -142,7 +141,7 @@ class GPUKernelFilter(Filter):
 
 
 class CompositeFilter(Filter):
-    """Several filters, one after the other."""
+    """Apply several filters in sequence."""
 
     def __init__(self, filters: list[Filter]) -> None:
         for one in filters:
@@ -153,14 +152,14 @@ class CompositeFilter(Filter):
     def __call__(
         self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None
     ) -> pd.DataFrame:
-        """Keep what all of them keep."""
+        """Keep the rows that all filters keep."""
         for one in self.filters:
             df = one(df, symbol_table)
         return df
 
 
 def text_column(df: pd.DataFrame, column: str) -> str:
-    """Find the column that holds names or categories as text; ``""`` where there is none."""
+    """Return the column with names or categories as text, or ``""`` if there is none."""
     found = (c for c in (column, f"s_{column}") if c in df)
     return next((c for c in found if not pd.api.types.is_numeric_dtype(df[c])), "")
 

@@ -1,4 +1,4 @@
-"""The numbers that stand for names and categories in HTA's frames."""
+"""Map the numbers in HTA's frames to names and categories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAITING = re.compile(r"\w*(Synchronize|WaitEvent|EventRecord)")
 
 
 class TraceSymbolTable:
-    """A list of symbols and the number of each; numbers never change once given.
+    """Numbered symbols; a symbol's number never changes once assigned.
 
     Attributes:
         sym_table: Symbol of each number.
@@ -42,14 +42,14 @@ class TraceSymbolTable:
         self.add_symbols(symbols)
 
     def add_symbols(self, symbols: Iterable[str]) -> None:
-        """Number the symbols that have no number yet."""
+        """Assign numbers to new symbols."""
         for symbol in symbols:
             if symbol not in self.sym_index:
                 self.sym_index[symbol] = len(self.sym_table)
                 self.sym_table.append(symbol)
 
     def is_empty(self) -> bool:
-        """Say whether there is no symbol."""
+        """Return whether the table has no symbols."""
         return not self.sym_table
 
     def get_sym_id_map(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class TraceSymbolTable:
         return self.sym_index
 
     def get_sym_table(self) -> list[str]:
-        """Return the symbols in order of their numbers."""
+        """Return the symbols, ordered by number."""
         return self.sym_table
 
     def get_sym_index_series(self) -> pd.Series:
@@ -73,71 +73,71 @@ class TraceSymbolTable:
         return pd.Series(self.sym_table, dtype=object)
 
     def get_symbol_ids(self, symbol_pattern: GroupingPattern) -> dict[str, int]:
-        """Return {symbol: number} of a group of symbols; see :mod:`hta_sql.hta.common.types`."""
+        """Return {symbol: number} of a symbol group; see :mod:`hta_sql.hta.common.types`."""
         return {s: n for s, n in self.sym_index.items() if symbol_pattern.match(s)}
 
     def get_symbol_names(self, symbol_ids: Iterable[int]) -> dict[int, str]:
-        """Return {number: symbol} of some numbers; unknown ones are left out."""
+        """Return {number: symbol} of the given numbers, without unknown ones."""
         wanted = sorted({int(n) for n in symbol_ids if 0 <= n < len(self.sym_table)})
         return {number: self.sym_table[number] for number in wanted}
 
     def get_cpu_event_cat_ids(self) -> list[int]:
-        """List the numbers of the categories of operators, annotations and calls on the host."""
+        """Return the numbers of host event categories (operators, annotations, calls)."""
         return list(self.get_symbol_ids(CPU_EVENTS_CATEGORY_PATTERN).values())
 
     def get_gpu_kernel_cat_ids(self) -> list[int]:
-        """List the numbers of the categories of kernels, copies and memsets."""
+        """Return the numbers of the categories of kernels, copies and memsets."""
         return list(self.get_symbol_ids(KERNEL_CATEGORY_PATTERN).values())
 
     def get_profiler_step_ids(self) -> list[int]:
-        """List the numbers of the names of profiler steps."""
+        """Return the numbers of profiler step names."""
         return list(self.get_symbol_ids(ProfilerStepGroupingPattern).values())
 
     def get_memory_name_ids(self) -> list[int]:
-        """List the numbers of the names of copies and memsets on the device."""
+        """Return the numbers of the names of device copies and memsets."""
         return list(self.get_symbol_ids(MemoryKernelGroupingPattern).values())
 
     def get_kernel_launch_ids(self) -> list[int]:
-        """List the numbers of the names of calls that launch kernels or graphs, of any vendor."""
+        """Return the numbers of the names of kernel and graph launches, for all vendors."""
         return list(self.get_symbol_ids(KERNEL_LAUNCH_CATEGORY_PATTERN).values())
 
     def get_operator_or_cuda_runtime_mask(self, df: pd.DataFrame) -> pd.Series:
-        """Say of each row whether it is an operator or a call of a runtime or driver."""
+        """Return a mask of the rows that are operators, runtime calls or driver calls."""
         return df["cat"].isin(self.matching(_EXECUTING))
 
     def get_runtime_launch_events_mask(self, df: pd.DataFrame) -> pd.Series:
-        """Say of each row whether it is a call whose device activity is in the frame.
+        """Return a mask of the rows that are launch calls with GPU activity in the frame.
 
-        They are found by correlation, whatever their name and vendor; calls that wait for the
-        device or record an event launch nothing.
+        Launches are found by correlation, for any name and vendor. Calls that wait for the device
+        or record an event launch nothing.
         """
         launched = (df["stream"] == HOST_STREAM) & (df["index_correlation"] > 0)
         return launched & ~df["name"].isin(self.matching(_WAITING))
 
     def get_events_mask(self, df: pd.DataFrame, events: list[str] | None) -> pd.Series:
-        """Say of each row whether its name contains one of the texts; without texts, no row's does."""
+        """Return a mask of the rows whose name contains one of the texts, or all False."""
         return df["name"].isin(self.find_matches(events) if events else [])
 
     def find_matches(self, patterns: list[str]) -> list[int]:
-        """List the numbers of the symbols that contain one of the texts."""
+        """Return the numbers of the symbols that contain one of the texts."""
         found = re.compile("|".join(map(re.escape, patterns)))
         return [number for number, symbol in enumerate(self.sym_table) if found.search(symbol)]
 
     def find_matched_symbols(self, patterns: list[str]) -> list[str]:
-        """List the symbols that contain one of the texts."""
+        """Return the symbols that contain one of the texts."""
         return [self.sym_table[number] for number in self.find_matches(patterns)]
 
     def matching(self, expression: str | re.Pattern[str]) -> set[int]:
-        """Return the numbers of the symbols that an expression matches from their start on."""
+        """Return the numbers of the symbols whose start matches a regular expression."""
         found = re.compile(expression)
         return {number for number, symbol in enumerate(self.sym_table) if found.match(symbol)}
 
     def add_symbols_to_trace_df(self, trace_df: pd.DataFrame, col: str) -> None:
-        """Replace the numbers of a column by their symbols, in place; others become ``""``."""
+        """Replace the numbers of a column by their symbols in place; unknown ones by ``""``."""
         trace_df[col] = self._texts(trace_df[col])
 
     def decode_df(self, df: pd.DataFrame, create_new_columns: bool = True) -> None:
-        """Write the texts of ``name`` and ``cat`` to ``s_name`` and ``s_cat``, or over them."""
+        """Write the texts of ``name`` and ``cat`` to ``s_name`` and ``s_cat``, or in place."""
         for column in ("name", "cat"):
             if column in df and pd.api.types.is_integer_dtype(df[column]):
                 df[f"s_{column}" if create_new_columns else column] = self._texts(df[column])
@@ -151,12 +151,12 @@ class TraceSymbolTable:
 def decode_symbol_id_to_symbol_name(
     df: pd.DataFrame, symbol_table: TraceSymbolTable, use_shorten_name: bool
 ) -> None:
-    """Add ``s_name`` and ``s_cat`` (and ``s_user_annotation``) to a frame; -1 becomes ``""``.
+    """Add ``s_name``, ``s_cat`` and ``s_user_annotation`` to a frame; -1 becomes ``""``.
 
     Args:
-        df: A frame with numbers in ``name``, ``cat`` and, maybe, ``user_annotation``.
-        symbol_table: What the numbers stand for.
-        use_shorten_name: Leave out template and call arguments, and return types.
+        df: Frame with numbers in ``name``, ``cat`` and optionally ``user_annotation``.
+        symbol_table: Symbols of the numbers.
+        use_shorten_name: Drop template and call arguments, and return types.
     """
     symbols = symbol_table.sym_table
     if use_shorten_name:

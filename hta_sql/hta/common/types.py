@@ -1,7 +1,7 @@
-"""Groups of symbols by a pattern, as HTA's users ask a symbol table for them.
+"""Define symbol groups by pattern, for queries to a symbol table like in HTA.
 
-Patterns match the categories of :meth:`hta_sql.hta.common.trace.Trace.get_trace` and of older traces.
-What a kernel *is* does not depend on them: that stands in ``sql/ingest/kernel_classes.csv``.
+The patterns match the categories of :meth:`hta_sql.hta.common.trace.Trace.get_trace` and of older
+traces. They do not affect the classes of kernels, which ``sql/ingest/kernel_classes.csv`` defines.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ HOST_STREAM = -1
 
 @dataclass(unsafe_hash=True)
 class GroupingPattern:
-    """An expression that names match from their start on, or must not match.
+    """A regular expression that the start of a name must match, or must not match.
 
     Attributes:
         pattern: The expression.
-        inverse_match: Whether it must not match.
-        group_name: What it stands for.
+        inverse_match: Whether names must not match.
+        group_name: Name of the group.
     """
 
     pattern: re.Pattern[str]
@@ -36,7 +36,7 @@ class GroupingPattern:
     group_name: str = ""
 
     def match(self, name: str) -> bool:
-        """Say whether a name is of the group."""
+        """Return whether a name belongs to the group."""
         return (self.pattern.match(name) is None) is self.inverse_match
 
 

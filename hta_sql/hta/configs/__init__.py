@@ -1,1 +1,1 @@
-"""HTA's module paths: ``hta.configs.x`` is ``hta_sql.hta.configs.x``."""
+"""Mirror HTA's module path: ``hta.configs.x`` is ``hta_sql.hta.configs.x``."""

@@ -1,4 +1,7 @@
-"""HtaConfig: settings of a user's scripts, from JSON files; no analysis depends on them."""
+"""Read settings of user scripts from JSON files, with HTA's HtaConfig.
+
+No analysis depends on them.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ logger = logging.getLogger("hta_sql")
 
 
 def setup_logger(config_file: str = "logging.config") -> None:
-    """Configure logging by a file in the format of :func:`logging.config.fileConfig`.
+    """Configure logging from a file in the format of :func:`logging.config.fileConfig`.
 
     Args:
-        config_file: The file; where it does not exist, the logger ``hta_sql`` stays as it is.
+        config_file: Path of the file. If it does not exist, the logger ``hta_sql`` is unchanged.
     """
     if Path(config_file).is_file():
         logging.config.fileConfig(config_file, disable_existing_loggers=False)
 
 
 class HtaConfig:
-    """Settings from several files; a later file replaces keys of the earlier ones.
+    """Settings from several files; later files override keys of earlier ones.
 
     Args:
         config_file_path: A file to read last.
@@ -36,10 +39,10 @@ class HtaConfig:
 
     Attributes:
         config: The settings.
-        config_file_paths: Files that were looked for.
+        config_file_paths: Paths of the candidate files.
 
     Raises:
-        ParameterError: A file is no JSON object.
+        ParameterError: A file is not a JSON object.
     """
 
     def __init__(
@@ -54,12 +57,12 @@ class HtaConfig:
 
     @staticmethod
     def get_default_paths() -> list[str]:
-        """List the files that are read by default: this package's, the user's, the working directory's."""
+        """Return the default files: in this package, the user's home and the working directory."""
         folders = (Path(__file__).parents[1], Path.home() / ".hta", Path.cwd())
         return [str(folder / DEFAULT_CONFIG_FILENAME) for folder in folders]
 
     def get_config_file_paths(self) -> list[str]:
-        """List the files that there are."""
+        """Return the files that exist."""
         return [path for path in self.config_file_paths if os.access(path, os.R_OK)]
 
     def get_config(self, dot_path: str | None = None, default_value: Any = None) -> Any:
@@ -67,7 +70,7 @@ class HtaConfig:
 
         Args:
             dot_path: Keys from the outermost inwards, such as ``a.b.c``; None: all settings.
-            default_value: What to return where there is none.
+            default_value: Value to return if the setting does not exist.
         """
         found: Any = self.config
         for key in dot_path.split(".") if dot_path is not None else ():

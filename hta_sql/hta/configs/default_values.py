@@ -1,4 +1,4 @@
-"""What describes an argument of events and the column that it becomes; the name of files of settings."""
+"""Define the specification of event arguments as frame columns, and the settings file name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULT_CONFIG_FILENAME = "trace_analyzer.json"
 
 
 class YamlVersion(NamedTuple):
-    """Version of a list of arguments; here is one list."""
+    """Version of the list of arguments; only one version exists here."""
 
     major: int
     minor: int
@@ -19,7 +19,7 @@ class YamlVersion(NamedTuple):
 
 
 class ValueType(Enum):
-    """What the values of an argument are."""
+    """Type of an argument's values."""
 
     Int = 1
     Float = 2
@@ -28,14 +28,14 @@ class ValueType(Enum):
 
 
 class AttributeSpec(NamedTuple):
-    """An argument of events, and the column of a trace frame that it becomes.
+    """An event argument and the trace frame column that it becomes.
 
     Attributes:
         name: Name of the column.
         raw_name: Name of the argument in the trace.
-        value_type: What its values are.
-        default_value: What the column holds where an event does not have it.
-        min_supported_version: Version of the list that it is in from.
+        value_type: Type of the values.
+        default_value: Value of the column for events without the argument.
+        min_supported_version: Version of the list that introduced the argument.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""ParserConfig: which arguments of events become columns of a trace frame.
+"""Configure which event arguments become columns of a trace frame.
 
-The arguments that HTA knows stand in ``sql/ingest/arguments.csv``.
+``sql/ingest/arguments.csv`` lists the arguments that HTA knows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEFAULT = (*_MINIMUM, *_BANDWIDTH, *_SYNC, *_INPUT_SHAPE, *_INDEX, *_COMMUNICAT
 
 @cache
 def _known() -> dict[str, AttributeSpec]:
-    """Return HTA's arguments by its keys."""
+    """Return HTA's arguments by key."""
     return {a.hta.key: _spec(a.name, a.hta) for a in known_arguments() if a.hta}
 
 
@@ -48,19 +48,18 @@ def _group(keys: Iterable[str]) -> list[AttributeSpec]:
 
 
 class ParserConfig:
-    """Which arguments of events become columns of the frames of a :class:`Trace`.
+    """Event arguments that become columns of the frames of a :class:`Trace`.
 
-    The columns of HTA's default arguments are there in any case. The store has every argument of
-    every event, whatever a ParserConfig says.
+    The columns of HTA's default arguments always exist. The store has every argument of every
+    event, regardless of the ParserConfig.
 
     Args:
         args: Arguments; default: HTA's.
-        user_provide_trace_type: HTA's parameter, without effect, as ``version`` (there is one list),
-            ``skip_event_types`` (choose events with a filter or in SQL) and
-            ``convert_ts_to_integer`` are.
-        parse_all_args: Whether every argument that occurs becomes a column, under the name that
-            :meth:`transform_arg_name` gives.
-        selected_arg_keys: Names of columns, of those of ``args``, to take; default: all.
+        user_provide_trace_type: HTA's parameter, without effect. So are ``version`` (there is one
+            list), ``skip_event_types`` (use a filter or SQL instead) and ``convert_ts_to_integer``.
+        parse_all_args: Whether every argument that occurs becomes a column, named by
+            :meth:`transform_arg_name`.
+        selected_arg_keys: Column names to select from ``args``; default: all.
 
     Attributes:
         args: Arguments that become columns.
@@ -82,11 +81,11 @@ class ParserConfig:
         self,
         args: list[AttributeSpec] | None = None,
         user_provide_trace_type: object = None,  # noqa: ARG002 - without effect
-        version: YamlVersion = _VERSION,  # noqa: ARG002 - likewise
+        version: YamlVersion = _VERSION,  # noqa: ARG002 - without effect
         parse_all_args: bool = False,
         selected_arg_keys: list[str] | None = None,
-        skip_event_types: set[str] | None = None,  # noqa: ARG002 - likewise
-        convert_ts_to_integer: bool = True,  # noqa: ARG002 - likewise
+        skip_event_types: set[str] | None = None,  # noqa: ARG002 - without effect
+        convert_ts_to_integer: bool = True,  # noqa: ARG002 - without effect
     ) -> None:
         self.args = list(args or self.ARGS_DEFAULT)
         self.parse_all_args = parse_all_args
@@ -99,22 +98,22 @@ class ParserConfig:
         )
 
     def clone(self) -> ParserConfig:
-        """Copy it."""
+        """Return a copy."""
         return copy.deepcopy(self)
 
     @classmethod
     def get_default_cfg(cls) -> ParserConfig:
-        """Copy the configuration that traces have where none is given."""
+        """Return a copy of the default configuration of traces."""
         return (cls._default or ParserConfig()).clone()
 
     @classmethod
     def set_default_cfg(cls, cfg: ParserConfig) -> None:
-        """Set the configuration that traces have where none is given, from now on."""
+        """Set the default configuration of traces."""
         ParserConfig._default = cfg.clone()
 
     @classmethod
     def get_all_available_args(cls) -> dict[str, AttributeSpec]:
-        """Return all known arguments by their keys."""
+        """Return all known arguments by key."""
         return dict(_known())
 
     @classmethod
@@ -131,14 +130,14 @@ class ParserConfig:
 
     @property
     def arg_map(self) -> dict[str, AttributeSpec]:
-        """The arguments by the names of their columns."""
+        """The arguments by column name."""
         return {spec.name: spec for spec in self.args}
 
     def get_args(self) -> list[AttributeSpec]:
-        """List the arguments that become columns.
+        """Return the arguments that become columns.
 
         Raises:
-            ParameterError: One is selected that is not there.
+            ParameterError: A selected argument does not exist.
         """
         if self.selected_arg_keys is None:
             return self.args
@@ -153,24 +152,24 @@ class ParserConfig:
         self.add_args(given)
 
     def add_args(self, args: Iterable[AttributeSpec]) -> None:
-        """Add arguments whose columns are not there yet."""
+        """Add the arguments whose columns do not exist yet."""
         for spec in args:
             if spec.name not in self.arg_map:
                 self.args.append(spec)
 
     def set_args_selector(self, selected_arg_keys: list[str] | None = None) -> ParserConfig:
-        """Take some columns, or all of them; returns this."""
+        """Select some columns, or all; return self."""
         self.selected_arg_keys = selected_arg_keys
         return self
 
     def set_parse_all_args(self, parse_all_args: bool) -> ParserConfig:
-        """Say whether every argument becomes a column; returns this."""
+        """Set whether every argument becomes a column; return self."""
         self.parse_all_args = parse_all_args
         return self
 
     @classmethod
     def transform_arg_name(cls, arg: str) -> str:
-        """Make the name of a column of that of an argument: ``blocks per SM`` is blocks_per_sm."""
+        """Convert an argument name to a column name: ``blocks per SM`` becomes blocks_per_sm."""
         without_units = re.sub(r"\([^)]*\)", "", arg).lower()
         column = re.sub(r"[ \-/.%_]+", "_", without_units).strip("_")
         return "arg_name" if column == "name" else column
@@ -179,7 +178,7 @@ class ParserConfig:
     def make_attribute_spec(
         cls, raw_name: str, value: object, min_supported_version: YamlVersion = _VERSION
     ) -> AttributeSpec:
-        """Describe an argument by one of its values."""
+        """Return the specification of an argument, derived from one of its values."""
         kinds: list[tuple[type, ValueType, Any]] = [
             (int, ValueType.Int, 0),
             (float, ValueType.Float, 0.0),

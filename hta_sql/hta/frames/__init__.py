@@ -1,1 +1,1 @@
-"""The frames that HTA's names return, column by column."""
+"""Convert results to the data frames that HTA's methods return, column by column."""

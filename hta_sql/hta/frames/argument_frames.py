@@ -1,4 +1,4 @@
-"""The analysis ``event_arguments`` as further columns of HTA's frame of a trace."""
+"""Add the analysis ``event_arguments`` to HTA's trace frame as further columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CASTS: dict[ValueType, type] = {ValueType.Int: int, ValueType.Float: float}
 
 
 def wanted_arguments(config: ParserConfig, frame: pd.DataFrame) -> list[AttributeSpec]:
-    """List the arguments of a configuration that are no columns of a frame yet."""
+    """Return the arguments of a configuration that are not yet columns of a frame."""
     return [spec for spec in config.get_args() if spec.name not in frame]
 
 
@@ -29,10 +29,10 @@ def add_arguments(
 
     Args:
         frame: Frame of a rank, indexed by event.
-        table: Columns of the analysis ``event_arguments`` of the rank.
-        specs: Arguments and their columns; None: every argument of the table that no column of the
-            frame is for, under the name that :meth:`ParserConfig.transform_arg_name` gives; of two
-            that it gives the same name, the second has a 2 behind it.
+        table: Rows of the analysis ``event_arguments`` for the rank.
+        specs: Arguments and their columns. None adds every argument of the table that has no column
+            yet, named by :meth:`ParserConfig.transform_arg_name`. If two arguments have the same
+            column name, the second gets the suffix ``_2``.
     """
     rows = table.select(["event_id", "argument", "value_json"]).to_pandas()
     values = {str(name): group for name, group in rows.groupby("argument")}
@@ -42,7 +42,7 @@ def add_arguments(
 
 
 def _specs_of(values: dict[str, pd.DataFrame]) -> Iterator[AttributeSpec]:
-    """Describe the arguments that occur, each with a column of its own."""
+    """Yield a specification for each argument that occurs, with a unique column name."""
     known = {spec.raw_name: spec for spec in ParserConfig.get_all_available_args().values()}
     taken: Counter[str] = Counter()
     for name, group in sorted(values.items()):
@@ -65,7 +65,7 @@ def _column(index: pd.Index, found: pd.DataFrame | None, spec: AttributeSpec) ->
         for place, text in zip(places.tolist(), found["value_json"], strict=True):
             if place >= 0:
                 column[place] = known[text]
-    # Whole numbers and floats get a type of their own where every value is one.
+    # Integers and floats get their own dtype if every value has that type.
     series = pd.Series(column, index=index, dtype=object)
     return series.infer_objects() if spec.value_type in _CASTS else series
 

@@ -1,6 +1,6 @@
-"""Result tables of analyses as the frames that HTA returns: its columns, microseconds, rounding.
+"""Convert breakdown results to HTA's frames: column names, microseconds and rounding.
 
-Nothing is computed here that is not a scale, a name or a digit: definitions stand in SQL.
+This module only renames, scales and rounds; all definitions are in SQL.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import pandas as pd
 from hta_sql.text import NS
 
 _CLASSES = ("computation", "communication", "memory")
-"""In the order in which HTA names what overlaps."""
+"""In HTA's order of overlapping classes."""
 
 
 def temporal_breakdown(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
-    """Frame of ``get_temporal_breakdown``: a row per rank, NaN for one without GPU activity."""
+    """Return the frame of ``get_temporal_breakdown``: a row per rank, NaN without GPU activity."""
     table = _row_per_rank(table, ranks)
     parts = ("idle", "compute", "non_compute")
     frame = pd.DataFrame({"rank": table["rank"]})
@@ -29,9 +29,9 @@ def temporal_breakdown(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFram
 
 
 def kernel_types(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
-    """First frame of ``get_gpu_kernel_breakdown``: summed over ranks, longest first.
+    """Return the first frame of ``get_gpu_kernel_breakdown``: sums over all ranks, longest first.
 
-    Without memory, what runs beside a copy runs alone.
+    Without memory, the time of a kernel that overlaps a copy counts as the kernel alone.
     """
     classes = _CLASSES if with_memory else _CLASSES[:2]
 
@@ -48,7 +48,7 @@ def kernel_types(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
 
 
 def kernels(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
-    """Second frame of ``get_gpu_kernel_breakdown``: by kernel type, name and rank."""
+    """Return the second frame of ``get_gpu_kernel_breakdown``: by kernel type, name and rank."""
     shown = table if with_memory else table[table["class"] != "memory"]
     frame = pd.DataFrame(
         {
@@ -61,7 +61,7 @@ def kernels(table: pd.DataFrame, *, with_memory: bool) -> pd.DataFrame:
 
 
 def durations(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return names and what their durations are, as HTA calls it [µs]."""
+    """Return names and duration statistics in HTA's columns [µs]."""
     return {
         "name": table["name"],
         "sum (us)": table["sum_ns"] / NS,
@@ -73,7 +73,7 @@ def durations(table: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def idle_time(table: pd.DataFrame) -> pd.DataFrame:
-    """First frame of ``get_idle_time_breakdown``, without the causes that do not occur."""
+    """Return the first frame of ``get_idle_time_breakdown``, without causes that do not occur."""
     shown = _causes(table)
     return pd.DataFrame(
         {
@@ -87,7 +87,7 @@ def idle_time(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def idle_intervals(table: pd.DataFrame, stats: pd.DataFrame) -> pd.DataFrame:
-    """Second frame of ``get_idle_time_breakdown``: a line of ``stats`` per row of the first."""
+    """Return the second frame of ``get_idle_time_breakdown``: the ``stats`` of each row."""
     keys = ["rank", "device", "stream", "category"]
     merged = _causes(table)[keys].merge(stats, on=keys, how="left")
     frame = pd.DataFrame(
@@ -106,14 +106,14 @@ def idle_intervals(table: pd.DataFrame, stats: pd.DataFrame) -> pd.DataFrame:
 
 
 def overlap(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
-    """Frame of ``get_comm_comp_overlap``: a row per rank, NaN for one that does not communicate."""
+    """Return the frame of ``get_comm_comp_overlap``: a row per rank, NaN without communication."""
     table = _row_per_rank(table, ranks)
     pctg = table["overlap_pct"].astype(float).round(2)
     return pd.DataFrame({"rank": table["rank"], "comp_comm_overlap_pctg": pctg})
 
 
 def launches(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFrame]:
-    """Frames of ``get_cuda_kernel_launch_stats``: one per rank, in order of execution."""
+    """Return the frames of ``get_cuda_kernel_launch_stats``: one per rank, in execution order."""
     frame = pd.DataFrame(
         {
             "correlation": table["correlation"],
@@ -130,6 +130,6 @@ def _row_per_rank(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
 
 
 def _causes(table: pd.DataFrame) -> pd.DataFrame:
-    # HTA files the first op of a stream, which has no gap before it, under "other": that row
-    # is always there, the others only where such a gap occurs.
+    # HTA counts the first op of a stream, which has no gap before it, as "other". That row # always
+    # exists; the others exist only if such a gap occurs.
     return table[(table["gap_count"] > 0) | (table["category"] == "other")]

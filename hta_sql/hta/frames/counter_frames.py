@@ -1,4 +1,4 @@
-"""Series and summaries of counters as the frames that HTA returns, in microseconds."""
+"""Convert counter series and their summaries to HTA's frames, in microseconds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ _DESCRIBED = {
     "75%": "p75",
     "max": "max",
 }
-"""Column of pandas' describe() ─▶ ours, without the ending."""
+"""Column of pandas' describe() ─▶ our column, without its suffix."""
 
 
 def queue_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFrame]:
-    """Frames of ``get_queue_length_time_series``: event ids as index, ranks without points left out."""
+    """Return the frames of ``get_queue_length_time_series``, indexed by event id.
+
+    Ranks without points are omitted.
+    """
     frame = pd.DataFrame(
         {
             "ts": table["ts"] / NS,
@@ -36,7 +39,7 @@ def queue_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.Data
 
 
 def bandwidth_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFrame]:
-    """Frames of ``get_memory_bw_time_series``: ranks without copies left out."""
+    """Return the frames of ``get_memory_bw_time_series``, without ranks that have no copies."""
     frame = pd.DataFrame(
         {
             "ts": table["ts"] / NS,
@@ -50,17 +53,17 @@ def bandwidth_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.
 
 
 def queue_summary(table: pd.DataFrame) -> pd.DataFrame | None:
-    """Frame of ``get_queue_length_summary``; None where nothing was queued."""
+    """Return the frame of ``get_queue_length_summary``, or None if nothing was queued."""
     return _described(table, "stream", "queue_length", "_length")
 
 
 def bandwidth_summary(table: pd.DataFrame) -> pd.DataFrame | None:
-    """Frame of ``get_memory_bw_summary``; None where no bandwidth is recorded."""
+    """Return the frame of ``get_memory_bw_summary``, or None if no bandwidth was recorded."""
     return _described(table, "name", "memory_bw_gbps", "_gbps")
 
 
 def described_series(series: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
-    """Frame of ``get_queue_length_summary_from_time_series``: the given frames, described."""
+    """Return the frame of ``get_queue_length_summary_from_time_series`` for the given frames."""
     parts = [frame.assign(rank=rank) for rank, frame in series.items()]
     if not parts:
         return None
@@ -70,7 +73,7 @@ def described_series(series: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
 
 
 def full_time(table: pd.DataFrame, series: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-    """Frame of ``get_time_spent_blocked_on_full_queue``: the streams whose queue was full."""
+    """Return the frame of ``get_time_spent_blocked_on_full_queue``: streams with a full queue."""
     asked = {(rank, stream) for rank, frame in series.items() for stream in frame["stream"]}
     keys = zip(table["rank"], table["stream"], strict=True)
     is_asked = pd.Series([key in asked for key in keys], index=table.index, dtype=bool)

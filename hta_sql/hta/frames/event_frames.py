@@ -1,4 +1,4 @@
-"""The analysis ``trace_events`` as HTA's frame of a trace: its columns, defaults and microseconds."""
+"""Convert the analysis ``trace_events`` to HTA's trace frame: columns, defaults, microseconds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMBERS = {
     "group_size": ("group_size_count", 0),
     "iteration": ("step", -1),
 }
-"""HTA's column ─▶ ours, and what HTA writes where the trace says nothing."""
+"""HTA's column ─▶ our column, and HTA's default for a missing value."""
 
 _TEXTS = {
     "collective_name": ("collective", ""),
@@ -41,18 +41,18 @@ _LISTS = {"input_dims": "input_dims", "input_type": "input_types", "input_stride
 
 
 def trace_frame(table: pa.Table, symbols: TraceSymbolTable, clock_ns: int = 0) -> pd.DataFrame:
-    """Make the frame of one rank.
+    """Return the frame of one rank.
 
     Args:
-        table: Columns of the analysis ``trace_events``.
+        table: Rows of the analysis ``trace_events``.
         symbols: Numbers of all names and categories.
-        clock_ns: What the clock of the frame says when the job begins [ns].
+        clock_ns: Frame time at the start of the job [ns].
 
     Returns:
-        A row per event with HTA's columns; ``index`` is the position in ``traceEvents`` and also
-        the frame's index. ``ts``, ``dur`` and ``end`` are float64 microseconds, ``name`` and ``cat``
-        numbers of ``symbols``. ``index_correlation`` is -1 without a correlation id, 0 where its
-        partner is not in the trace, else the partner's index.
+        A row per event with HTA's columns. ``index`` is the position in ``traceEvents`` and also
+        the index of the frame. ``ts``, ``dur`` and ``end`` are float64 microseconds; ``name`` and
+        ``cat`` are numbers of ``symbols``. ``index_correlation`` is the index of the partner, -1
+        without a correlation id, and 0 if the partner is not in the trace.
     """
     frame = pd.DataFrame({"index": _numbers(table, "event_id", -1)})
     frame["cat"] = _symbols(table, "category", symbols)
@@ -77,7 +77,10 @@ def trace_frame(table: pa.Table, symbols: TraceSymbolTable, clock_ns: int = 0) -
 
 
 def microseconds(ns: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the doubles nearest to some times: ns since 1970 are too long to be doubles first."""
+    """Convert nanoseconds to the nearest float64 microseconds.
+
+    Nanoseconds since 1970 exceed the precision of float64, so the division uses ``longdouble``.
+    """
     return (ns.astype(np.longdouble) / NS).astype(np.float64)
 
 
@@ -99,7 +102,7 @@ def _distinct(table: pa.Table, column: str) -> list[str | None]:
 
 
 def _mapped(table: pa.Table, column: str, values: dict[str | None, Any]) -> pd.Series:
-    """Replace texts; those that are not among the values stay."""
+    """Replace texts by their mapped values; unmapped texts remain."""
     encoded = table.column(column).combine_chunks().dictionary_encode(null_encoding="encode")
     words = [values.get(text, text) for text in encoded.dictionary.to_pylist()]
     of_word = np.empty(len(words), dtype=object)

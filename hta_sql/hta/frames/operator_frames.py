@@ -1,4 +1,4 @@
-"""Frames of HTA's methods on operators and annotations: its columns, microseconds, rounding."""
+"""Convert operator and annotation results to HTA's frames: columns, microseconds, rounding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATEN_COLUMNS = (
 
 
 def sequences(table: pd.DataFrame) -> pd.DataFrame:
-    """Frame of ``get_frequent_cuda_kernel_sequences``."""
+    """Return the frame of ``get_frequent_cuda_kernel_sequences``."""
     return pd.DataFrame(
         {
             "pattern": table["pattern"],
@@ -34,7 +34,7 @@ def sequences(table: pd.DataFrame) -> pd.DataFrame:
 def aten_ops(
     table: pd.DataFrame, ranks: Sequence[int], keys: Sequence[str]
 ) -> dict[int, pd.DataFrame]:
-    """Frames of ``get_aten_op_kernels_and_delay``: one per rank, the largest keys first."""
+    """Return the frames of ``get_aten_op_kernels_and_delay``: one per rank, largest keys first."""
     values = (
         table["operator_name"],
         table["kernel_sequence"],
@@ -51,7 +51,7 @@ def aten_ops(
 
 
 def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
-    """Frame of ``get_gpu_user_annotation_breakdown``, by rank and name."""
+    """Return the frame of ``get_gpu_user_annotation_breakdown``, by rank and name."""
     frame = pd.DataFrame({**durations(table), "rank": table["rank"].astype("int64")})
     return frame.sort_values(["rank", "name"], ignore_index=True, kind="stable")
 
@@ -59,7 +59,10 @@ def annotation_times(table: pd.DataFrame) -> pd.DataFrame:
 def annotated_kernels(
     events: pd.DataFrame, table: pd.DataFrame, symbols: TraceSymbolTable
 ) -> pd.DataFrame:
-    """Frame of ``get_gpu_kernels_with_user_annotations``: the events and what they ran for."""
+    """Return the frame of ``get_gpu_kernels_with_user_annotations``.
+
+    It has the events and the annotation of each.
+    """
     known = symbols.get_sym_index_series()
     frame = events.reset_index(drop=True)
     frame["user_annotation"] = table["annotation"].map(known).fillna(-1).astype("int64")

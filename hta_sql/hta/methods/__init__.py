@@ -1,1 +1,1 @@
-"""How the methods of HTA's names are answered."""
+"""Implement the methods of HTA's TraceAnalysis."""

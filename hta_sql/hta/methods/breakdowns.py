@@ -1,4 +1,4 @@
-"""Where time goes: HTA's breakdowns, its overlap and its launch statistics."""
+"""Implement HTA's time breakdowns, its overlap and its launch statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Breakdowns(Job):
     """Methods of TraceAnalysis: idle and busy time, kernels, overlap, launches."""
 
     def get_temporal_breakdown(self, visualize: bool | None = None) -> pd.DataFrame:
-        """Return where the time of each GPU goes: idle, compute, non-compute.
+        """Return the idle, compute and non-compute time of each GPU.
 
         Args:
             visualize: Whether to show the chart; None: in a notebook only.
@@ -41,12 +41,13 @@ class Breakdowns(Job):
 
         Args:
             visualize: Whether to show the charts; None: in a notebook only.
-            duration_ratio: Share of a type's time whose kernels keep a row of their own; used
-                where ``num_kernels`` is None.
-            num_kernels: Kernels per rank and type with a row of their own. The rest is the row
-                ``others``, computed from its launches.
+            duration_ratio: Share of a type's time that kernels with their own row must cover; used
+                if ``num_kernels`` is None.
+            num_kernels: Kernels per rank and type with their own row. The rest is combined in the
+                row ``others``, computed from its launches.
             include_memory_kernels: Whether to include copies and memsets.
-            image_renderer: ``png`` or ``svg`` for pictures; else as the notebook shows charts.
+            image_renderer: ``png`` or ``svg`` for images; otherwise the notebook's renderer is
+                used.
 
         Returns:
             ``(kernel_type, sum, percentage)`` over all ranks, longest first, percentages with
@@ -79,22 +80,22 @@ class Breakdowns(Job):
         """Return the idle time of each stream by cause: host_wait, kernel_wait, other.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
-            streams: Streams; default: all.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
+            streams: Streams to analyze; default: all.
             visualize: Whether to show the chart; None: in a notebook only.
-            visualize_pctg: Chart shares of the idle time instead of times.
+            visualize_pctg: Whether the chart shows shares of the idle time instead of times.
             show_idle_interval_stats: Whether to return the second frame.
             consecutive_kernel_delay: Longest gap that counts as kernel_wait [µs, exclusive].
                 HTA's page says nanoseconds, but its code compares microseconds.
 
         Returns:
-            ``(rank, stream, idle_category, idle_time, idle_time_ratio)``, µs and two decimals:
-            a row for each cause that occurs, and always one for ``other``; and, where asked
-            for, ``(rank, stream, count, mean, std, min, 25%, 50%, 75%, max)`` of the gaps with
-            ``idle_category`` as index, else None.
+            ``(rank, stream, idle_category, idle_time, idle_time_ratio)``, in µs with two decimals:
+            a row for each cause that occurs, and always one for ``other``. The second frame, if
+            requested, has ``(rank, stream, count, mean, std, min, 25%, 50%, 75%, max)`` of the gaps
+            with ``idle_category`` as index; otherwise None.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         threshold = round(consecutive_kernel_delay * NS)
@@ -112,14 +113,14 @@ class Breakdowns(Job):
         return frame, None if stats is None else frames.idle_intervals(table, stats)
 
     def get_comm_comp_overlap(self, visualize: bool | None = None) -> pd.DataFrame:
-        """Return how much of each rank's communication is hidden behind computation.
+        """Return the share of each rank's communication that computation overlaps.
 
         Args:
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
             One row per rank: ``rank, comp_comm_overlap_pctg`` (% of the communication time, two
-            decimals; NaN for a rank that does not communicate).
+            decimals; NaN for a rank without communication).
         """
         result = self._result("comm_comp_overlap_v1", self._ranks)
         show(result, visualize, self.store.path)
@@ -133,22 +134,22 @@ class Breakdowns(Job):
         include_memory_events: bool = True,
         visualize: bool | None = None,
     ) -> dict[int, pd.DataFrame]:
-        """Return each launch with its host time, device time and the delay between them.
+        """Return the host time and device time of each launch, and the delay between them.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
-            runtime_cutoff: Calls above this are outliers in the chart [µs].
-            launch_delay_cutoff: Delays above this are outliers in the chart [µs].
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
+            runtime_cutoff: Calls longer than this are outliers in the chart [µs].
+            launch_delay_cutoff: Delays longer than this are outliers in the chart [µs].
             include_memory_events: Whether to include copies and memsets.
             visualize: Whether to show the charts; None: in a notebook only.
 
         Returns:
-            ``{rank: frame}`` with ``correlation, cpu_duration, gpu_duration, launch_delay``
-            (µs), a row per GPU op whose launch is in the trace, in order of execution. All
-            runtime and driver calls count, whatever their name and vendor.
+            ``{rank: frame}`` with ``correlation, cpu_duration, gpu_duration, launch_delay`` (µs): a
+            row per GPU op whose launch is in the trace, in execution order. All runtime and driver
+            calls count, regardless of name and vendor.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         result = self._result(

@@ -1,4 +1,4 @@
-"""The analysis ``call_stack`` of one rank as arrays: parents, children and subtrees by position."""
+"""Store the ``call_stack`` analysis of one rank as arrays of parents, children and subtrees."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ CALL_GRAPH_DEFAULTS: dict[str, float] = {
     "kernel_dur_sum": 0.0,
     "kernel_span": 0.0,
 }
-"""What HTA adds to the frame of a rank, and what it writes for events that are in no tree [µs]."""
+"""Columns that HTA adds to a rank's frame, and their values for events outside of trees [µs]."""
 
 
 def root_of(tid: float) -> int:
-    """Return what stands above the outermost events of a thread: -tid, as in HTA; never an event."""
+    """Return the parent of a thread's outermost events: -tid like in HTA, never an event."""
     return -abs(int(tid)) or -(1 << 31)
 
 
 class Walk:
-    """The events of a rank in the order of a depth-first walk over its call trees.
+    """The events of a rank in depth-first order of its call trees.
 
-    What is below the event at position p stands at ``p + 1`` to ``p + below[p]``.
+    The descendants of the event at position p are at ``p + 1`` to ``p + below[p]``.
 
     Attributes:
         ids: Position of each event in ``traceEvents``.
-        parents: The event above; for an outermost one, -tid of its thread.
-        below: Events below.
-        on_gpu: Whether it is device activity.
+        parents: Parent event; -tid of the thread for an outermost event.
+        below: Number of descendants.
+        on_gpu: Whether the event is GPU activity.
 
     Args:
-        table: Columns of the analysis.
-        clock_ns: What the clock of the rank's frame says when the job begins [ns].
+        table: Rows of the analysis.
+        clock_ns: Frame time of the rank at the start of the job [ns].
     """
 
     def __init__(self, table: pd.DataFrame, clock_ns: int = 0) -> None:
@@ -60,23 +60,23 @@ class Walk:
         self._clock_ns = clock_ns
 
     def place(self, event: int) -> int:
-        """Find the position of an event; -1 where it is in no tree."""
+        """Return the position of an event, or -1 if it is not in a tree."""
         return int(self._place.get_indexer(pd.Index([event]))[0])
 
     def subtree(self, event: int) -> slice:
-        """Positions of an event and all that is below it; empty where it is in no tree."""
+        """Return the positions of an event and its descendants; empty if it is not in a tree."""
         place = self.place(event)
         return slice(0, 0) if place < 0 else slice(place, place + 1 + int(self.below[place]))
 
     def children(self, event: int) -> list[int]:
-        """List the events directly below one, or the outermost ones below a root (-tid)."""
+        """Return the direct children of an event, or the outermost events of a root (-tid)."""
         if event < 0:
             return [int(i) for i in self.ids[self.parents == event]]
         inside = self.subtree(event)
         return [int(i) for i in self.ids[inside][self.parents[inside] == event]]
 
     def ancestors(self, event: int) -> list[int]:
-        """List the events above one, nearest first, then the root (-tid)."""
+        """Return the ancestors of an event, nearest first, then the root (-tid)."""
         found = []
         while (place := self.place(event)) >= 0:
             event = int(self.parents[place])
@@ -84,7 +84,7 @@ class Walk:
         return found
 
     def write_to(self, frame: pd.DataFrame) -> None:
-        """Add HTA's columns to the frame of the rank, in place [µs; -1 where there is none]."""
+        """Add HTA's columns to the frame of the rank, in place [µs; -1 for none]."""
         table = self._table
         none = table["kernel_count"] == 0
         times = {

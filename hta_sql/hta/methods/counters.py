@@ -1,4 +1,4 @@
-"""What waits and what moves over time: queue length and memory bandwidth."""
+"""Implement HTA's time series: queue length and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from hta_sql.text import rank_spans
 log = logging.getLogger(__name__)
 
 MAX_QUEUE_LENGTH = 1024
-"""Operations from which on a stream's queue counts as full, as in HTA; recorded ones block at 1,022."""
+"""Operations at which a queue counts as full, like in HTA; recorded queues block at 1,022."""
 
 
 class TimeSeriesTypes(Flag):
-    """Series that a trace can be given: both with ``|``."""
+    """Series to add to a trace; combine them with ``|``."""
 
     QUEUE_LENGTH = auto()
     MEMCPY_BANDWIDTH = auto()
 
 
 class Counters(Job):
-    """Methods of TraceAnalysis: series of counters, their summaries, traces with counters."""
+    """Methods of TraceAnalysis: counter series, their summaries, traces with counters."""
 
     def get_queue_length_time_series(
         self, ranks: list[int] | None = None, *, visualize: bool | None = None
     ) -> dict[int, pd.DataFrame]:
-        """Return how many operations wait on each stream, at each point where that changes.
+        """Return the number of queued operations of each stream, at each point where it changes.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
-            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid``, ``tid`` (the
-            device and stream), ``stream, queue_length``; the index is the event that changed it.
-            A value holds until the next point of its stream. Events of one nanosecond are one
-            point. Ranks without device activity are left out.
+            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid``, ``tid`` (device
+            and stream), ``stream, queue_length``; the index is the event that changed the length. A
+            value applies until the next point of its stream. Events at the same nanosecond are one
+            point. Ranks without GPU activity are omitted.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         result = self._result("queue_length_series_v1", wanted)
@@ -57,18 +57,18 @@ class Counters(Job):
     get_queue_length_series = get_queue_length_time_series
 
     def get_queue_length_summary(self, ranks: list[int] | None = None) -> pd.DataFrame | None:
-        """Return the distribution of the queue lengths of each stream over their changes.
+        """Return the distribution of each stream's queue length over its changes.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
 
         Returns:
             Rows ``(rank, stream)``, columns ``("queue_length", count, mean, std, min, 25%, 50%,
-            75%, max)``; None where nothing was queued. Means over time are in the analysis
-            ``queue_length_summary``.
+            75%, max)``; None if nothing was queued. The analysis ``queue_length_summary`` has means
+            over time.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         result = self._result("queue_length_summary_v1", self._default_ranks(ranks))
         return counter_frames.queue_summary(result.df())
@@ -76,13 +76,13 @@ class Counters(Job):
     def get_queue_length_summary_from_time_series(
         self, queue_length_dict: Mapping[int, pd.DataFrame]
     ) -> pd.DataFrame | None:
-        """Describe series that :meth:`get_queue_length_time_series` returned, or a part of them.
+        """Describe series that :meth:`get_queue_length_time_series` returned, or some of them.
 
         Args:
             queue_length_dict: ``{rank: frame}`` with ``stream, queue_length``.
 
         Returns:
-            As :meth:`get_queue_length_summary`.
+            The same frame as :meth:`get_queue_length_summary`.
         """
         return counter_frames.described_series(queue_length_dict)
 
@@ -93,22 +93,21 @@ class Counters(Job):
         *,
         visualize: bool | None = None,
     ) -> pd.DataFrame:
-        """Return the time that each stream's queue was full, so that launches blocked.
+        """Return the time during which each stream's queue was full, so that launches blocked.
 
         Args:
-            queue_length_dict: What :meth:`get_queue_length_time_series` returned: its ranks and
-                streams are looked at. Their points are those of the trace, whatever the frames
-                hold.
-            max_queue_length: Operations from which on a queue is full.
+            queue_length_dict: Result of :meth:`get_queue_length_time_series`; selects the ranks and
+                streams. The points always come from the trace, whatever the frames contain.
+            max_queue_length: Operations at which a queue is full.
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
             A row for every stream whose queue was full: ``rank, stream,
             duration_at_max_queue_length`` (µs), ``relative_duration_at_max_queue_length`` (share of
-            the time in which the rank was observed).
+            the observed time of the rank).
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(list(queue_length_dict))
         result = self.result("queue_full_time_v1", wanted, max_queue_length=max_queue_length)
@@ -121,17 +120,16 @@ class Counters(Job):
         """Return the bandwidth of copies and memsets by kind, at each point where it changes.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
-            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid`` (the device),
+            ``{rank: frame}`` with ``ts`` (µs since the run's first event), ``pid`` (device),
             ``name`` (``Memcpy DtoH``, ..., ``Memset``), ``memory_bw_gbps`` (as recorded; exactly 0
-            where nothing runs, NaN where no bandwidth is recorded). Ranks without copies are left
-            out.
+            while nothing runs, NaN if no bandwidth is recorded). Ranks without copies are omitted.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         result = self._result("memory_bandwidth_series_v1", wanted)
@@ -142,14 +140,14 @@ class Counters(Job):
         """Return the distribution of the bandwidth of each kind of copy over its changes.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
 
         Returns:
             Rows ``(rank, name)``, columns ``("memory_bw_gbps", count, mean, std, min, 25%, 50%,
-            75%, max)`` of the values above 0; None where no bandwidth is recorded.
+            75%, max)`` of the values above 0; None if no bandwidth is recorded.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         result = self._result("memory_bandwidth_summary_v1", wanted)
@@ -166,24 +164,24 @@ class Counters(Job):
         *,
         output_dir: str | os.PathLike[str] | None = None,
     ) -> dict[int, str]:
-        """Write traces with counter tracks, for Perfetto or Chrome; the events stay as they are.
+        """Write traces with counter tracks for Perfetto or Chrome; the events stay unchanged.
 
         Args:
             time_series: Series to add; default: both.
-            ranks: Ranks; default: rank 0, or the first one there is.
-            output_suffix: Put behind the stem of each trace's name. With ``_with_counters`` in it,
-                the file is not read as a trace when the folder is ingested again.
-            output_dir: Folder of the results; default: that of each trace.
+            ranks: Ranks to write; default: rank 0, or the first rank if 0 does not exist.
+            output_suffix: Suffix of the stem of each trace's name. If it contains
+                ``_with_counters``, a later ingest of the folder skips the file.
+            output_dir: Output folder; default: that of each trace.
 
         Returns:
-            ``{rank: path}``, gzip. HTA returns nothing.
+            ``{rank: path}``, compressed with gzip. HTA returns nothing.
 
         Raises:
-            ParameterError: ``time_series`` is no :class:`TimeSeriesTypes`.
-            RankError: No such rank.
-            TraceError: A trace is gone or has changed, or a result cannot be written.
+            ParameterError: ``time_series`` is not a :class:`TimeSeriesTypes`.
+            RankError: A rank does not exist.
+            TraceError: A trace is missing or has changed, or a result cannot be written.
         """
-        from hta_sql.overlay.counters import SUFFIX, write_counters  # noqa: PLC0415 - reads traces
+        from hta_sql.overlay.counters import SUFFIX, write_counters  # noqa: PLC0415 - imported only when needed
 
         suffix = output_suffix or SUFFIX
         if SUFFIX not in suffix:

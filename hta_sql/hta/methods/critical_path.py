@@ -1,4 +1,4 @@
-"""What the time of a rank depends on: HTA's critical path, and the trace with the path drawn in."""
+"""Implement HTA's critical path analysis and the overlay of the path on the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hta_sql.hta.methods.job import Job
 log = logging.getLogger(__name__)
 
 DRAWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_DEPENDENCY)
-"""Edges of the path that are drawn by default, as in HTA."""
+"""Edges of the path that the overlay draws by default, like in HTA."""
 
 ADD_LAUNCH_EDGES = "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"
 SHOW_LAUNCH_EDGES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
@@ -39,27 +39,27 @@ class CriticalPath(Job):
         """Find the critical path of a rank, in the window of an annotation or in the whole trace.
 
         Args:
-            rank: Rank to look at.
+            rank: Rank to analyze.
             annotation: Text in the name of the host events that span the window, for example
-                ``ProfilerStep``; empty or None: everything.
-            instance_id: Which of them, from 0 in order of time; ``(first, last)`` spans several;
-                None: the first.
-            data_load_events: Texts in the names of ranges that load data: their time is
+                ``ProfilerStep``; empty or None: the whole trace.
+            instance_id: Index of the matching event, from 0 in order of time; ``(first, last)``
+                spans several; None: the first.
+            data_load_events: Texts in the names of data loading ranges: their time is
                 ``data_loading``.
-            include_launch_edges: Let every kernel depend on its launch, at no time, for what-if
-                questions; None: where the environment says
+            include_launch_edges: Make every kernel depend on its launch with zero weight, for
+                what-if questions. None: only if the environment has
                 ``CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE=1``.
-            infer_syncs: Tell waits without a record from what ended while they lasted. Traces have
-                records with ``enable_cuda_sync_events=True``; False leaves other waits out, as HTA
-                does.
+            infer_syncs: Infer waits without a synchronization record from the work that ended
+                during them. Traces have records with ``enable_cuda_sync_events=True``. False
+                ignores other waits, like HTA.
 
         Returns:
-            The graph, and whether it has a path (no operator in the window: no path); None where no
+            The graph, and whether it has a path (a window without operators has none). None if no
             host event has such a name.
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such instance.
+            RankError: The rank does not exist.
+            ParameterError: The instance does not exist.
         """
         (wanted,) = self._default_ranks([rank])
         first, last = instance_id if isinstance(instance_id, tuple) else (instance_id or 0, None)
@@ -104,31 +104,31 @@ class CriticalPath(Job):
         only_show_critical_events: bool = True,
         show_all_edges: bool = False,
     ) -> str:
-        """Write the trace with the path drawn in, to be opened in Perfetto or Chrome.
+        """Write the trace with the critical path drawn in, for Perfetto or Chrome.
 
         Events on the path have the argument ``critical: 1``; edges are arrows named
         ``critical_path`` with ``type``, ``weight`` (µs) and ``critical``.
 
         Args:
             rank: Rank of the graph.
-            critical_path_graph: What :meth:`critical_path_analysis` returned.
-            output_dir: Folder to write to; it is made where it does not exist.
-            only_show_critical_events: Leave out complete events that are not on the path, but for
+            critical_path_graph: Graph that :meth:`critical_path_analysis` returned.
+            output_dir: Output folder; created if it does not exist.
+            only_show_critical_events: Omit complete events that are not on the path, except
                 annotations and Python frames.
             show_all_edges: Draw all edges of the graph, not only dependencies, launch delays and
-                waits of the path; not used where only critical events are shown. Launch edges
-                without time are drawn where the environment says
+                waits of the path. Ignored if only critical events are shown. Launch edges with zero
+                weight are drawn only if the environment has
                 ``CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE=1``.
 
         Returns:
             Path of the file: ``overlaid_critical_path_<trace>.json.gz``.
 
         Raises:
-            RankError: The graph is of another rank or run.
-            TraceError: The trace has changed, or the folder cannot be written.
-            TraceNotFoundError: The trace is gone.
+            RankError: The graph belongs to another rank or run.
+            TraceError: The trace has changed, or the folder is not writable.
+            TraceNotFoundError: The trace no longer exists.
         """
-        from hta_sql.overlay.critical_path import overlay_critical_path  # noqa: PLC0415 - where wanted
+        from hta_sql.overlay.critical_path import overlay_critical_path  # noqa: PLC0415 - imported only when needed
 
         graph = critical_path_graph
         if (graph.run, graph.rank) != (self.run, rank):
@@ -154,7 +154,7 @@ class CriticalPath(Job):
             "FROM gpu_ops WHERE run = $run AND rank = $rank",
             about,
         ).rows()
-        if others and not syncs:  # without a device nothing waits for one
+        if others and not syncs:  # without a device there are no waits
             log.warning(
                 "Rank %d has no records of synchronization: waits are %s. Profile with "
                 "enable_cuda_sync_events=True.",

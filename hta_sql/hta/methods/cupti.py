@@ -1,4 +1,4 @@
-"""Hardware counters of kernels, with the operators that launched them."""
+"""Return hardware counters of kernels together with the operators that launched them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Cupti(Job):
         """Return the counters of each kernel and the operators that launched it.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
-            A frame for each rank with CUPTI ranges, a row per range in order of time: the columns of
-            ``t.get_trace(rank)``, names and categories as text, those of a call graph (in which
-            ranges are not), a column per counter, ``index_runtime`` (event of the launch),
+            A frame for each rank with CUPTI ranges, with a row per range in order of time. Columns:
+            those of ``t.get_trace(rank)`` with names and categories as text, those of a call graph
+            (ranges are in none), one per counter, ``index_runtime`` (event of the launch),
             ``op_stack`` (list, outermost first), ``top_level_op, bottom_level_op``. A range whose
             launch or operator is unknown has an empty list and None.
 
         Raises:
-            RankError: No such rank.
+            RankError: A rank does not exist.
         """
         wanted = self._default_ranks(ranks)
         result = self.result("cupti_counters_by_operator_v1", wanted)
@@ -50,7 +50,7 @@ class Cupti(Job):
 
 
 def _frame(trace: Trace, rank: int, table: pd.DataFrame) -> pd.DataFrame:
-    """Turn a row per counter into a row per range."""
+    """Convert a row per counter to a row per range."""
     ranges = table.drop_duplicates("event_id").set_index("event_id")
     frame = trace.events(rank, ranges.index)
     trace.symbol_table.decode_df(frame, create_new_columns=False)

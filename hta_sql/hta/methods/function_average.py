@@ -1,4 +1,4 @@
-"""One row of torch's ``key_averages()``."""
+"""Define one row of torch's ``key_averages()``."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any
 class FunctionAverage:
     """All calls with one key, with the attributes of torch's ``FunctionEventAvg``.
 
+    A ``self_…`` attribute excludes callees.
+
     Attributes:
         key: Name of an operator, annotation, Python frame, runtime call or device operation.
-        count: Calls.
-        cpu_time_total: Time on the host [µs]; ``self_…``: in nothing that it called.
-        device_time_total: Time of the device operations launched [µs]; likewise.
-        cpu_memory_usage: Memory of the host allocated less freed [bytes]; likewise.
-        device_memory_usage: The same of devices.
-        flops: Floating-point operations; 0 where none are known, as in torch.
-        input_shapes: Shapes; ``""`` where they are not told apart.
-        stack: Python frames, the innermost first.
-        overload_name: Overload; empty where they are not told apart.
-        is_async: It ends on another thread: only ranges of gloo are known to.
-        is_user_annotation: A range of ``record_function``.
-        use_device: ``cuda`` where the trace has device operations, of any vendor; else None.
-        device_type: ``DeviceType.CUDA`` for what ran on a device, else ``DeviceType.CPU``.
+        count: Number of calls.
+        cpu_time_total: Time on the host [µs].
+        device_time_total: Time of the launched device operations [µs].
+        cpu_memory_usage: Host memory, allocated minus freed [bytes].
+        device_memory_usage: Device memory, allocated minus freed [bytes].
+        flops: Floating-point operations; 0 if unknown, like in torch.
+        input_shapes: Shapes; ``""`` if calls are not grouped by shape.
+        stack: Python frames, innermost first.
+        overload_name: Overload; empty if calls are not grouped by overload.
+        is_async: The call ends on another thread; known for gloo ranges only.
+        is_user_annotation: The key is a ``record_function`` range.
+        use_device: ``cuda`` if the trace has device operations of any vendor; otherwise None.
+        device_type: ``DeviceType.CUDA`` for device operations, otherwise ``DeviceType.CPU``.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""One job as HTA's class holds it: its traces in a store, its ranks, its scope."""
+"""Provide Job, the base of HTA's classes: the store, run, ranks and scope of one job."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
 
 
 class Job(Closing):
-    """One run of a store, which a constructor like HTA's reads from traces or opens.
+    """One run of a store, ingested from traces or opened by a constructor like HTA's.
 
-    The arguments are described where users see them: :class:`hta_sql.TraceAnalysis`.
+    The class :class:`hta_sql.TraceAnalysis` describes the arguments.
     """
 
     def __init__(
@@ -78,24 +78,24 @@ class Job(Closing):
 
     @classmethod
     def over(cls, store: TraceStore, run: str) -> Job:
-        """Look at all steps of a run of an open store; whoever opened the store closes it."""
+        """Return a job with all steps of a run of an open store, without owning the store."""
         job = cls.__new__(cls)
         scope = {"include_last_profiler_step": True, "runs": [run]}
         vars(job).update(store=store, run=run, _ranks=store.ranks(run), _scope=scope)
         return job
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy, or travel to another process, without the frames of ``t``: they are made anew."""
+        """Return the state for copies and pickles, without the frames of ``t``."""
         return {name: value for name, value in vars(self).items() if name != "t"}
 
     @property
     def ranks(self) -> list[int]:
-        """Ranks of the run whose traces are there."""
+        """Ranks of the run whose traces exist."""
         return list(self._ranks)
 
     @property
     def include_last_profiler_step(self) -> bool:
-        """Whether the last profiler step is looked at."""
+        """Whether the last profiler step is included."""
         return bool(self._scope["include_last_profiler_step"])
 
     @cached_property
@@ -105,11 +105,11 @@ class Job(Closing):
         return tuple(symbol for (symbol,) in rows if symbol is not None)
 
     def result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
-        """Run an analysis on some ranks, in the scope of this job."""
+        """Run an analysis on the given ranks, in the scope of this job."""
         return self.store.run(name, ranks=ranks, **self._scope, **parameters)
 
-    def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self came with 3.11
-        """Return this job, over the same store, with another scope."""
+    def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self needs Python 3.11
+        """Return a copy of this job over the same store, with another scope."""
         other = copy.copy(self)
         other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
         return other
@@ -122,7 +122,7 @@ class Job(Closing):
         return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"
 
     def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
-        """Run an analysis, and say what it needs where it finds nothing."""
+        """Run an analysis; if the result is empty, log the data that the analysis needs."""
         result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):
             log.warning(

@@ -1,4 +1,4 @@
-"""torch's ``key_averages()`` from a trace: its rows, names, units and printed table."""
+"""Compute torch's ``key_averages()`` from a trace: its rows, names, units and printed table."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NS_PER_US = 1000
 COLUMNS = [field.name for field in dataclasses.fields(FunctionAverage)]
 
 SORT_KEYS = [*(name for name in COLUMNS if name != "use_device"), "cpu_time", "device_time"]
-"""Attributes that every row has a value of."""
+"""Attributes that can be sorted by, because they are set in every row."""
 
 
 class FunctionAverages(list[FunctionAverage]):
-    """Rows in the order of their first calls, as torch's ``EventList``.
+    """Rows in the order of their first calls, like torch's ``EventList``.
 
     Args:
         rows: The rows.
@@ -36,12 +36,12 @@ class FunctionAverages(list[FunctionAverage]):
         self._with_memory = with_memory
 
     def __str__(self) -> str:
-        """Print the table."""
+        """Return the table."""
         return self.table()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Time on the host [µs]."""
+        """Total time on the host [µs]."""
         return sum(row.self_cpu_time_total for row in self)
 
     def table(  # noqa: PLR0917 - the signature of torch
@@ -55,20 +55,20 @@ class FunctionAverages(list[FunctionAverage]):
         *,
         time_unit: TimeUnit | None = None,
     ) -> str:
-        """Write the table that torch prints.
+        """Return the table that torch prints.
 
         Args:
-            sort_by: Attribute to sort by, highest first, as ``self_cpu_time_total``; names with cuda
-                or xpu mean those with device. Default: in the order of first calls.
+            sort_by: Attribute to sort by, highest first, such as ``self_cpu_time_total``; names
+                with cuda or xpu are aliases of those with device. Default: order of first calls.
             row_limit: Rows to print; -1: all.
-            max_src_column_width: Most characters of a line of a stack; None: all.
-            max_name_column_width: Most characters of a name; None: all.
-            max_shapes_column_width: Most characters of input shapes; None: all.
+            max_src_column_width: Maximum characters of a stack line; None: unlimited.
+            max_name_column_width: Maximum characters of a name; None: unlimited.
+            max_shapes_column_width: Maximum characters of input shapes; None: unlimited.
             header: A line above the table.
-            time_unit: s, ms or us for all times; default: each in its own.
+            time_unit: s, ms or us for all times; default: the best unit for each.
 
         Raises:
-            ParameterError: No such attribute or unit.
+            ParameterError: The attribute or the unit does not exist.
         """
         if time_unit not in {None, "s", "ms", "us"}:
             raise ParameterError(f"time_unit is s, ms or us, not {time_unit!r}.")
@@ -92,7 +92,7 @@ class FunctionAverages(list[FunctionAverage]):
         return sorted(self, key=lambda row: getattr(row, key), reverse=True)
 
     def df(self) -> pd.DataFrame:
-        """Return a row for each key and a column for each attribute."""
+        """Return a frame with a row for each key and a column for each attribute."""
         return pd.DataFrame([dataclasses.astuple(row) for row in self], columns=COLUMNS)
 
 
@@ -106,21 +106,21 @@ class KeyAverages(Job):
         group_by_overload_name: bool = False,
         rank: int = 0,
     ) -> FunctionAverages:
-        """Return what ``torch.profiler.profile.key_averages()`` returned when the trace was written.
+        """Return the rows of ``torch.profiler.profile.key_averages()`` for the recorded trace.
 
-        All of the capture counts, its last step too, as in torch.
+        The whole capture counts, including its last step, like in torch.
 
         Args:
-            group_by_input_shape: Whether calls with other input shapes are a row of their own.
-            group_by_stack_n: How many of the innermost Python frames tell calls apart.
-            group_by_overload_name: Whether overloads are told apart.
-            rank: Rank to look at.
+            group_by_input_shape: Whether calls with different input shapes are separate rows.
+            group_by_stack_n: Number of innermost Python frames to group calls by.
+            group_by_overload_name: Whether overloads are separate rows.
+            rank: Rank to analyze.
 
         Returns:
             A list of :class:`FunctionAverage` (µs, bytes), with ``table(…)`` and ``df()``.
 
         Raises:
-            RankError: No such rank.
+            RankError: The rank does not exist.
         """
         result = self.scoped(include_last_profiler_step=True).result(
             "operator_table_v1",
@@ -137,7 +137,7 @@ class KeyAverages(Job):
 
 
 def _average(row: dict[str, Any], device: str | None) -> FunctionAverage:
-    """Name and scale a row of ``operator_table`` as torch does."""
+    """Convert a row of ``operator_table`` to torch's names and units."""
     return FunctionAverage(
         key=row["name"],
         count=row["call_count"],

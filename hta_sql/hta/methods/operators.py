@@ -1,4 +1,4 @@
-"""What operators launch, and what ran under which user annotation."""
+"""Return the kernels that operators launch, and the annotations that kernels ran under."""
 
 from __future__ import annotations
 
@@ -31,31 +31,33 @@ class Operators(Job):
         visualize: bool | None = False,
         compress_other_kernels: bool = True,
     ) -> pd.DataFrame:
-        """Return the kernel sequences that calls of an operator launch, the most frequent first.
+        """Return the kernel sequences that calls of an operator launch, most frequent first.
 
-        A trace is written to ``output_dir``, ``overlaid_<trace>.json.gz``, in which every event of
-        the ``top_k`` sequences has the argument ``Patterns``: search for that in Perfetto or Chrome.
+        Also writes a trace ``overlaid_<trace>.json.gz`` to ``output_dir``. Every event of the
+        ``top_k`` sequences has the argument ``Patterns`` there, to search for in Perfetto or
+        Chrome.
 
         Args:
-            operator_name: Part of the name of the operator, annotation or call. Its outermost calls
-                on each thread are looked at.
-            output_dir: Folder of the trace to write; None writes none.
-            min_pattern_len: Shortest sequence.
-            rank: Rank to look at.
-            top_k: Sequences that are marked in the trace and shown in the chart.
+            operator_name: Part of the name of the operator, annotation or call. Only its outermost
+                calls on each thread count.
+            output_dir: Folder for the trace; None writes no trace.
+            min_pattern_len: Minimum length of a sequence.
+            rank: Rank to analyze.
+            top_k: Number of sequences to mark in the trace and show in the chart.
             visualize: Whether to show the chart; None: in a notebook only.
-            compress_other_kernels: Write numbers for the names of all other events, without
-                arguments; what they stand for is in the arguments of the span "PyTorch Profiler".
+            compress_other_kernels: Replace the names of all other events by numbers and drop their
+                arguments. The arguments of the span "PyTorch Profiler" map the numbers to names.
 
         Returns:
             ``pattern (operator|kernel|…), count, GPU kernel duration (us), CPU op duration (us)``,
-            by count and pattern. Empty, and nothing is written, where there is no such sequence.
+            sorted by count and pattern. Without such a sequence, the frame is empty and no trace is
+            written.
 
         Raises:
-            ParameterError: No operator name, or ``output_dir`` is not a folder.
-            RankError: No such rank.
-            TraceError: The trace is not what was ingested, or the folder cannot be written.
-            TraceNotFoundError: The trace is gone.
+            ParameterError: The operator name is empty, or ``output_dir`` is not a folder.
+            RankError: The rank does not exist.
+            TraceError: The trace has changed since the ingest, or the folder is not writable.
+            TraceNotFoundError: The trace no longer exists.
         """
         if not operator_name:
             raise ParameterError(
@@ -80,7 +82,7 @@ class Operators(Job):
             )
             return frame
         if output_dir is not None:
-            from hta_sql.overlay.sequences import overlay_sequences  # noqa: PLC0415 - where wanted
+            from hta_sql.overlay.sequences import overlay_sequences  # noqa: PLC0415 - imported only when needed
 
             written = overlay_sequences(
                 self.store,
@@ -107,23 +109,23 @@ class Operators(Job):
         ranks: list[int] | None = None,
         sort_by: list[str] | None = None,
     ) -> dict[int, pd.DataFrame]:
-        """Return for each aten operator its kernel sequences and the delays before the first kernel.
+        """Return the kernel sequences of each aten operator and the delays before the first kernel.
 
         A launch belongs to the nearest aten operator around it on its own thread.
 
         Args:
-            ranks: Ranks; default: rank 0, or the first one there is.
-            sort_by: Columns to sort by, the largest first; default: ``occurrence_count``.
+            ranks: Ranks to analyze; default: rank 0, or the first rank if 0 does not exist.
+            sort_by: Columns to sort by, largest first; default: ``occurrence_count``.
 
         Returns:
             ``{rank: frame}`` with ``aten_op_name, kernel_sequence ("k1 -> k2"), occurrence_count,
-            avg_aten_op_launch_delay, avg_runtime_delay``: means of the times from the start of
+            avg_aten_op_launch_delay, avg_runtime_delay``. The delays are means: from the start of
             the operator to its first launch, and from there to the start of the kernel (µs, three
             decimals).
 
         Raises:
-            RankError: No such rank.
-            ParameterError: No such column.
+            RankError: A rank does not exist.
+            ParameterError: A column does not exist.
         """
         wanted = self._default_ranks(ranks)
         keys = sort_by or ["occurrence_count"]
@@ -148,19 +150,21 @@ class Operators(Job):
         """Return the duration of each user annotation, on the GPU or on the host.
 
         Args:
-            use_gpu_annotation: Look at the copies on the GPU; else at the ranges on the host.
+            use_gpu_annotation: Use the copies of annotations on the GPU; otherwise those on the
+                host.
             visualize: Whether to show the chart; None: in a notebook only.
-            duration_ratio: Share of a rank's total whose annotations keep a row of their own; used
-                where ``num_kernels`` is None.
-            num_kernels: Annotations per rank with a row of their own. The rest is the row
+            duration_ratio: Share of a rank's total that annotations with their own row must cover;
+                used if ``num_kernels`` is None.
+            num_kernels: Annotations per rank with their own row. The rest is combined in the row
                 ``others``, computed from its ranges.
-            allowlist_patterns: Annotations that never become others: parts of names, or regular
-                expressions that find them.
-            image_renderer: ``png`` or ``svg`` for pictures; else as the notebook shows charts.
+            allowlist_patterns: Annotations that are never part of ``others``: substrings of names,
+                or regular expressions.
+            image_renderer: ``png`` or ``svg`` for images; otherwise the notebook's renderer is
+                used.
 
         Returns:
-            ``name, sum (us), max (us), min (us), stddev, mean (us), rank``, by rank and name;
-            None where there are no such annotations.
+            ``name, sum (us), max (us), min (us), stddev, mean (us), rank``, sorted by rank and
+            name; None if there are no such annotations.
         """
         result = self.result(
             "user_annotation_breakdown_v1",
@@ -183,24 +187,24 @@ class Operators(Job):
     def get_gpu_kernels_with_user_annotations(
         self, rank: int, expand_names: bool = True, shorten_names: bool = True
     ) -> pd.DataFrame | None:
-        """Return each kernel, copy and memset with the user annotation that it ran for.
+        """Return each kernel, copy and memset with the user annotation that it belongs to.
 
-        The annotation is the innermost one around the launch, or, where that is in none, around the
-        op on its own stream.
+        That is the innermost annotation around the launch or, if the launch is in none, the one
+        around the op on its own stream.
 
         Args:
-            rank: Rank to look at.
+            rank: Rank to analyze.
             expand_names: Whether to add ``s_name, s_cat, s_user_annotation``.
-            shorten_names: Leave out template arguments, parameters and return types in ``s_name``.
+            shorten_names: Drop template arguments, parameters and return types in ``s_name``.
 
         Returns:
-            The rows of ``t.get_trace(rank)`` for these ops, by start, with ``user_annotation`` (a
-            number of ``t.symbol_table``; -1: none) and ``annotation_path`` (all annotations around
-            it); the names are text in ``s_name, s_cat, s_user_annotation``. None where nothing is
-            annotated.
+            The rows of ``t.get_trace(rank)`` for these ops, sorted by start, with
+            ``user_annotation`` (a number of ``t.symbol_table``; -1: none) and ``annotation_path``
+            (all enclosing annotations). ``s_name, s_cat, s_user_annotation`` contain the names as
+            text. None if nothing is annotated.
 
         Raises:
-            RankError: No such rank.
+            RankError: The rank does not exist.
         """
         table = self.result(
             "gpu_kernels_with_user_annotations_v1", self._default_ranks([rank])

@@ -1,4 +1,4 @@
-"""Shows the chart of a result: in a notebook inline, in a script as an HTML file."""
+"""Show the chart of a result: inline in a notebook, as an HTML file in a script."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PICTURES = {"svg": "svg"} | dict.fromkeys(("png", "jpeg", "jpg", "pdf"), "png")
-"""Renderers of plotly's that HTA's users ask pictures of ─▶ the picture they get."""
+"""Image renderers of plotly that HTA's users request ─▶ the image format they get."""
 
 
 def in_notebook() -> bool:
-    """Say whether this runs in a kernel that displays rich output."""
+    """Return whether the code runs in a kernel that displays rich output."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and hasattr(shell, "kernel")
 
 
 def display(chart: object, picture: str | None = None) -> None:
-    """Show a chart in the notebook; as a picture, ``png`` or ``svg``, where one is named."""
-    import altair as alt  # noqa: PLC0415 - only where a chart is wanted
-    from IPython import (  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - a notebook has it
+    """Show a chart in the notebook, as a ``png`` or ``svg`` image if requested."""
+    import altair as alt  # noqa: PLC0415 - altair is needed for charts only
+    from IPython import (  # type: ignore[import-not-found,unused-ignore] # noqa: PLC0415 - present in notebooks
         display as notebook,
     )
 
@@ -35,7 +35,7 @@ def display(chart: object, picture: str | None = None) -> None:
 
 
 def is_wanted(visualize: bool | None) -> bool:
-    """Say whether a chart is shown: True: always; False: never; None: in a notebook only."""
+    """Return whether to show a chart: True always, False never, None in a notebook only."""
     return in_notebook() if visualize is None else visualize
 
 
@@ -46,20 +46,20 @@ def show(
     image_renderer: str | None = None,
     **options: Any,
 ) -> None:
-    """Show the chart of an analysis, if wanted.
+    """Show the chart of an analysis if requested.
 
     Args:
         result: Result of an analysis that has a chart.
         visualize: See :func:`is_wanted`.
-        store: In a script the chart is saved as ``charts/<analysis>.html`` in this folder, and
-            its path is logged. The file needs no network.
-        image_renderer: ``png`` or ``svg`` shows and saves a picture; any other of plotly's
-            renderers leaves the choice to the notebook.
+        store: Folder in which a script saves the chart as ``charts/<analysis>.html``; the path is
+            logged. The file needs no network.
+        image_renderer: ``png`` or ``svg`` shows and saves an image; any other renderer of plotly
+            leaves the choice to the notebook.
         **options: Options of the figure.
     """
     if not is_wanted(visualize):
         return
-    from hta_sql.charts import draw, save  # noqa: PLC0415 - altair only where a chart is wanted
+    from hta_sql.charts import draw, save  # noqa: PLC0415 - altair is needed for charts only
 
     picture = PICTURES.get(image_renderer or "")
     chart = draw(result, **options)

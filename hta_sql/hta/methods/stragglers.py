@@ -1,4 +1,4 @@
-"""Who holds up the others: profiler steps and potential stragglers."""
+"""Return profiler steps and potential stragglers, with HTA's methods."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hta_sql.text import NS
 log = logging.getLogger(__name__)
 
 Identify = Callable[[pd.DataFrame, None, int, bool], pd.Series]
-"""As HTA's: (metric, symbol table, candidates, visualize) ─▶ how often each rank is late."""
+"""HTA's signature: (metric, symbol table, candidates, visualize) ─▶ late starts of each rank."""
 
 
 class Stragglers(Job):
     """Methods of TraceAnalysis: steps and stragglers."""
 
     def get_profiler_steps(self) -> list[int]:
-        """Return the numbers of the profiler steps that are looked at, sorted.
+        """Return the numbers of the profiler steps in scope, sorted.
 
         Returns:
-            ``N`` of each ``ProfilerStep#N`` of any rank; without the last step of each rank, unless
+            ``N`` of each ``ProfilerStep#N`` of any rank, without the last step of each rank unless
             it is included.
         """
         return sorted(set(self.result("profiler_steps_v1", self._ranks).df()["step"].tolist()))
@@ -38,23 +38,23 @@ class Stragglers(Job):
         visualize: bool | None = False,
         straggler_identification_impl: Identify | None = None,
     ) -> list[int]:
-        """Return the ranks that start the collective which the others wait for last.
+        """Return the ranks that are last to start the collective which the other ranks wait for.
 
         Args:
-            profiler_steps: Steps to look at; None: all. Unknown ones are left out.
-            num_candidates: Ranks to find; at least 1.
+            profiler_steps: Steps to analyze; None: all. Unknown steps are ignored.
+            num_candidates: Number of ranks to return; at least 1.
             visualize: Whether to show the charts; None: in a notebook only.
-            straggler_identification_impl: Counts late starts in place of the analysis: called with
-                ``(metric, None, num_candidates, visualize)``, where ``metric`` has ``rank, stream,
-                iteration, name, ts, dur`` (µs) and ``normalized_start_time``; names are text, so
-                there is no symbol table. Returns a Series by rank.
+            straggler_identification_impl: Function that counts late starts instead of the analysis.
+                It is called with ``(metric, None, num_candidates, visualize)``. ``metric`` has
+                ``rank, stream, iteration, name, ts, dur`` (µs) and ``normalized_start_time``; names
+                are text, so there is no symbol table. It returns a Series by rank.
 
         Returns:
-            Ranks, those that are late most often first. None of them where nothing can be said;
-            a warning says why, and the analysis ``potential_stragglers`` does for each rank.
+            Ranks, most often late first. Empty if stragglers cannot be determined: a warning gives
+            the reason, and the analysis ``potential_stragglers`` gives it for each rank.
 
         Raises:
-            ParameterError: None of the steps is there.
+            ParameterError: None of the steps exists.
         """
         candidates = max(1, num_candidates)
         steps = self._known_steps(profiler_steps)

@@ -1,4 +1,4 @@
-"""The table that torch's profiler prints: its columns, widths, units and footer, to the letter."""
+"""Render the table of torch's profiler with identical columns, widths, units and footer."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ US_OF: dict[str, float] = {"s": 1e6, "ms": 1e3, "us": 1.0}
 """Unit of time ─▶ microseconds."""
 
 NUMBER = 12
-"""Width of a column with a number."""
+"""Width of a numeric column."""
 
 FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table is written.
+    """Layout of a table.
 
     Attributes:
         row_limit: Rows to print; -1: all.
-        source_width: Most characters of a line of a stack; None: all.
-        name_width: Most characters of a name; None: all.
-        shapes_width: Most characters of input shapes; None: all.
-        header: A line above the table; None: none.
-        time_unit: Unit of all times; None: each in its own.
+        source_width: Maximum characters of a stack line; None: unlimited.
+        name_width: Maximum characters of a name; None: unlimited.
+        shapes_width: Maximum characters of input shapes; None: unlimited.
+        header: A line above the table; None: no line.
+        time_unit: Unit of all times; None: the best unit for each.
     """
 
     row_limit: int = 100
@@ -41,12 +41,12 @@ class Layout:
     time_unit: TimeUnit | None = None
 
     def time(self, us: float) -> str:
-        """Write a time."""
+        """Format a time."""
         unit = self.time_unit or ("s" if us >= US_OF["s"] else "ms" if us >= US_OF["ms"] else "us")
         return f"{us / US_OF[unit]:.3f}{unit}"
 
     def name(self, text: str) -> str:
-        """Write a name, cut where it is too long."""
+        """Return a name, truncated if it is too long."""
         if self.name_width is not None and len(text) >= self.name_width - 3:
             return text[: self.name_width - 3] + "..."
         return text
@@ -54,7 +54,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, its width, and how the cell of a row is written."""
+    """A column: its title, its width, and the function that renders a row's cell."""
 
     title: str
     width: int
@@ -62,7 +62,7 @@ class Column:
 
 
 def memory_text(size: int) -> str:
-    """Write bytes as torch does."""
+    """Format bytes like torch."""
     for unit, name in ((1024**3, "GB"), (1024**2, "MB"), (1024, "KB")):
         if abs(size) >= unit:
             return f"{size / unit:.2f} {name}"
@@ -70,10 +70,10 @@ def memory_text(size: int) -> str:
 
 
 def print_table(rows: Sequence[FunctionAverage], layout: Layout, *, with_memory: bool) -> str:
-    """Write rows in their order.
+    """Render rows in their order.
 
     Args:
-        rows: All rows: widths, shares and sums are of all of them, printed or not.
+        rows: All rows. Widths, shares and sums cover all of them, printed or not.
         layout: Widths, units and limits.
         with_memory: Whether memory was recorded.
     """
@@ -98,7 +98,10 @@ def print_table(rows: Sequence[FunctionAverage], layout: Layout, *, with_memory:
 
 
 def _lines(rows: Sequence[FunctionAverage], columns: list[Column], layout: Layout) -> list[str]:
-    """Write all but the sums. Where there are both, torch has FLOPs and stacks in each other's column."""
+    """Return all lines except the totals.
+
+    If both FLOPs and stacks are present, torch swaps their columns; so does this function.
+    """
     flops = _flops(rows)
     source = _source_width(rows, layout)
     titles = [column.title for column in columns]
@@ -193,7 +196,7 @@ def _shapes(rows: Sequence[FunctionAverage], layout: Layout) -> list[Column]:
 
 
 def _flops(rows: Sequence[FunctionAverage]) -> Column | None:
-    """Scale by the smallest; None where no row has any."""
+    """Return the FLOPs column, scaled by the smallest value, or None without FLOPs."""
     counts = [row.flops for row in rows if row.flops > 0]
     if not counts:
         return None

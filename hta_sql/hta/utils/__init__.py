@@ -1,1 +1,1 @@
-"""HTA's module paths: ``hta.utils.x`` is ``hta_sql.hta.utils.x``."""
+"""Mirror HTA's module path: ``hta.utils.x`` is ``hta_sql.hta.utils.x``."""

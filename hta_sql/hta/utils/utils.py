@@ -1,4 +1,4 @@
-"""HTA's small helpers: short names, flat columns."""
+"""Provide HTA's small helpers: short names and flat columns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["flatten_column_names", "shorten_name"]
 
 
 def flatten_column_names(df: pd.DataFrame) -> None:
-    """Join the levels of column names by ``_``, in place."""
+    """Join the levels of column names with ``_``, in place."""
     if isinstance(df.columns, pd.MultiIndex):
         df.columns = pd.Index(["_".join(map(str, levels)).rstrip("_") for levels in df.columns])
 
 
 def shorten_name(name: str) -> str:
-    """Leave out template arguments, call arguments and the return type of one name."""
+    """Return a name without template arguments, call arguments and return type."""
     return short_names([name])[name]
