@@ -1,7 +1,7 @@
-"""Traces written anew: the original events as they stand, some changed, left out or added.
+"""Rewrite traces: copy the original events, and change, drop or add some.
 
-Counters and overlays are looked at in Perfetto or Chrome beside the events that they explain, so
-the trace is streamed through, event by event, from the file that was ingested.
+Counters and overlays are viewed in Perfetto or Chrome together with the events that they explain.
+The ingested file is therefore streamed event by event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counter tracks for the trace viewer: queue length and memory bandwidth beside the events."""
+"""Write traces with counter tracks: queue length and memory bandwidth next to the events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERIES = {"queue": "queue_length_series_v1", "memory": "memory_bandwidth_series_
 """Name of a series ─▶ the analysis that computes it."""
 
 SUFFIX = "_with_counters"
-"""Ingest leaves files alone whose names contain it."""
+"""Part of a file name that makes the ingest skip the file."""
 
 _BATCH_ROWS = 10_000
 
@@ -32,22 +32,23 @@ def write_counters(
     output_dir: str | os.PathLike[str] | None = None,
     include_last_profiler_step: bool = False,
 ) -> Rewritten:
-    """Write a rank's trace once more, with counter tracks; all of its events stay as they are.
+    """Write a copy of a rank's trace with counter tracks; all events stay unchanged.
 
     Args:
-        store: Store that the trace was read into.
-        run: Its run.
-        rank: Its rank.
-        series: ``queue``: waiting operations of each stream, ``Queue Length``; ``memory``:
-            bandwidth of each kind of copy in GB/s, as recorded, else bytes / duration.
-        suffix: Put behind the stem of the file's name.
-        output_dir: Folder of the result; default: that of the trace.
-        include_last_profiler_step: Whether to cover the last profiler step, too.
+        store: Store that the trace was ingested into.
+        run: Run of the rank.
+        rank: The rank.
+        series: ``queue`` adds ``Queue Length``, the queued operations of each stream. ``memory``
+            adds the bandwidth of each kind of copy in GB/s: as recorded, otherwise bytes /
+            duration.
+        suffix: Suffix of the stem of the file's name.
+        output_dir: Output folder; default: that of the trace.
+        include_last_profiler_step: Whether to include the last profiler step.
 
     Raises:
-        RankError: No such rank in the run.
-        ParameterError: No such series, or the rank has several files.
-        TraceError: The trace is gone or has changed, or the result cannot be written.
+        RankError: The run has no such rank.
+        ParameterError: A series does not exist, or the rank has several files.
+        TraceError: The trace is missing or has changed, or the result cannot be written.
     """
     if unknown := sorted(set(series) - set(SERIES)):
         raise ParameterError(f"No series {unknown[0]!r}; there are: {', '.join(SERIES)}.")
@@ -62,12 +63,12 @@ def write_counters(
 def counter_events(
     store: TraceStore, series: Sequence[str], zero_ns: int, scope: Mapping[str, Any]
 ) -> Callable[[], Iterator[bytes]]:
-    """Compute series; what is returned yields their events, as often as it is called.
+    """Compute series; return a function that yields their events on each call.
 
     Args:
-        store: Store that the trace was read into.
-        series: Of :data:`SERIES`.
-        zero_ns: What the clock of the file says when the run begins [ns].
+        store: Store that the trace was ingested into.
+        series: Keys of :data:`SERIES`.
+        zero_ns: Time of the file's clock at the start of the run [ns].
         scope: Parameters of the analyses.
     """
     tables = {name: store.run(SERIES[name], **scope).arrow() for name in series}

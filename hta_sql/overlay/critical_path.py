@@ -1,4 +1,4 @@
-"""A trace with its critical path: events on it marked, edges drawn as arrows."""
+"""Write a trace with its critical path: marked events, and edges as arrows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
-"""Complete events that stay when only the critical ones are shown."""
+"""Categories of complete events that stay when only critical events are shown."""
 
 SKEWS = """
 SELECT k.device, k.skew_ns FROM lib.device_clock_skew([$run], [$rank::INTEGER]) AS k WHERE k.skew_ns <> 0
 """
-"""Devices whose clock is not the host's: nodes are on the host's, events of the trace on their own."""
+"""Devices whose clock differs from the host's.
+
+Nodes use the host's clock, trace events that of their device.
+"""
 
 _INSIDE_NS = 1000
-"""An arrow from the end of an event is drawn this much earlier, where viewers find the event."""
+"""An arrow from an event's end starts this much earlier, so that viewers find the event."""
 
 
 def overlay_critical_path(
@@ -38,20 +41,20 @@ def overlay_critical_path(
     """Write the trace of a rank with the argument ``critical`` on the events of its path.
 
     Args:
-        store: Where the rank was ingested to.
-        graph: Its graph, with a path.
+        store: Store that the rank was ingested into.
+        graph: Graph of the rank, with a path.
         edges: Edges to draw.
-        folder: Folder to write ``overlaid_critical_path_<trace>.json.gz`` to.
-        only_critical: Leave out complete events that are not on the path, but for annotations and
-            Python frames.
+        folder: Output folder for ``overlaid_critical_path_<trace>.json.gz``.
+        only_critical: Omit complete events that are not on the path, except annotations and Python
+            frames.
 
     Returns:
-        What was written, and where.
+        Path and event count of the written file.
 
     Raises:
         ParameterError: The rank has several files.
-        TraceError: The trace has changed since it was ingested, or the folder cannot be written.
-        TraceNotFoundError: The trace is gone.
+        TraceError: The trace has changed since the ingest, or the folder is not writable.
+        TraceNotFoundError: The trace no longer exists.
     """
     source = source_of(store, graph.run, graph.rank)
     skews = device_skews(store, graph.run, graph.rank)
@@ -66,12 +69,12 @@ def overlay_critical_path(
 
 
 def device_skews(store: TraceStore, run: str, rank: int) -> dict[int | None, int]:
-    """Return by how many ns the clock of each device is ahead of its host's; equal clocks are left out."""
+    """Return the lead of each device clock over its host's [ns], without equal clocks."""
     return dict(store.sql(SKEWS, {"run": run, "rank": rank}).rows())
 
 
 class PathMarking:
-    """Marks one event after the other, and remembers the tracks of those that have arrows."""
+    """Mark events of the path in sequence, and store the tracks of events with arrows."""
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class PathMarking:
         self._tracks: dict[int, tuple[Any, Any]] = dict.fromkeys(ends, (None, None))
 
     def __call__(self, event: Event) -> bytes | None:
-        """Return the text of an event, marked where it is on the path; None leaves it out."""
+        """Return the text of an event, marked if it is on the path; None drops the event."""
         if event.event_id in self._tracks:
             self._tracks[event.event_id] = event.get("pid"), event.get("tid")
         if event.event_id in self._critical:
@@ -103,7 +106,7 @@ class PathMarking:
         return None if is_dropped else event.text
 
     def arrows(self) -> Iterator[bytes]:
-        """Yield both ends of each edge, once all events were seen."""
+        """Yield both ends of each edge; call it after all events were processed."""
         for number, edge in enumerate(self._edges):
             args = {
                 "type": edge.type.value,

@@ -1,7 +1,7 @@
-"""Events that overlap on one track without one enclosing the other: each gets a track beside it.
+"""Assign overlapping events that do not nest to additional tracks.
 
-Viewers draw a track as a stack of calls and leave out what does not nest: Perfetto drops each kernel that
-begins before the one launched before it has ended, which programmatic dependent launches make common.
+Viewers draw a track as a call stack and drop events that do not nest. Perfetto drops each kernel
+that begins before the previous one has ended, which programmatic dependent launches make common.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ORDER BY pid, tid, ts, dur DESC, event_id
 
 
 class Lanes:
-    """Says which events of a rank go to which track.
+    """Assignment of a rank's events to tracks.
 
     Args:
         store: Store of the rank.
-        run: Its run.
-        rank: Its rank.
-        zero_ns: What the clock of the file says when the run begins [ns].
-        mask: By ``event_id`` whether an event is shown; None: all are.
+        run: Run of the rank.
+        rank: The rank.
+        zero_ns: Time of the file's clock at the start of the run [ns].
+        mask: Whether each event is shown, by ``event_id``; None: all events.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Lanes:
         self._moved: dict[int, int] = {}
         self._names: list[tuple[int, int, int, bool]] = []
         self.starts: dict[tuple[Any, Any, int], int] = {}
-        """Track and start in the file's clock [ns] of what is moved ─▶ its new thread."""
+        """Track and start (file's clock [ns]) of a moved event ─▶ its new thread."""
         for (pid, tid), events in groupby(shown, key=lambda row: (row[0], row[1])):
             self._spread(pid, tid, zero_ns, list(events))
 
@@ -60,14 +60,14 @@ class Lanes:
                 self.starts[pid, tid, ts + zero_ns] = lane
 
     def __call__(self, event: Event, ts_ns: int | None) -> Event:
-        """Move an event, or the end of an arrow to one, which starts with it [ns]."""
+        """Move an event, or the arrow end that starts with it at ``ts_ns``, to its track."""
         lane = self._moved.get(event.event_id)
         if lane is None and event.get("ph") in {"s", "t", "f"} and ts_ns is not None:
             lane = self.starts.get((event.get("pid"), event.get("tid"), ts_ns))
         return event if lane is None else event.changed(tid=lane)
 
     def names(self) -> Iterator[bytes]:
-        """Yield what viewers are told of the new tracks: a name, and a place below the old one."""
+        """Yield the metadata events of new tracks: name, and sort index below the old track."""
         for pid, tid, lane, is_on_device in self._names:
             about = {"name": f"{'stream' if is_on_device else 'thread'} {tid}: what overlaps"}
             where = {"ts": 0, "pid": pid, "tid": lane}
@@ -76,7 +76,7 @@ class Lanes:
 
 
 def _fits(ends: list[int], ts: int, until: int) -> bool:
-    """Put an event on a stack of those that are open, by their ends, where it ends before the last one."""
+    """Push an event onto the stack of open event ends if it nests; return whether it does."""
     while ends and ends[-1] <= ts:
         ends.pop()
     fits = not ends or until <= ends[-1]

@@ -1,4 +1,4 @@
-"""What of a run to look at: a rank, steps, an event, a piece of advice ─▶ a window of its traces."""
+"""Find the window of a run to view: from ranks, steps, an event or a finding of the advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SELECT name, ts, coalesce(dur, 0) AS dur, pid, tid
 FROM events
 WHERE run = $run AND rank = $rank AND event_id = $event_id
 """
-# What a step launches may run behind its end.
+# Work that a step launches may run after its end.
 _STEPS = """
 SELECT min(ts) AS start, max(ts + coalesce(dur, 0)) AS until
 FROM events
@@ -25,19 +25,19 @@ WHERE run = $run AND list_contains($ranks, rank) AND list_contains($steps, step)
 
 MS = 1_000_000
 _NAME = 60
-"""Characters of an event's name in a title: a kernel's can be 10 kB."""
+"""Maximum characters of an event's name in a title: kernel names can have 10 kB."""
 _AROUND = 50
-"""An event is shown with so many times its duration before and behind it, and 50 ms at least."""
+"""Context around an event: this many times its duration on each side, at least 50 ms."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What to show, and where to look first.
+    """Events to show, and the initial view.
 
     Attributes:
         wanted: The slice.
-        title: In a few words.
-        zoom: Start and end of what to look at, since the run's first event [ns]; None: all.
+        title: Short title.
+        zoom: Start and end of the initial view, since the run's first event [ns]; None: all.
         event: ``ts``, ``dur`` [ns], ``pid`` and ``tid`` of an event to select.
     """
 
@@ -47,7 +47,7 @@ class Look:
     event: dict[str, int] | None = None
 
     def view(self, written: Slice) -> dict[str, int]:
-        """Return where to look, by the clock and the tracks of a slice."""
+        """Return the initial view in the clock and tracks of a slice."""
         found: dict[str, int] = {}
         zero_ns = written.zero_ns
         if self.event:
@@ -70,21 +70,22 @@ def look_at(
     event: int | None = None,
     **more: Any,
 ) -> Look:
-    """Find what to show.
+    """Find the window to show.
 
     Args:
         store: An open store.
-        run: Run; default: the first one, or that of the finding.
-        ranks: Ranks; default: the first one of the run, or that of the finding.
-        steps: Profiler steps; default: all.
+        run: Run to show; default: the first run, or that of the finding.
+        ranks: Ranks to show; default: the first rank of the run, or that of the finding.
+        steps: Profiler steps to show; default: all.
         finding: ``finding_id`` or ``rule`` of a row of the analysis ``advice``.
         event: ``event_id`` of an event of the rank.
         **more: ``categories``, ``align``, ``critical_path``, ``counters`` of
             :class:`hta_sql.overlay.slices.Wanted`.
 
     Raises:
-        RankError: No such run or rank.
-        ParameterError: No such finding, event or step, or two of them at once.
+        RankError: The run or rank does not exist.
+        ParameterError: The finding, event or step does not exist, or both a finding and an event
+            are given.
     """
     if finding is not None:
         if event is not None:

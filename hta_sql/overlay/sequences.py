@@ -1,4 +1,4 @@
-"""A trace with the frequent kernel sequences marked on every event that belongs to one."""
+"""Write a trace whose events are marked with the frequent kernel sequences they belong to."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def overlay_sequences(
     """Write the trace of a rank with an argument ``Patterns`` on the events of its sequences.
 
     Args:
-        store: Where the rank was ingested to.
-        events: ``event_id`` and ``sequence_id`` of the analysis ``kernel_sequence_events``, by
-            event_id.
-        patterns: ``sequence_id`` ─▶ ``{pattern: calls}``, the argument.
+        store: Store that the rank was ingested into.
+        events: ``event_id`` and ``sequence_id`` of the analysis ``kernel_sequence_events``, sorted
+            by event_id.
+        patterns: ``sequence_id`` ─▶ ``{pattern: calls}``, the value of the argument.
         run: Run of the rank.
         rank: The rank.
-        folder: Folder to write ``overlaid_<trace>.json.gz`` to.
-        compress: Write numbers for the names of all other complete events and leave their
-            arguments out. What the numbers stand for is in the arguments of the span "PyTorch
-            Profiler", and of an event of our own behind the last one where there is no such span.
+        folder: Output folder for ``overlaid_<trace>.json.gz``.
+        compress: Replace the names of all other complete events by numbers and drop their
+            arguments. The arguments of the span "PyTorch Profiler" map the numbers to names;
+            without such a span, an additional event after the last one does.
 
     Returns:
-        What was written, and where.
+        Path and event count of the written file.
 
     Raises:
         ParameterError: The rank has several files.
-        TraceError: The trace has changed since it was ingested, or the folder cannot be written.
-        TraceNotFoundError: The trace is gone.
+        TraceError: The trace has changed since the ingest, or the folder is not writable.
+        TraceNotFoundError: The trace no longer exists.
     """
     of_rank = {"run": run, "rank": rank}
     source = source_of(store, run, rank)
@@ -73,7 +73,7 @@ def overlay_sequences(
 
 
 class _Marking:
-    """Changes one event after the other; ids are looked up, so that it may start again."""
+    """Changes events in sequence; the events are looked up by id, so a restart is possible."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""A part of a job as one trace: some ranks, a window of time, some categories, for a trace viewer.
+"""Write part of a job as one trace for a viewer: some ranks, a time window, some categories.
 
-Events stand as the profiler wrote them, but for the track of those that overlap. Of several ranks the clocks are made one, and processes and
-arrows get numbers of their own, since each rank has a device 0.
+Events stay as the profiler wrote them, except the track of overlapping ones. With several ranks,
+clocks are aligned, and processes and arrows get unique numbers, because each rank has a device 0.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ WHERE
 """
 _IN_MEMORY = 64 * 2**20
 _ARROWS_OF_A_RANK = 2**40
-"""Ids of arrows count the launches of a rank: fewer than this."""
+"""Upper bound of a rank's arrow ids, which count its launches."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a slice holds.
+    """Selection of a slice.
 
     Attributes:
         run: The run.
-        ranks: Its ranks.
-        window: Start and end since the run's first event [ns]: events that are in it at any time;
-            None: all.
-        categories: Categories of events, as the table ``events`` says them; None: all. Arrows have
-            some, too: ``ac2g``, ``fwdbwd``. Names of processes and threads are there in any case.
-        align: Whether what the clocks of several ranks are apart is taken off, where
-            ``rank_clocks`` says so.
+        ranks: Ranks of the run.
+        window: Start and end since the run's first event [ns]; events that overlap the window are
+            included. None: all.
+        categories: Categories of events, as in the table ``events``; None: all. Arrows also have
+            categories: ``ac2g``, ``fwdbwd``. Names of processes and threads are always included.
+        align: Whether to subtract the clock offsets of several ranks if ``rank_clocks`` determines
+            them.
         critical_path: Whether to mark the critical path, with its arrows.
         counters: Whether to add the tracks of :data:`hta_sql.overlay.counters.SERIES`.
     """
@@ -65,14 +65,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice that was written.
+    """A written slice.
 
     Attributes:
-        path: The file.
-        events: Events in it.
-        zero_ns: What its clock says when the run begins [ns].
-        moved: ``pid``, ``tid`` and start [ns of its clock] of events of the first rank that have
-            a track beside their own ─▶ its ``tid``.
+        path: Path of the file.
+        events: Number of events.
+        zero_ns: Time of its clock at the start of the run [ns].
+        moved: ``pid``, ``tid`` and start [ns of its clock] of events of the first rank that were
+            moved to another track ─▶ its ``tid``.
     """
 
     path: str
@@ -82,18 +82,18 @@ class Slice:
 
 
 def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str]) -> Slice:
-    """Write a part of a run as one trace.
+    """Write part of a run as one trace.
 
     Args:
-        store: Store that the traces were read into; they are read again.
-        wanted: What to write.
-        path: File to write; gzip where it ends in ``.gz``.
+        store: Store that the traces were ingested into; the trace files are read again.
+        wanted: Selection to write.
+        path: Output file, compressed with gzip if the name ends in ``.gz``.
 
     Raises:
-        RankError: No such rank in the run.
+        RankError: The run has no such rank.
         ParameterError: A rank has several files.
-        TraceError: A trace has changed since it was ingested, or the file cannot be written.
-        TraceNotFoundError: A trace is gone.
+        TraceError: A trace has changed since the ingest, or the file cannot be written.
+        TraceNotFoundError: A trace no longer exists.
     """
     parts = [
         _Part(store, wanted, rank, source_of(store, wanted.run, rank)) for rank in wanted.ranks
@@ -111,7 +111,7 @@ def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str])
             with tempfile.SpooledTemporaryFile(_IN_MEMORY) as lines:
                 written = part.write(lines, move)
                 lines.seek(0)
-                # Each event begins with a comma; the first one of the file must not.
+                # Each event begins with a comma; the first event of the file must not.
                 lines.read(0 if count else 1)
                 shutil.copyfileobj(lines, out)
             count += written
@@ -120,7 +120,7 @@ def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str])
 
 
 def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
-    """Return how far the clock of each rank is ahead [ns], where that counts."""
+    """Return the clock offset of each rank [ns], as far as it is applied."""
     if len(wanted.ranks) < 2 or not wanted.align:
         return {}
     rows = store.run("rank_clocks", runs=[wanted.run], ranks=list(wanted.ranks)).records()
@@ -129,7 +129,7 @@ def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class _Part:
-    """What a slice holds of one rank."""
+    """Part of a slice from one rank."""
 
     store: TraceStore
     wanted: Wanted
@@ -137,7 +137,7 @@ class _Part:
     source: SourceFile
 
     def write(self, lines: IO[bytes], move: _Move | None) -> int:
-        """Write the events, each behind a comma; returns how many there are."""
+        """Write the events, each after a comma; return their number."""
         marking = self._path() if self.wanted.critical_path else None
         cut = _Cut(lines, self._mask, self.lanes, marking, move, rank=self.rank)
         count = self.source.event_count
@@ -152,13 +152,13 @@ class _Part:
 
     @cached_property
     def lanes(self) -> Lanes:
-        """The tracks of what overlaps."""
+        """The tracks of overlapping events."""
         zero = self.source.zero_ns
         return Lanes(self.store, self.wanted.run, self.rank, zero, self._mask)
 
     @cached_property
     def _mask(self) -> bytearray | None:
-        """Mark the events to write by their id; None: all of them."""
+        """Mask of the events to write, by id; None: all."""
         wanted = self.wanted
         if wanted.window is None and wanted.categories is None:
             return None
@@ -172,7 +172,7 @@ class _Part:
         return mask
 
     def _path(self) -> PathMarking | None:
-        from hta_sql.critical_path import critical_path  # noqa: PLC0415 - pandas and numpy
+        from hta_sql.critical_path import critical_path  # noqa: PLC0415 - imports pandas and numpy
 
         graph = critical_path(
             self.store, self.rank, self.wanted.run, include_last_profiler_step=True
@@ -199,7 +199,7 @@ class _Part:
 
 
 class _Cut:
-    """Writes one event after the other; where the reader starts again, so does this."""
+    """Writes events in sequence, and restarts if the reader restarts."""
 
     def __init__(
         self,
@@ -232,9 +232,10 @@ class _Cut:
             self._name(event)
 
     def _name(self, labels: Event) -> None:
-        """Name a process by its labels, ``GPU 3``: viewers show names, and all have that of the program.
+        """Write a process name from its labels, such as ``GPU 3``.
 
-        At the same time, since of several names the last one counts.
+        Viewers show the name, which is the program's for all processes. The event has the same
+        time, because the last of several names counts.
         """
         args = labels.get("args")
         told = args.get("labels") if isinstance(args, dict) else None
@@ -244,7 +245,7 @@ class _Cut:
             self.write(Event(labels.event_id, text))
 
     def write(self, event: Event) -> None:
-        """Write an event as it stands, where no other rank is beside it."""
+        """Write an event, moved if the trace has several ranks."""
         for text in self._move(event) if self._move else (event.text,):
             self._lines.write(b",\n" + text)
             self.count += 1
@@ -252,7 +253,7 @@ class _Cut:
 
 @dataclass
 class _Move:
-    """Puts the events of a rank beside those of others."""
+    """Maps the events of a rank into a trace of several ranks."""
 
     rank: int
     number: int
@@ -262,7 +263,7 @@ class _Move:
         self._pids: dict[Any, int] = {}
 
     def __call__(self, event: Event) -> Iterable[bytes]:
-        """Return the event, behind the name of its process where that is new."""
+        """Yield the mapped event, preceded by the name of its process if that is new."""
         fields: dict[str, Any] = {}
         if "ts" in event and self.shift_ns:
             fields["ts"] = Json(microseconds(_ns(event.member("ts")) + self.shift_ns))
@@ -280,7 +281,7 @@ class _Move:
         yield event.replace(**fields) if fields else event.text
 
     def _told(self, event: Event) -> dict[str, Any]:
-        """Return what an event about a process says of it among those of other ranks."""
+        """Return the changed fields of a process metadata event in a trace of several ranks."""
         args = event.get("args")
         args = args if isinstance(args, dict) else {}
         match event.get("name"):
@@ -292,5 +293,5 @@ class _Move:
 
 
 def _ns(text: str) -> int:
-    """Read a time of a trace, in microseconds, with every digit."""
+    """Parse a time of a trace in microseconds to nanoseconds without rounding errors."""
     return round(Decimal(text.strip('"')) * 1000)

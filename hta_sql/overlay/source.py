@@ -1,4 +1,4 @@
-"""The file that the trace of a rank is written anew from."""
+"""Find the source file of a rank, to write a modified trace from."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ WHERE run = $run AND rank = $rank
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A trace as it was ingested."""
+    """Source file of an ingested trace."""
 
     path: str
     event_count: int
     first_ts: int
-    """Its first event, in its own clock [ns]; 0 without events."""
+    """Time of the first event in the file's clock [ns]; 0 without events."""
     zero_ns: int
-    """What that clock says when the run begins [ns]."""
+    """Time of the file's clock at the start of the run [ns]."""
 
 
 def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
-    """Find the file of a rank.
+    """Return the source file of a rank.
 
     Args:
-        store: Where the rank was ingested to.
-        run: Its run.
+        store: Store that the rank was ingested into.
+        run: Run of the rank.
         rank: The rank.
 
     Raises:
-        RankError: No such rank in the run.
-        ParameterError: It has several files, and what is written is one.
+        RankError: The run has no such rank.
+        ParameterError: The rank has several files, but a modified trace needs a single one.
     """
     found = store.sql(_SOURCE, {"run": run, "rank": rank}).rows()
     if not found:
