@@ -62,7 +62,7 @@ def _by_tests(library: Library, folder: Path) -> Iterator[str]:
     own = {about.name for about in library.user_library.analyses}
     strange = {case.path: case for case in cases if case.path.stem not in own}
     for path in strange:
-        yield f"{path}:1: there is no analysis {path.stem}; name the file for the one that it tests."
+        yield f"{path}:1: there is no analysis {path.stem}; name the file after the analysis that it tests."
     asked = [case for case in cases if case.path not in strange]
     with (
         temporary_folder() as temporary,

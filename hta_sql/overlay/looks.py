@@ -89,7 +89,7 @@ def look_at(
     """
     if finding is not None:
         if event is not None:
-            raise ParameterError("A finding has its own event; ask for one of the two.")
+            raise ParameterError("A finding has its own event; pass only one of them.")
         row = _finding(store, finding, run, ranks)
         run, ranks, event = row["run"], [row["rank"]], row["event_id"]
     if run is None:

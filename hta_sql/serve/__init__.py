@@ -1,1 +1,1 @@
-"""Servers over stores: the explorer, MCP, and one trace for Perfetto's page."""
+"""Serve stores: the explorer, MCP, and a single trace for Perfetto's page."""

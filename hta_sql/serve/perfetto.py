@@ -1,8 +1,8 @@
-"""Serves a trace to a trace viewer in the browser: once, from this machine, to one page.
+"""Serve one trace to a trace viewer in the browser: once, from this machine, to one page.
 
-Perfetto's page may read from 127.0.0.1:9001 and from no other port (its content security policy), so
-this port counts unless the page is one's own. Requests with another ``Host`` (DNS rebinding) or without
-the ``Origin`` of that page get status 403, other paths than the secret one 404, other methods 501.
+The content security policy of Perfetto's page allows it to read from 127.0.0.1:9001 and no other
+port, so the port is fixed for that page. Requests with another ``Host`` (DNS rebinding) or without
+the ``Origin`` of the page get status 403, paths other than the secret one 404, other methods 501.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ log = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
 
 IDLE_S = 10.0
-"""A connection that neither sends nor takes anything for so long is closed [s]."""
+"""Time after which a connection without traffic is closed [s]."""
 
 _POLL_S = 0.05
 
 
 class TraceServer(ThreadingHTTPServer):
-    """Serves one file until it was read.
+    """Server of one file that stops after the file was read.
 
-    Each connection has a thread of its own, so that one that stays idle delays nobody. A browser
-    opens such connections ahead of its requests.
+    Each connection has its own thread, so an idle connection delays no other. Browsers open such
+    connections ahead of their requests.
 
     Args:
-        path: The file.
-        origin: Page that may read it: scheme, host and port.
-        port: Port on 127.0.0.1; 0 takes any that is free.
+        path: Path of the file.
+        origin: Page that may read the file: scheme, host and port.
+        port: Port on 127.0.0.1; 0 selects any free port.
 
     Raises:
-        ParameterError: The port is taken.
+        ParameterError: The port is in use.
     """
 
     def __init__(self, path: Path, origin: str, port: int) -> None:
@@ -57,7 +57,7 @@ class TraceServer(ThreadingHTTPServer):
             ) from error
         self.path = path
         self.origin = origin.rstrip("/")
-        # Nobody else on the machine can guess what to ask for.
+        # A secret path, which no other user of the machine can guess.
         self.name = f"/{secrets.token_urlsafe(16)}/{quote(path.name)}"
         self.read = threading.Event()
 
@@ -68,24 +68,24 @@ class TraceServer(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """The host as a browser names it."""
+        """The host and port as in a browser's ``Host`` header."""
         return f"{_HOST}:{self.server_port}"
 
     def link(self, view: Mapping[str, int]) -> str:
         """Return the URL that opens the trace.
 
         Args:
-            view: Where to look, in nanoseconds of the trace: ``visStart`` and ``visEnd``; ``ts``,
+            view: Initial view, in nanoseconds of the trace: ``visStart`` and ``visEnd``; ``ts``,
                 ``dur``, ``pid`` and ``tid`` of an event to select.
         """
         asked = {"url": f"http://{self.host}{self.name}", **view}
         return f"{self.origin}/#!/?{urlencode(asked)}"
 
     def serve(self, wait_s: float) -> bool:
-        """Answer requests until the file was read.
+        """Serve requests until the file was read.
 
         Args:
-            wait_s: Time after which to stop, also if a connection is still open [s].
+            wait_s: Maximum time to wait, even if a connection is open [s].
 
         Returns:
             Whether the file was read.
@@ -100,8 +100,8 @@ class TraceServer(ThreadingHTTPServer):
         """Close the port; threads of open connections end with the process."""
         self.socket.close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as declared there
-        """Ignore a connection that breaks: the page can ask again."""
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - inherited signature
+        """Ignore a broken connection: the page can send the request again."""
         log.debug("A connection to the trace broke: %s", sys.exc_info()[1])
 
 
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_S
 
     def do_OPTIONS(self) -> None:
-        """Allow a page of the network to read from this machine."""
+        """Allow the page to read from this machine."""
         if self._is_allowed():
             self.send_response(HTTPStatus.NO_CONTENT)
             self._send_origin()
@@ -148,5 +148,5 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_origin(self) -> None:
         self.send_header("Access-Control-Allow-Origin", self.server.origin)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing: whoever waits sees the page."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - inherited name
+        """Suppress the request log: the user sees the page."""

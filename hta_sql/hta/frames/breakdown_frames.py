@@ -130,6 +130,6 @@ def _row_per_rank(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
 
 
 def _causes(table: pd.DataFrame) -> pd.DataFrame:
-    # HTA counts the first op of a stream, which has no gap before it, as "other". That row # always
+    # HTA counts the first op of a stream, which has no gap before it, as "other". That row always
     # exists; the others exist only if such a gap occurs.
     return table[(table["gap_count"] > 0) | (table["category"] == "other")]

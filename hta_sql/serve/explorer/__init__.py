@@ -1,5 +1,5 @@
-"""A store in the browser: run, ranks and steps are chosen, charts and tables follow, SQL is asked.
+"""Show a store in the browser: select run, ranks and steps, view charts and tables, run SQL.
 
-The page is a marimo notebook (:mod:`hta_sql.serve.explorer.page`) that runs as an app in a process of its
-own, on this machine; what it shows is computed by :mod:`hta_sql.serve.explorer.views`.
+The page is a marimo notebook (:mod:`hta_sql.serve.explorer.page`). It runs as an app in a process
+of its own on this machine and shows what :mod:`hta_sql.serve.explorer.views` computes.
 """

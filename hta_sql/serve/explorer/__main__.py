@@ -1,7 +1,8 @@
-"""The process of the explorer's page: ``python -m hta_sql.serve.explorer PORT``, started by ``hta-sql explore``.
+"""Process of the explorer's page: ``python -m hta_sql.serve.explorer PORT``.
 
-The first line on stdin is the token. The first line on stdout is the port, as soon as the page can be
-opened. The process ends when its stdin does, that is, however the process that started it ends.
+``hta-sql explore`` starts it. The first line of stdin is the token. The first line of stdout is the
+port, written as soon as the page can be opened. The process ends when its stdin is closed, so it
+never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ _PAGE = Path(__file__).with_name("page.py")
 def _end_with_parent() -> None:
     while os.read(
         sys.stdin.fileno(), 1
-    ):  # no buffer, whose lock would end the interpreter in an abort
+    ):  # unbuffered, since the lock of a buffer would abort the interpreter at exit
         pass
     os._exit(0)
 
 
 def _app(token: str, port: int) -> Any:
-    """Return the page as an ASGI app that asks for the token and refuses foreign pages."""
-    import marimo  # noqa: PLC0415 - after the port is known to be free
+    """Return the page as an ASGI app that requires the token and rejects foreign pages."""
+    import marimo  # noqa: PLC0415 - imported after the port is known to be free
 
     def with_port(app: Any) -> Any:
-        # marimo names its session cookie by the port: cookies are shared by all ports of a host,
-        # and a second explorer would end the session of the first.
+        # marimo names its session cookie by the port. All ports of a host share cookies, so without
+        # it a second explorer would end the session of the first.
         app.state.port = port
         return app
 
     with chdir(
         _PAGE.parent
-    ):  # marimo reads settings of the folder, and the user's may be a stranger's
+    ):  # marimo reads settings of the folder, and the user's may be untrusted
         builder = marimo.create_asgi_app(quiet=True, token=token, skew_protection=True)
     page = builder.with_app(path="", root=str(_PAGE), middleware=[with_port]).build()
     return guarded(page, port)
@@ -61,7 +62,7 @@ def _serve(port: int, token: str) -> None:
     )
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody reads what follows
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the parent reads only the first line
     uvicorn.Server(config).run(sockets=[listener])
 
 

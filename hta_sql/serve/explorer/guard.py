@@ -1,7 +1,8 @@
-"""Refuses requests to a server of this machine that a foreign web page can send.
+"""Reject requests to a local server that a foreign web page can send.
 
-A page of another site can open a websocket to 127.0.0.1, and a name that its owner points to 127.0.0.1
-(DNS rebinding) makes the server part of that site. The first shows in ``Origin``, the second in ``Host``.
+A page of another site can open a websocket to 127.0.0.1; ``Origin`` reveals that. A host name that
+its owner points to 127.0.0.1 (DNS rebinding) makes the server part of that site; ``Host`` reveals
+that.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ _REASON = b"Refused: open the URL that hta-sql explore prints.\n"
 def guarded(app: App, port: int) -> App:
     """Return an ASGI app that passes requests to ``app`` only if they come from its own pages.
 
-    ``Host`` must be the address that the server listens on, and ``Origin``, which every browser sends
-    with a websocket and with what writes, must be missing or the same address. Everything else gets
-    status 403 before the app sees it, and a websocket is closed in its handshake.
+    ``Host`` must be the address of the server. Browsers send ``Origin`` with every websocket and
+    every write request; it must be missing or the same address. All other requests get status 403
+    before the app sees them, and a websocket is closed in its handshake.
 
     Args:
         app: The ASGI app.
         port: Port on 127.0.0.1 that the server listens on.
     """
     hosts = {f"{name}:{port}".encode() for name in NAMES}
-    if port == _HTTP_PORT:  # browsers leave it out
+    if port == _HTTP_PORT:  # browsers omit the default port
         hosts |= {name.encode() for name in NAMES}
     origins = {b"http://" + host for host in hosts}
 

@@ -1,6 +1,6 @@
-"""The page of the explorer: a marimo notebook, run as an app by ``hta-sql explore``.
+"""Page of the explorer: a marimo notebook, run as an app by ``hta-sql explore``.
 
-marimo tells from the names that a cell takes and returns in which order cells run.
+marimo derives the order of cells from the names that each cell takes and returns.
 """
 
 import marimo
@@ -101,7 +101,7 @@ def _question(mo, store, views):
     ).form(submit_button_label="Ask", bordered=False)
     mo.vstack(
         [
-            mo.md("## A question of your own"),
+            mo.md("## SQL query"),
             question,
             mo.accordion(
                 {

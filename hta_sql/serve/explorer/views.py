@@ -1,4 +1,4 @@
-"""What the explorer shows: answers within a scope, their charts, the rows that a selection leaves."""
+"""Compute what the explorer shows: results in a scope, their charts, and selected rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hta_sql.store.query.trace_store import TraceStore
 
 STORE = "HTA_SQL_EXPLORER_STORE"
 MEMORY_LIMIT = "HTA_SQL_EXPLORER_MEMORY_LIMIT"
-"""Variables that tell the process of the page what to open, and how much memory it may take."""
+"""Environment variables of the page's process: store to open, and its memory limit."""
 
 CHOSEN = "chosen"
-"""The selection of a chart."""
+"""Name of a chart's selection."""
 
 LANE = "lane"
-"""The column of a chart's data that names its bars by the columns of the result: ``3 / 7``."""
+"""Column of a chart's data that labels its bars with result columns: ``3 / 7``."""
 
 KEYS = (
     "run",
@@ -40,24 +40,24 @@ KEYS = (
     "category",
     "class",
 )
-"""Columns by which a mark of a chart is chosen, as far as it has them."""
+"""Columns by which a mark of a chart can be selected, if the chart has them."""
 
 ROWS = 10_000
-"""Rows of a question of one's own, at most: all of them go to the browser."""
+"""Maximum rows of a user's query: all of them are sent to the browser."""
 
 
 def opened(environment: Mapping[str, str]) -> TraceStore:
-    """Open the store that the environment names; it can be read and nothing else.
+    """Open the store that the environment names, in read-only safe mode.
 
     Raises:
-        StoreNotFoundError: There is no store at that path.
+        StoreNotFoundError: The path has no store.
     """
     limit = environment.get(MEMORY_LIMIT)
     return TraceStore(environment[STORE], safe=True, memory_limit=limit)
 
 
 def topics(store: TraceStore) -> dict[str, dict[str, str]]:
-    """List the analyses by topic, in the order of the report; those with a chart come first.
+    """Return the analyses by topic, in the order of the report; those with a chart come first.
 
     Returns:
         Topic ─▶ title and name of an analysis ─▶ its name.
@@ -76,7 +76,7 @@ def topics(store: TraceStore) -> dict[str, dict[str, str]]:
 
 
 def steps_of(store: TraceStore, run: str) -> list[int]:
-    """List the profiler steps of a run."""
+    """Return the profiler steps of a run, sorted."""
     rows = store.run("profiler_steps", runs=[run]).records()
     return sorted({row["step"] for row in rows})
 
@@ -84,10 +84,10 @@ def steps_of(store: TraceStore, run: str) -> list[int]:
 def answer(
     store: TraceStore, name: str, run: str, ranks: Sequence[int], steps: Sequence[int]
 ) -> Result | str:
-    """Ask an analysis within a scope, as far as it has one.
+    """Run an analysis, passing the scope parameters that it has.
 
     Returns:
-        Its rows, or in a sentence why there are none.
+        The result, or a sentence that explains why it has no rows.
     """
     wanted: dict[str, Any] = {
         "runs": [run],
@@ -102,12 +102,12 @@ def answer(
             return result
     except HtaSqlError as error:
         return str(error)
-    needs = analysis.facts.get("Needs", "something that the traces do not have")
+    needs = analysis.facts.get("Needs", "data that the traces do not contain")
     return f"No rows. {name} needs: {needs}."
 
 
 def asked(store: TraceStore, query: str) -> Result | str:
-    """Ask a question in SQL; returns the first 10,000 rows, or what is wrong with it."""
+    """Run a SQL query; return the first 10,000 rows, or the error message."""
     try:
         result = store.sql(query, most_rows=ROWS)
         len(result)
@@ -117,7 +117,7 @@ def asked(store: TraceStore, query: str) -> Result | str:
 
 
 def chart_of(result: Result) -> alt.TopLevelMixin | None:
-    """Draw a result, its marks to be chosen by a click; None where there is no figure of it."""
+    """Draw a result with clickable marks; None if the analysis has no figure."""
     if result.analysis is None or result.analysis.base_name not in FIGURES:
         return None
     try:
@@ -130,7 +130,7 @@ def chart_of(result: Result) -> alt.TopLevelMixin | None:
 
 
 def _let_choose(spec: dict[str, Any], columns: Sequence[str]) -> None:
-    """Let a click choose by what a mark and the rows have in common, in the first view that can."""
+    """Make marks selectable by the columns they share with the rows, in the first possible view."""
     datasets = spec.get("datasets", {})
     for view, data in _views(spec, ""):
         row: dict[str, Any] = next(iter(datasets.get(data, ())), {})
@@ -158,11 +158,11 @@ def _inner(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def selected(frame: pd.DataFrame, selections: Mapping[str, Any]) -> pd.DataFrame:
-    """Keep the rows that were chosen in the chart.
+    """Return the rows that are selected in the chart.
 
     Args:
         frame: The rows.
-        selections: Name of a selection ─▶ column ─▶ its values, as marimo gives them.
+        selections: Name of a selection ─▶ column ─▶ selected values, in marimo's format.
     """
     chosen = selections.get(CHOSEN)
     for column, values in chosen.items() if isinstance(chosen, Mapping) else ():
@@ -177,7 +177,7 @@ def selected(frame: pd.DataFrame, selections: Mapping[str, Any]) -> pd.DataFrame
 
 
 def _of_lane(frame: pd.DataFrame, lane: str) -> pd.Series[bool]:
-    """Tell the rows of a lane: it names the columns that tell lanes apart, in their order."""
+    """Return a mask of the rows of a lane, whose label joins key column values in order."""
     keep = pd.Series(data=True, index=frame.index)
     left = [column for column in KEYS if column in frame.columns]
     for part in lane.split(" / "):
@@ -190,10 +190,10 @@ def _of_lane(frame: pd.DataFrame, lane: str) -> pd.Series[bool]:
 
 
 def formats(result: Result) -> dict[str, Callable[[Any], str]]:
-    """Say how the cells of each column are written: in human units."""
+    """Return a formatter with human-readable units for each column that has a unit."""
 
     def writer(unit: str | None) -> Callable[[Any], str]:
-        # pandas has NaN where a number is unknown.
+        # pandas uses NaN for an unknown number.
         return lambda value: cell_text(None if value is None or value != value else value, unit)  # noqa: PLR0124 - NaN
 
     units = {name: column_unit(name, result.analysis) for name in result.columns}
@@ -201,7 +201,7 @@ def formats(result: Result) -> dict[str, Callable[[Any], str]]:
 
 
 def schema(store: TraceStore) -> dict[str, str]:
-    """List the tables with their columns, as Markdown."""
+    """Return the tables with their columns, as Markdown."""
     return {
         table.name: f"{table.summary}\n\n"
         + "\n".join(

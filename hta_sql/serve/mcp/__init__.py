@@ -1,1 +1,4 @@
-"""What a program or an agent asks a store, over the Model Context Protocol: few rows, plain JSON, what to ask next."""
+"""Serve a store to agents over the Model Context Protocol.
+
+Answers have a bounded number of rows, plain JSON, and suggestions of what to run next.
+"""

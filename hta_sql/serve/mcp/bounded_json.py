@@ -1,4 +1,4 @@
-"""Rows and values as JSON of bounded size: measured in Arrow before any Python object is made of them."""
+"""Convert rows and values to JSON of bounded size, measured in Arrow before conversion."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 
 LONGEST_TEXT = 2_000
-"""Characters of a text: names of kernels and queries fit, arguments of megabytes do not."""
+"""Maximum characters of a text: kernel names and queries fit, megabytes of arguments do not."""
 
 LONGEST_NAME = 200
-"""Characters of the name of a column or of a key."""
+"""Maximum characters of a column name or key."""
 
 MOST_COLUMNS = 500
 MOST_ITEMS = 1_000
-"""Items of a nested value, all levels together."""
+"""Maximum items of a nested value, over all levels."""
 
 MOST_DEPTH = 8
-"""Levels of a nested value."""
+"""Maximum levels of a nested value."""
 
 MOST_BYTES = 1_000_000
-"""Bytes of an answer as JSON."""
+"""Maximum bytes of an answer as JSON."""
 
 _COUNTED_BYTES = 1_000_000
-"""Bytes of a text whose characters are counted."""
+"""Maximum bytes of a text for which characters are counted."""
 
 _CELL_BYTES = 32_000
-"""Bytes of a nested value in Arrow."""
+"""Maximum bytes of a nested value in Arrow."""
 
 _AS_TEXT = (decimal.Decimal, dt.date, dt.time, dt.timedelta)
-"""What JSON has no word for."""
+"""Types that JSON cannot represent."""
 
 
 def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
-    """Return rows as JSON has them, as many as fit; long values are cut, with a mark.
+    """Return as many rows as fit, as JSON values; long values are truncated and marked.
 
     Raises:
         QueryError: There are too many columns, or the first row does not fit.
@@ -71,7 +71,7 @@ def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
 
 
 def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return a value as JSON has it, cut to the limits of texts, items and levels."""
+    """Return a value as JSON, truncated to the limits of text, items and levels."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, bytes):
@@ -88,18 +88,18 @@ def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
 
 
 def cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Cut a long text, with its length as a mark."""
+    """Truncate a long text and append its length."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
 def size_of(value: Any) -> int:
-    """Return the bytes of a value as JSON."""
+    """Return the size of a value as JSON [bytes]."""
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _cell(column: pa.ChunkedArray, at: int) -> Any:
-    """Return one value; of a large one only as much as is shown becomes a Python object."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Return one value; only the shown part of a large one becomes a Python object."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     cell = column[at]
     if pa.types.is_dictionary(cell.type) and cell.is_valid:
@@ -113,8 +113,11 @@ def _cell(column: pa.ChunkedArray, at: int) -> Any:
 
 
 def _flat(cell: pa.Scalar) -> Any:
-    """Return a value that is not nested. pyarrow.compute would cut texts, but takes 0.1 s to import."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Return a value that is not nested.
+
+    It avoids pyarrow.compute, which could truncate texts, but takes 0.1 s to import.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     if pa.types.is_string(cell.type) or pa.types.is_large_string(cell.type):
         content = cell.as_buffer()
@@ -128,7 +131,7 @@ def _flat(cell: pa.Scalar) -> Any:
 
 
 def _too_large(array: pa.Array) -> str | None:
-    """Describe a nested value that is not shown; None if it is small enough."""
+    """Return a placeholder for a nested value that is too large, or None if it fits."""
     if _depth(array.type) > MOST_DEPTH:
         return f"… (nested more than {MOST_DEPTH} levels deep)"
     if (items := _items(array)) > MOST_ITEMS:
@@ -137,12 +140,12 @@ def _too_large(array: pa.Array) -> str | None:
 
 
 def _array_of(column: pa.ChunkedArray, at: int) -> pa.Array:
-    """Return one value as an array of its own."""
+    """Return one value as a separate array."""
     return column.slice(at, 1).combine_chunks()
 
 
 def _depth(kind: pa.DataType) -> int:
-    """Count the levels of a type, without recursion: a query may nest thousands."""
+    """Return the levels of a type, without recursion: a query may nest thousands."""
     depth, level = 0, [kind]
     while level and depth <= MOST_DEPTH:
         level = [t.field(i).type for t in level for i in range(t.num_fields)]
@@ -151,8 +154,8 @@ def _depth(kind: pa.DataType) -> int:
 
 
 def _items(array: pa.Array) -> int:
-    """Count the values inside of an array, of all levels."""
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    """Return the number of values in an array, over all levels."""
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     if pa.types.is_struct(array.type):
         inner = array.flatten()

@@ -1,4 +1,4 @@
-"""StoreTools of a store to a program: bounded in rows, bytes and time, each with what to ask next."""
+"""Answer the tool calls of an agent within limits of rows, bytes and time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ANSWER = "hta_sql.serve.mcp.worker_responses:answer"
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an answer may hold, and cost.
+    """Limits of an answer.
 
     Attributes:
-        rows: Rows of an answer, unless fewer are asked for.
-        seconds: Time after which a question is interrupted.
+        rows: Maximum rows of an answer; a call may request fewer.
+        seconds: Time limit of a query [s].
     """
 
     rows: int = 200
@@ -26,11 +26,11 @@ class Limits:
 
 
 class StoreTools:
-    """What one store answers, in its worker processes.
+    """Tools of one store, executed in its worker processes.
 
     Args:
-        store: The store, opened with ``safe=True``: SQL reads it and nothing else.
-        limits: Bounds of each answer.
+        store: The store, opened with ``safe=True``: SQL can only read it.
+        limits: Limits of each answer.
     """
 
     def __init__(self, store: TraceStore, limits: Limits) -> None:
@@ -41,8 +41,8 @@ class StoreTools:
         """Call a tool of :class:`hta_sql.serve.mcp.worker_responses.Hosted`.
 
         Raises:
-            HtaSqlError: What the tool raises.
-            QueryError: It took longer than the limit, or its worker ended.
+            HtaSqlError: The tool failed.
+            QueryError: The call exceeded the time limit, or its worker ended.
         """
         answer: Answer = self._store.call(
             _ANSWER,
@@ -55,7 +55,7 @@ class StoreTools:
 
 
 def described(found: SqlObject) -> Answer:
-    """Say what an analysis, table or macro takes and returns."""
+    """Return the parameters and columns of an analysis, table or macro."""
     return {
         "name": found.name,
         "says": found.full_description,

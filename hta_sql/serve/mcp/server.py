@@ -1,4 +1,4 @@
-"""The tools and resources that an agent sees, over the official SDK of the Model Context Protocol."""
+"""Define the MCP tools and resources of an agent, with the official SDK."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INSTRUCTIONS = """\
 Stores of PyTorch Profiler traces: one run is one capture of a training or serving job, one rank one process.
 Start with open_store, then doctor and advice; then run the analyses that they name. Times are integer
 nanoseconds, columns carry their unit. NULL is unknown, never 0. An answer with is_truncated has more rows:
-narrow it by runs, ranks or steps, or aggregate in SQL. Numbers are facts of the traces; say which analysis they are from."""
+narrow it by runs, ranks or steps, or aggregate in SQL. Numbers are facts of the traces; name the analysis that they come from."""
 
 SCHEMA = "hta-sql://schema"
 ANALYSES = "hta-sql://analyses"
@@ -31,14 +31,14 @@ def make_server(stores: Mapping[str, TraceStore], limits: Limits) -> MCPServer[A
     """Return a server over stores; ``.run()`` serves it on stdin and stdout.
 
     Args:
-        stores: Name ─▶ store, opened with ``safe=True``; the first is asked by default.
-        limits: Bounds of each answer.
+        stores: Name ─▶ store, opened with ``safe=True``; the first is the default.
+        limits: Limits of each answer.
 
     Raises:
         ExtraNotInstalledError: The SDK is not installed.
     """
     try:
-        from mcp.server import MCPServer  # noqa: PLC0415 - an extra
+        from mcp.server import MCPServer  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ExtraNotInstalledError(
             "The SDK of MCP is not installed: pip install 'hta_sql[mcp]'"
@@ -65,8 +65,8 @@ def make_server(stores: Mapping[str, TraceStore], limits: Limits) -> MCPServer[A
 
 
 def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Give errors of ours to the agent as what they are: messages that say what to do."""
-    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 - an extra
+    """Convert errors of hta_sql to tool errors, so that the agent sees their messages."""
+    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 - an optional dependency
 
     @wraps(tool)
     def told(*args: Any, **named: Any) -> Answer:
@@ -79,23 +79,23 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 class Tools:
-    """The tools of a server; ``store`` is one of the names that open_store lists, the first by default."""
+    """Tools of a server; ``store`` is a name that open_store lists, default: the first."""
 
     def __init__(self, stores: Mapping[str, StoreTools], library: Library) -> None:
         self._stores = stores
         self._library = library
 
     def listed(self) -> list[Callable[..., Answer]]:
-        """List them in the order in which an agent meets them."""
+        """Return the tools in the order in which an agent needs them."""
         first: list[Callable[..., Answer]] = [self.open_store, self.list_analyses, self.describe]
         return [*first, self.run, self.sql, self.doctor, self.advice, self.compare]
 
     def open_store(self, store: str | None = None) -> Answer:
-        """Say which stores and runs there are, and what to ask first."""
+        """List the stores and runs, and suggest what to run first."""
         return {"stores": list(self._stores), **self._of(store).ask("overview")}
 
     def list_analyses(self, topic: str | None = None) -> Answer:
-        """List the analyses: name, topic, what each says. Some topics: timeline, communication, kernels."""
+        """List the analyses: name, topic, summary. Topics: timeline, communication, kernels, …."""
         found = self._library.newest_by_topic()
         return {
             "analyses": [
@@ -107,7 +107,7 @@ class Tools:
         }
 
     def describe(self, name: str) -> Answer:
-        """Say what an analysis or a table such as gpu_ops takes and returns, with units."""
+        """Describe parameters and columns, with units, of an analysis or a table (gpu_ops)."""
         tables = {table.name: table for table in self._library.tables}
         return described(tables[name] if name in tables else self._library.find(name))
 
@@ -118,18 +118,21 @@ class Tools:
         limit: int | None = None,
         store: str | None = None,
     ) -> Answer:
-        """Run an analysis, for example step_accounting with {"runs": ["base"], "ranks": [0]}; limit: rows at most."""
+        """Run an analysis, for example step_accounting with {"runs": ["base"], "ranks": [0]}.
+
+        limit is the maximum number of rows.
+        """
         return self._of(store).ask("run", name=name, parameters=parameters or {}, limit=limit)
 
     def sql(self, query: str, limit: int | None = None, store: str | None = None) -> Answer:
-        """Ask one SELECT (DuckDB's SQL) of tables and analyses: FROM kpis; FROM idle_causes(ranks := [0]).
+        """Run one SELECT (DuckDB SQL), for example FROM kpis or FROM idle_causes(ranks := [0]).
 
-        It reads the store and nothing else.
+        It can read the tables and analyses of the store and nothing else.
         """
         return self._of(store).ask("sql", query=query, limit=limit)
 
     def doctor(self, store: str | None = None) -> Answer:
-        """Say what the traces lack, what that limits, and which profiler option helps."""
+        """List data missing from the traces, what that limits, and which profiler option helps."""
         return self._of(store).ask("doctor")
 
     def advice(
@@ -138,7 +141,10 @@ class Tools:
         ranks: list[int] | None = None,
         store: str | None = None,
     ) -> Answer:
-        """Say what to change, what saves most first: finding, remedy, what it saves at most, evidence."""
+        """List recommended changes, largest saving first.
+
+        Each has a finding, remedy, maximum saving and evidence.
+        """
         given = {"runs": runs, "ranks": ranks}
         chosen = {key: value for key, value in given.items() if value is not None}
         return self._of(store).ask("advice", parameters=chosen)
@@ -150,10 +156,11 @@ class Tools:
         renamed: list[str] | None = None,
         store: str | None = None,
     ) -> Answer:
-        """Say what changed from control to test, each {"run": NAME, "ranks": [0], "steps": [3]}, the last two optional.
+        """Compare two sides, control and test, each {"run": NAME, "ranks": [0], "steps": [3]}.
 
-        Whether they can be compared, the headline with its noise, parts that sum to it, changes
-        beyond noise. renamed: operators that the test calls otherwise, as "new=old".
+        ranks and steps are optional. The answer says whether the sides are comparable, the headline
+        with its noise, parts that sum to it, and changes beyond noise. renamed lists operators that
+        have another name in the test, as "new=old".
         """
         for side in (control, test):
             if "run" not in side:

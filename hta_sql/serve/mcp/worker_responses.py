@@ -1,4 +1,4 @@
-"""The answers of a store to an agent, computed in a worker process of that store."""
+"""Answer an agent's tool calls in a worker process of the store."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from hta_sql.serve.mcp.bounded_json import (
 from hta_sql.store.query.trace_store import TraceStore
 
 FIRST_STEPS = (
-    "doctor: what the traces lack, before a number is believed",
-    "advice: what to change, with what it saves at most",
+    "doctor: data missing from the traces; check it before you trust a number",
+    "advice: recommended changes, each with its maximum saving",
     "run kpis: step time, utilization, exposed communication, memory of each run",
-    "run step_accounting: where each step of each rank goes, in parts that sum to it",
-    "list_analyses, describe: everything else that can be asked",
+    "run step_accounting: step time of each rank, in parts that sum to it",
+    "list_analyses, describe: all other analyses",
 )
 
 _REST_BYTES = 200_000
-"""Bytes of an answer that are left for what is not a row: columns, units, next steps."""
+"""Bytes of an answer reserved for everything except rows: columns, units, next steps."""
 
 
 def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows: int) -> Answer:
-    """Answer a call of a tool.
+    """Answer a tool call.
 
     Args:
         store: The store, inside a worker.
         tool: Name of a method of :class:`Hosted`.
-        given: Its arguments.
-        most_rows: Rows of an answer, at most.
+        given: Arguments of the method.
+        most_rows: Maximum rows of an answer.
 
     Raises:
-        QueryError: The answer is larger than an agent may be sent.
+        QueryError: The answer exceeds the size limit.
     """
     told: Answer = getattr(Hosted(store, most_rows), tool)(**given)
     if size_of(told) > MOST_BYTES:
@@ -54,11 +54,11 @@ def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows:
 
 
 class Hosted:
-    """What one store answers.
+    """Tools of one store.
 
     Args:
         store: The store.
-        most_rows: Rows of an answer, at most.
+        most_rows: Maximum rows of an answer.
     """
 
     def __init__(self, store: TraceStore, most_rows: int) -> None:
@@ -66,14 +66,14 @@ class Hosted:
         self._most_rows = most_rows
 
     def overview(self) -> Answer:
-        """Return the runs, and what to ask first."""
+        """Return the runs and suggested first steps."""
         told = self._of_rows(self._store.sql("FROM runs ORDER BY run"), None)
         return {"runs": told["rows"], "next": list(FIRST_STEPS)}
 
     def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
-        """Run an analysis with these parameters."""
+        """Run an analysis with the given parameters."""
         found = self._store.library.find(name)
-        # By name, before they become arguments of Python: some of those have the same names.
+        # Validated as a mapping first: some parameters share names with arguments of run().
         check_parameters(found, parameters)
         result = self._store.run(name, **parameters)
         return {
@@ -84,19 +84,19 @@ class Hosted:
         }
 
     def sql(self, query: str, limit: int | None) -> Answer:
-        """Run one query of the tables, analyses and macros."""
+        """Run one query on the tables, analyses and macros."""
         most = self._most(limit)
-        # One more than is given: whether there are more is said, not how many.
+        # One row beyond the limit reveals whether there are more rows; the total is not counted.
         told = self._of_rows(self._store.sql(query, most_rows=most + 1), most)
         return told | {"row_count": None} if told["is_truncated"] else told
 
     def doctor(self) -> Answer:
-        """Return what the traces lack, and what that limits."""
+        """Return the data missing from the traces, and what that limits."""
         told = self._of_rows(self._store.run("findings"), None)
         return {"findings": told["rows"], "next": ["advice", "run rank_health"]}
 
     def advice(self, parameters: Mapping[str, Any]) -> Answer:
-        """Return what to change: each rule that applies once, on the rank where it saves most."""
+        """Return each applicable rule of the advice once, on the rank where it saves most."""
         table = self._store.run("advice", **parameters).arrow()
         told = [row for row in plain_rows(table, MOST_BYTES) if row["is_worst"]]
         following = sorted({str(row["next_analysis"]) for row in told if row["next_analysis"]})
@@ -105,7 +105,7 @@ class Hosted:
     def compare(
         self, control: Mapping[str, Any], test: Mapping[str, Any], renamed: list[str] | None
     ) -> Answer:
-        """Compare two runs, or ranks or steps of one: ``run``, ``ranks``, ``steps`` of each side."""
+        """Compare two runs, or ranks or steps of one; a side has ``run``, ``ranks``, ``steps``."""
         compared = compare_steps(self._side(control), self._side(test), renamed=renamed)
         found = compared.as_json()
         told: Answer = {
