@@ -4,10 +4,10 @@ CREATE OR REPLACE VIEW counters AS
 --   run       VARCHAR      Run: one capture of one job.
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span      INTEGER      Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Start since the run's first event.
---   pid       BIGINT       Process id; NULL where the trace has text (see event_args).
---   tid       BIGINT       Thread id; NULL where the trace has text (see event_args).
+--   pid       BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
+--   tid       BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name      VARCHAR      Counter.
 --   series    VARCHAR      Series of the counter.
 --   value     DOUBLE [1]   Value, in the counter's own unit.

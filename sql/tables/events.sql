@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW events AS
 --   run         VARCHAR      Run: one capture of one job.
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
---   table_name  VARCHAR      Table with the rest of it.
+--   table_name  VARCHAR      Table with the event's other columns.
 --   category    VARCHAR      Category in today's words of Kineto; NULL for memory events and counters.
 --   name        VARCHAR      Name; empty if the event has none.
 --   ts          BIGINT [ns]  Start since the run's first event.

@@ -4,9 +4,9 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   run                         VARCHAR         Run: one capture of one job.
 --   rank                        INTEGER         Rank of the process.
 --   event_id                    BIGINT          Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span                        INTEGER         Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span                        INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                          BIGINT [ns]     Start since the run's first event.
---   dur                         BIGINT [ns]     Duration as recorded.
+--   dur                         BIGINT [ns]     Recorded duration.
 --   is_suspect                  BOOLEAN         The duration cannot be true: negative, or it ends over a second after the recording. Left out of analyses.
 --   kind                        VARCHAR         What the hardware did: kernel, memcpy, memset or sync.
 --   category                    VARCHAR         That in the words of Kineto: kernel, gpu_memcpy, gpu_memset or cuda_sync.
@@ -24,13 +24,13 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   launch_dur                  BIGINT [ns]     Duration of that call.
 --   launch_pid                  BIGINT          Process id of that call.
 --   launch_tid                  BIGINT          Thread id of that call.
---   op_id                       BIGINT          event_id of the nearest operator around the launch.
+--   op_id                       BIGINT          event_id of the innermost operator that encloses the launch.
 --   annotation_id               BIGINT          event_id of the nearest user annotation around the launch (steps not counted).
---   module_id                   BIGINT          event_id of the nearest nn.Module call around the launch.
+--   module_id                   BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass around the launch.
 --   stack_id                    BIGINT          The names around that call and its own, as a row of stacks.
 --   step                        BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
---   in_last_step                BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   in_last_step                BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
 --   grid_x                      BIGINT [count]  Blocks in x.
 --   grid_y                      BIGINT [count]  Blocks in y.
 --   grid_z                      BIGINT [count]  Blocks in z.

@@ -28,9 +28,9 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
 --   step                     BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
---   in_last_step             BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
---   op_id                    BIGINT          event_id of the nearest operator around the launch.
---   module_id                BIGINT          event_id of the nearest nn.Module call around the launch.
+--   in_last_step             BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
+--   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
+--   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   ts                       BIGINT [ns]     Start since the run's first event.
 --   dur                      BIGINT [ns]     Duration.
 --   channel_id               BIGINT          Number of the channel: what keeps its order on all its ranks; from 1 in each run.

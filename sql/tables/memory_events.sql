@@ -4,10 +4,10 @@ CREATE OR REPLACE VIEW memory_events AS
 --   run                    VARCHAR         Run: one capture of one job.
 --   rank                   INTEGER         Rank of the process.
 --   event_id               BIGINT          Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span                   INTEGER         Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span                   INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                     BIGINT [ns]     Start since the run's first event.
---   pid                    BIGINT          Process id; NULL where the trace has text (see event_args).
---   tid                    BIGINT          Thread id; NULL where the trace has text (see event_args).
+--   pid                    BIGINT          Process id; NULL if the trace has text instead of a number (see event_args).
+--   tid                    BIGINT          Thread id; NULL if the trace has text instead of a number (see event_args).
 --   device_type            INTEGER         0: CPU, 1: CUDA.
 --   device                 BIGINT          Device number; -1: CPU.
 --   addr                   BIGINT          Address.
@@ -15,13 +15,13 @@ CREATE OR REPLACE VIEW memory_events AS
 --   total_allocated_bytes  BIGINT [bytes]  Allocated on the device after this event.
 --   total_reserved_bytes   BIGINT [bytes]  Reserved by the allocator after this event.
 --   parent_id              BIGINT          event_id of the event of the thread during which it happened.
---   op_id                  BIGINT          event_id of the nearest operator around it.
---   annotation_id          BIGINT          event_id of the nearest user annotation around it (steps not counted).
---   module_id              BIGINT          event_id of the nearest nn.Module call around it.
---   frame_id               BIGINT          event_id of the nearest Python frame or nn.Module call around it.
+--   op_id                  BIGINT          event_id of the innermost enclosing operator.
+--   annotation_id          BIGINT          event_id of the innermost enclosing user annotation other than a step.
+--   module_id              BIGINT          event_id of the innermost enclosing nn.Module call.
+--   frame_id               BIGINT          event_id of the innermost enclosing Python frame or nn.Module call.
 --   stack_id               BIGINT          Names of all during which it happened, as a row of stacks.
---   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
---   in_last_step           BOOLEAN         From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
+--   in_last_step           BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
 --   profiler_event_index   BIGINT          Order of the event inside the profiler (Ev Idx).
 SELECT
     x.run,

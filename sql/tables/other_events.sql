@@ -4,12 +4,12 @@ CREATE OR REPLACE VIEW other_events AS
 --   run       VARCHAR      Run: one capture of one job.
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span      INTEGER      Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Start since the run's first event.
---   dur       BIGINT [ns]  Duration as recorded.
+--   dur       BIGINT [ns]  Recorded duration.
 --   pid       VARCHAR      Process id as text.
 --   tid       VARCHAR      Thread id as text.
---   name      VARCHAR      Name.
+--   name      VARCHAR      Name of the event.
 --   category  VARCHAR      Category, if any.
 --   phase     VARCHAR      Phase: X complete, i instant, M metadata, ...
 --   flow_id   VARCHAR      Id, if any.

@@ -4,22 +4,22 @@ CREATE OR REPLACE VIEW python_calls AS
 --   run                   VARCHAR          Run: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
 --   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span                  INTEGER          Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start since the run's first event.
---   dur                   BIGINT [ns]      Duration as recorded.
---   pid                   BIGINT           Process id; NULL where the trace has text (see event_args).
---   tid                   BIGINT           Thread id; NULL where the trace has text (see event_args).
+--   dur                   BIGINT [ns]      Recorded duration.
+--   pid                   BIGINT           Process id; NULL if the trace has text instead of a number (see event_args).
+--   tid                   BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name                  VARCHAR          file(line): function, or nn.Module: Name_0.
---   parent_id             BIGINT           event_id of the latest started event of the thread that encloses this one.
---   depth                 INTEGER [count]  Number of events that enclose this one.
+--   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
+--   depth                 INTEGER [count]  Number of enclosing events.
 --   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
---   parent_module_id      BIGINT           event_id of the nearest nn.Module call around it.
---   parent_frame_id       BIGINT           event_id of the nearest Python frame or nn.Module call around it.
---   op_id                 BIGINT           event_id of the nearest operator around it.
---   annotation_id         BIGINT           event_id of the nearest user annotation around it (steps not counted).
+--   parent_module_id      BIGINT           event_id of the innermost enclosing nn.Module call.
+--   parent_frame_id       BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
+--   op_id                 BIGINT           event_id of the innermost enclosing operator.
+--   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
---   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which it started; NULL outside of steps.
---   in_last_step          BOOLEAN          From the start of the rank's last step on, in a run of two or more steps: left out by default.
+--   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
+--   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
 --   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
 --   python_id             BIGINT           Python id.
 --   python_parent_id      BIGINT           Python parent id, as recorded.

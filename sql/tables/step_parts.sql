@@ -9,16 +9,16 @@ CREATE OR REPLACE VIEW step_parts AS
 --   rank                  INTEGER      Rank of the process.
 --   span                  INTEGER      Recording of the rank.
 --   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for blocks.
---   is_last               BOOLEAN      The rank's last step.
+--   is_last               BOOLEAN      Whether this is the rank's last step.
 --   is_common             BOOLEAN      A block of the common window, which reaches from the first to the last collective that all ranks have seen.
 --   block                 BIGINT       Number of the block in the run, from 0: a step, or as many collectives if there are no steps. NULL for steps of the host.
 --   ts                    BIGINT [ns]  Start of the step on the host, since the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
---   compute_ns            BIGINT [ns]  A computation kernel runs.
---   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
+--   compute_ns            BIGINT [ns]  Time with a computation kernel running.
+--   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks, or whose end times disagree: waiting in them is not known.
---   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
---   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
+--   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
 --   recorded_ns           BIGINT [ns]  The step without the three unrecorded parts.
 --   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording.
 --   unrecorded_lost_ns    BIGINT [ns]  Nothing recorded: records of launched kernels are missing.

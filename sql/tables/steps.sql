@@ -5,13 +5,13 @@ CREATE OR REPLACE VIEW steps AS
 --   rank      INTEGER      Rank of the process.
 --   step      BIGINT       N of ProfilerStep#N.
 --   event_id  BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
---   span      INTEGER      Recording of the rank that it is of: 0, where there is one only (see rank_spans).
+--   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Start since the run's first event.
---   dur       BIGINT [ns]  Duration as recorded.
---   pid       BIGINT       Process id; NULL where the trace has text (see event_args).
---   tid       BIGINT       Thread id; NULL where the trace has text (see event_args).
+--   dur       BIGINT [ns]  Recorded duration.
+--   pid       BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
+--   tid       BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name      VARCHAR      Name as recorded.
---   is_last   BOOLEAN      The rank's last step.
+--   is_last   BOOLEAN      Whether this is the rank's last step.
 SELECT
     x.run,
     x.rank,

@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
 --   collective_id  BIGINT          Number of the collective, as in collectives.
 --   collective     VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_desc        VARCHAR         Process group description.
---   step           BIGINT          Profiler step; NULL outside of steps.
+--   step           BIGINT          Profiler step; NULL outside steps.
 --   position       BIGINT [1]      1 for the rank that came first.
 --   rank           INTEGER         Rank of the process.
---   host_name      VARCHAR         Host; NULL where the trace does not name it.
+--   host_name      VARCHAR         Host name; NULL if not recorded.
 --   event_id       BIGINT          event_id of the kernel.
---   start_ns       BIGINT [ns]     Start.
---   end_ns         BIGINT [ns]     End.
+--   start_ns       BIGINT [ns]     Start time.
+--   end_ns         BIGINT [ns]     End time.
 --   late_ns        BIGINT [ns]     How much later than the first rank it came.
 --   wait_ns        BIGINT [ns]     Until the last rank came, at most as long as it was there; NULL without a match.
 --   transfer_ns    BIGINT [ns]     From then to the first end; NULL without a match.

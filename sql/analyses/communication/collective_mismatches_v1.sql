@@ -16,7 +16,7 @@
 CREATE OR REPLACE MACRO collective_mismatches_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to show; NULL means every rank. All ranks are compared.
+    -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 --   majority_count  BIGINT [count]  Ranks that do.
 --   is_first        BOOLEAN         The first one of its group, which the later ones may follow from.
 --   event_id        BIGINT          event_id of the rank's kernel; NULL where it has none.
---   op_id           BIGINT          event_id of the operator that launched it.
+--   op_id           BIGINT          event_id of the operator that launched the kernel.
 --   start_ns        BIGINT [ns]     First start of the collective, in the time that all ranks share.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         What was found and what to do, in sentences.

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -33,17 +33,17 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 ) AS TABLE
 -- Columns:
 --   run                      VARCHAR         Run name.
---   collective_id            BIGINT          The same on all ranks of a collective.
+--   collective_id            BIGINT          Id of the collective, the same on all its ranks.
 --   rank                     INTEGER         Rank of the process.
---   step                     BIGINT          Profiler step; NULL outside of steps.
+--   step                     BIGINT          Profiler step; NULL outside steps.
 --   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_name                  VARCHAR         Process group name.
 --   pg_ranks                 VARCHAR         Ranks of the group as JSON.
 --   group_size               BIGINT [1]      Ranks of the group.
 --   bytes                    BIGINT [bytes]  Size of the message as nccl-tests counts it.
 --   event_id                 BIGINT          event_id of the kernel.
---   start_ns                 BIGINT [ns]     Start.
---   end_ns                   BIGINT [ns]     End.
+--   start_ns                 BIGINT [ns]     Start time.
+--   end_ns                   BIGINT [ns]     End time.
 --   dur_ns                   BIGINT [ns]     Duration.
 --   wait_ns                  BIGINT [ns]     Until the last rank started; NULL without a match.
 --   transfer_ns              BIGINT [ns]     From then to the first end; NULL without a match.

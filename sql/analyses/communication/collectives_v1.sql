@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO collectives_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   run                  VARCHAR         Run name.
 --   collective_id        BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
 --   rank                 INTEGER         Rank of the process.
---   step                 BIGINT          Profiler step; NULL outside of steps.
+--   step                 BIGINT          Profiler step; NULL outside steps.
 --   collective           VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   detected_by          VARCHAR         What told that: metadata, operator or name.
 --   pg_name              VARCHAR         Process group name.
@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   start_ns             BIGINT [ns]     Start in the time that all ranks share.
 --   dur_ns               BIGINT [ns]     Duration.
 --   clock_correction_ns  BIGINT [ns]     What is taken off the rank's clock.
---   op_id                BIGINT          event_id of the operator that launched it.
+--   op_id                BIGINT          event_id of the operator that launched the kernel.
 --   op_name              VARCHAR         Its name.
 --   module               VARCHAR         Innermost nn.Module around the launch.
 --   match_method         VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.

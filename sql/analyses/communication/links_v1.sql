@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO links_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include, as source or destination; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -33,11 +33,11 @@ CREATE OR REPLACE MACRO links_v1(
 --   timed_count       BIGINT [count]  Of these, transfers whose time is known: both ends are in the store.
 --   bytes             BIGINT [bytes]  Volume; NULL unless all sizes are known.
 --   transfer_ns       BIGINT [ns]     Time of those whose time is known; NULL where none is.
---   min_ns            DOUBLE [ns]     Shortest.
+--   min_ns            DOUBLE [ns]     Shortest duration.
 --   p25_ns            DOUBLE [ns]     First quartile.
---   median_ns         DOUBLE [ns]     Median.
+--   median_ns         DOUBLE [ns]     Median duration.
 --   p75_ns            DOUBLE [ns]     Third quartile.
---   max_ns            DOUBLE [ns]     Longest.
+--   max_ns            DOUBLE [ns]     Longest duration.
 --   mean_gbps         DOUBLE [GB/s]   Volume over time, of those for which both are known.
 --   min_gbps          DOUBLE [GB/s]   Lowest bandwidth.
 --   p25_gbps          DOUBLE [GB/s]   First quartile.

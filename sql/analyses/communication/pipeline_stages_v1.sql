@@ -28,10 +28,10 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   stage              INTEGER         Stage, from 0.
 --   stage_count        BIGINT [count]  Stages of the run.
 --   rank               INTEGER         Rank of the process.
---   step               BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   step               BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   micro_batch_count  BIGINT [count]  Messages sent to later stages; of the last stage, received from earlier ones. Each tensor counts, and each part of the model.
 --   span_ns            BIGINT [ns]     From the start of the first computation of the step to the end of the last: the sum of the five parts.
---   compute_ns         BIGINT [ns]     A computation kernel runs.
+--   compute_ns         BIGINT [ns]     Time with a computation kernel running.
 --   exposed_other_ns   BIGINT [ns]     No computation, but a collective, a copy or a memset.
 --   send_alone_ns      BIGINT [ns]     None of these, but a send.
 --   receive_alone_ns   BIGINT [ns]     A receive and nothing else.

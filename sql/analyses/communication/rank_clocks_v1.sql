@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank: clocks of several may differ.
---   host_name        VARCHAR         Host; NULL where the trace does not name it.
+--   host_name        VARCHAR         Host name; NULL if not recorded.
 --   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
 --   reference_rank   INTEGER         Rank whose clock counts; NULL where nothing is known.
 --   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead in the middle of the capture; NULL where nothing is known.

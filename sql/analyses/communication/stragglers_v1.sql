@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   subject_ns          BIGINT [ns]     How much more that takes.
 --   kernel              VARCHAR         Kernel that differs most, if the device computes longer.
 --   slowdown            DOUBLE [1]      Length of its kernels over that of the same calls on its peers; of a link, of the transfers.
---   stage               INTEGER         Stage of the pipeline, from 0; NULL without one.
+--   stage               INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   is_slow_stage       BOOLEAN         Its stage does more than the other stages by 5 % of the time, and they wait for it; NULL if that is unknown.
 --   stage_late_pct      DOUBLE [%]      How much more its stage does than the median of the other stages, as a share of the compared time.
 --   stage_cost_pct      DOUBLE [%]      How much longer the other stages wait than its stage, as a share of that time.

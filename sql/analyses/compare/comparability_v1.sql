@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO comparability_v1(
     runs VARCHAR[] := NULL,
     -- Ranks of the control; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the control; NULL means every step and the whole of traces without steps.
+    -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO comparability_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the same as of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO comparison_v1(
     runs VARCHAR[] := NULL,
     -- Ranks of the control; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the control; NULL means every step and the whole of traces without steps.
+    -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO comparison_v1(
     test_ranks INTEGER[] := NULL,
     -- Profiler steps of the test; NULL means the same as of the control.
     test_steps BIGINT[] := NULL,
-    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO comparison_v1(
 --   subject               VARCHAR         What both sides are known by; NULL for steps and parts.
 --   control_ns            BIGINT [ns]     Mean of the control's steps.
 --   test_ns               BIGINT [ns]     Mean of the test's steps.
---   diff_ns               BIGINT [ns]     Test less control.
+--   diff_ns               BIGINT [ns]     Test minus control.
 --   diff_pct              DOUBLE [%]      Likewise, as a share of the control; NULL where that is 0.
 --   noise_ns              DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change             BOOLEAN         The difference is beyond chance and not small.

@@ -45,10 +45,10 @@ CREATE OR REPLACE MACRO trace_diff_v1(
 --   change          VARCHAR         By counts, not by duration: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
 --   test_count      BIGINT [count]  Operations of the test; likewise.
---   diff_count      BIGINT [count]  Test less control.
+--   diff_count      BIGINT [count]  Test minus control.
 --   control_sum_ns  BIGINT [ns]     Their duration in the control.
 --   test_sum_ns     BIGINT [ns]     Their duration in the test.
---   diff_sum_ns     BIGINT [ns]     Test less control.
+--   diff_sum_ns     BIGINT [ns]     Test minus control.
 --   diff_pct        DOUBLE [%]      Test less control in duration, as a share of the control; NULL where that is 0.
 WITH
     pair AS (

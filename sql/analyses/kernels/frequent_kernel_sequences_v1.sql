@@ -1,9 +1,9 @@
--- The kernel sequences that calls of an operator launch, the most frequent first.
+-- The most frequent sequences of kernels that calls of an operator launch.
 --
--- Looked at are the outermost operators, annotations and calls of each thread whose name contains
--- operator_name. A call's sequence is everything that its thread launched while it ran, by start on
--- the device; calls with the same name and sequence make one row. HTA looks only at the calls of the
--- least depth anywhere in the trace, so that the same operator one level deeper is lost (Q42).
+-- The analysis takes the outermost operators, annotations and runtime calls of each thread whose name contains
+-- operator_name. A call's sequence is every operation that its thread launched during the call, in order of
+-- start on the device. Calls with the same name and sequence share one row. HTA considers only calls at the smallest
+-- depth in the trace, so it misses the same operator one level deeper (Q42).
 --
 -- Title: Frequent kernel sequences
 -- Status: stable
@@ -16,26 +16,26 @@ CREATE OR REPLACE MACRO frequent_kernel_sequences_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Part of the name of the operator, annotation or call.
     operator_name VARCHAR := 'aten::',
-    -- Shortest sequence [kernels, copies and memsets].
+    -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len BIGINT := 3
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
---   sequence_id       BIGINT          Its place in the rank: 1 is the most frequent.
---   pattern           VARCHAR         Name of the call and of what it launched, joined by |.
+--   sequence_id       BIGINT          Rank of the sequence by frequency, within the process: 1 is the most frequent.
+--   pattern           VARCHAR         Name of the call, then the names of the operations it launched, joined by |.
 --   name              VARCHAR         Name of the call.
---   kernel_count      BIGINT [count]  Ops in the sequence.
+--   kernel_count      BIGINT [count]  Operations in the sequence.
 --   occurrence_count  BIGINT [count]  Calls with this sequence.
---   device_sum_ns     BIGINT [ns]     Total duration of what they launched.
+--   device_sum_ns     BIGINT [ns]     Total duration of the operations that the calls launched.
 --   host_sum_ns       BIGINT [ns]     Total duration of the calls on the host.
---   first_event_id    BIGINT          event_id of the first of the calls.
+--   first_event_id    BIGINT          event_id of the first call.
 SELECT
     s.run,
     s.rank,

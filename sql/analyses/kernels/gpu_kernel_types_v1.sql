@@ -1,7 +1,7 @@
--- Time of each GPU per combination of classes that run at once.
+-- Busy time of each GPU by the combination of kernel classes that run concurrently.
 --
--- Every moment in which something runs belongs to exactly one combination, so the rows of a rank add
--- up to its busy time. Exact: HTA truncates every elementary segment to whole microseconds (Q61).
+-- Every busy moment belongs to exactly one combination, so the rows of a rank sum to its busy time. Times are
+-- exact; HTA truncates every elementary segment to whole microseconds (Q61).
 --
 -- Title: What GPUs run while they are busy
 -- Status: stable
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO gpu_kernel_types_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO gpu_kernel_types_v1(
 -- Columns:
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
---   classes   VARCHAR      Classes that run at once: computation, computation+communication, ...
+--   classes   VARCHAR      Classes that run concurrently: computation, computation+communication, ...
 --   busy_ns   BIGINT [ns]  Time with exactly these classes running.
 --   busy_pct  DOUBLE [%]   Share of the rank's busy time.
 WITH

@@ -1,9 +1,10 @@
 -- Duration of each kernel, copy and memset by name, per rank and class.
 --
--- Names are ordered by their total duration inside a rank and class. With num_kernels only so many
--- names keep a row of their own, with duration_ratio so many as make up that share of the class's
--- time (num_kernels wins); the rest becomes one true row "others", computed from its launches.
--- HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
+-- Names are ordered by total duration within a rank and class. num_kernels limits the number of names that get a
+-- row of their own. duration_ratio instead keeps the names that make up that share of the class's time;
+-- num_kernels takes precedence. The remaining launches form one row "others", whose statistics are computed from
+-- the launches themselves. HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the
+-- ratio (Q22).
 --
 -- Title: Longest kernels of each rank
 -- Status: stable
@@ -16,13 +17,13 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Names that keep a row of their own, per rank and class; NULL means every name.
+    -- Names with a row of their own, per rank and class; NULL means every name.
     num_kernels BIGINT := NULL,
-    -- Share of the class's time whose names keep a row; used where num_kernels is NULL.
+    -- Share of the class's time covered by names with a row of their own; used if num_kernels is NULL.
     duration_ratio DOUBLE := NULL
 ) AS TABLE
 -- Columns:
@@ -30,16 +31,16 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
 --   rank          INTEGER         Rank of the process.
 --   class         VARCHAR         computation, communication or memory.
 --   name          VARCHAR         Kernel name, or others.
---   kernel_count  BIGINT [count]  Launches.
+--   kernel_count  BIGINT [count]  Number of launches.
 --   sum_ns        BIGINT [ns]     Total duration.
---   min_ns        BIGINT [ns]     Shortest.
---   max_ns        BIGINT [ns]     Longest.
---   mean_ns       DOUBLE [ns]     Mean.
+--   min_ns        BIGINT [ns]     Shortest duration.
+--   max_ns        BIGINT [ns]     Longest duration.
+--   mean_ns       DOUBLE [ns]     Mean duration.
 --   std_ns        DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
---   median_ns     DOUBLE [ns]     Median.
+--   median_ns     DOUBLE [ns]     Median duration.
 --   class_pct     DOUBLE [%]      Share of the total duration of the rank and class; NULL if that is 0.
---   name_count    BIGINT [count]  Names in the row: 1, or those that others stands for.
---   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class no metadata, category or rule decided.
+--   name_count    BIGINT [count]  Names in the row: 1, or the number of names combined in others.
+--   unmatched_ns  BIGINT [ns]     Part of sum_ns whose class was not decided by metadata, category or rule.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.class, g.name, g.dur, g.class_source

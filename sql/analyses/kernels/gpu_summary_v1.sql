@@ -1,12 +1,12 @@
--- Each GPU: how much of the steps it works, on how much of its multiprocessors, on tensor cores, in how much memory.
+-- Utilization, SM efficiency, occupancy, tensor core use and peak memory of each GPU.
 --
--- All shares are of the time in steps as the device sees them: the host's, until what was launched in a step has
--- ended; the whole of a trace without steps. Utilization is the time in which a kernel runs, copies apart.
--- Estimated SM efficiency counts a moment as full where the kernels that run have one block or more for each
--- multiprocessor, else as their sum of blocks per multiprocessor; it is a lower bound where launches lack that
--- number (sm_known_pct). Occupancy is a mean over kernel time, to which NCCL's kernels are recorded with 0. Tensor
--- cores, or AMD's matrix cores, are told from names of kernels (table tensor_core_kernels): known ones and unknown
--- ones are shares of kernel time. Peaks are those of memory_peaks, of the last step too.
+-- All shares are of step time as the device sees it: a step lasts until the work launched in it has ended. A trace
+-- without steps counts as one step. Utilization is the time in which a kernel runs; copies do not count.
+-- Estimated SM efficiency counts a moment as full if the running kernels have at least one block per
+-- multiprocessor, and as their sum of blocks per multiprocessor otherwise. It is a lower bound if some launches do
+-- not record that number (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels are recorded with 0.
+-- Use of tensor cores (AMD: matrix cores) is derived from kernel names (table tensor_core_kernels). Known and
+-- unknown use are shares of kernel time. Peaks are those of memory_peaks and include the last step.
 --
 -- Title: Utilization of each GPU
 -- Status: stable
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -28,23 +28,23 @@ CREATE OR REPLACE MACRO gpu_summary_v1(
 --   run                      VARCHAR         Run name.
 --   rank                     INTEGER         Rank of the process.
 --   device                   BIGINT          Device number.
---   device_name              VARCHAR         Model; NULL where the trace does not describe the device, likewise what follows.
---   compute_capability       VARCHAR         Compute capability: 9.0.
---   multiprocessor_count     BIGINT [count]  Multiprocessors.
---   observed_ns              BIGINT [ns]     Time in the steps.
---   kernel_ns                BIGINT [ns]     A kernel runs.
---   utilization_pct          DOUBLE [%]      That as a share of the steps.
---   busy_pct                 DOUBLE [%]      A kernel, copy or memset runs, as a share of the steps.
---   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of the steps; NULL where no launch has its number of blocks.
---   sm_known_pct             DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
---   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL where none is recorded.
---   occupancy_known_pct      DOUBLE [%]      Share of the summed kernel time that has it; NULL without kernels.
---   tensor_core_pct          DOUBLE [%]      Share of the summed kernel time that runs on tensor cores; NULL where no name tells.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of that time whose names do not tell; NULL without kernels.
---   peak_allocated_bytes     BIGINT [bytes]  Highest total that the allocator reports; NULL without memory events.
---   peak_reserved_bytes      BIGINT [bytes]  Highest reserved total; likewise.
---   capacity_bytes           BIGINT [bytes]  Memory of the device.
---   peak_pct                 DOUBLE [%]      The higher of both peaks as a share of it.
+--   device_name              VARCHAR         Device model; NULL if the trace does not describe the device.
+--   compute_capability       VARCHAR         Compute capability, such as 9.0; NULL if the trace does not describe the device.
+--   multiprocessor_count     BIGINT [count]  Number of multiprocessors; NULL if the trace does not describe the device.
+--   observed_ns              BIGINT [ns]     Total step time as the device sees it.
+--   kernel_ns                BIGINT [ns]     Time with at least one kernel running.
+--   utilization_pct          DOUBLE [%]      kernel_ns as a share of observed_ns.
+--   busy_pct                 DOUBLE [%]      Time with a kernel, copy or memset running, as a share of observed_ns.
+--   sm_efficiency_pct        DOUBLE [%]      Estimated SM efficiency, as a share of observed_ns; NULL if no launch records its number of blocks.
+--   sm_known_pct             DOUBLE [%]      Share of summed kernel time whose launches record blocks per multiprocessor; NULL without kernels.
+--   occupancy_pct            DOUBLE [%]      Mean estimated achieved occupancy of kernels, as a share of the warps that fit; NULL if not recorded.
+--   occupancy_known_pct      DOUBLE [%]      Share of summed kernel time whose launches record occupancy; NULL without kernels.
+--   tensor_core_pct          DOUBLE [%]      Share of summed kernel time that runs on tensor cores; NULL if unknown for all kernels.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of summed kernel time for which the name does not show tensor core use; NULL without kernels.
+--   peak_allocated_bytes     BIGINT [bytes]  Highest allocated total reported by the allocator; NULL without memory events.
+--   peak_reserved_bytes      BIGINT [bytes]  Highest reserved total reported by the allocator; NULL without memory events.
+--   capacity_bytes           BIGINT [bytes]  Device memory; NULL if the trace does not describe the device.
+--   peak_pct                 DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 WITH
     windows AS MATERIALIZED (
         SELECT d.run, d.rank, d.from_ts, d.to_ts
@@ -58,7 +58,8 @@ WITH
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('named') AS t
     ),
-    -- Counters of ten bits in one number: kernels; of these with blocks, with occupancy, on tensor cores, not known.
+    -- Five 10-bit counters packed into one integer: kernels, then kernels with blocks, with occupancy, on tensor
+    -- cores, and with unknown tensor core use.
     ops AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.device, g.ts, g.ts + g.dur AS end_ts,
@@ -67,7 +68,7 @@ WITH
             + CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN 1::BIGINT << 20 ELSE 0 END
             + CASE WHEN t.uses_tensor_cores THEN 1::BIGINT << 30 ELSE 0 END
             + CASE WHEN g.kind = 'kernel' AND t.uses_tensor_cores IS NULL THEN 1::BIGINT << 40 ELSE 0 END AS unit,
-            -- In millionths: running sums of whole numbers below 2^53 are exact.
+            -- Values are in millionths: running sums of integers below 2^53 are exact.
             CASE WHEN g.kind = 'kernel' AND g.blocks_per_sm >= 0 THEN round(1000000 * g.blocks_per_sm) ELSE 0 END AS blocks,
             CASE WHEN g.kind = 'kernel' AND g.occupancy_pct >= 0 THEN round(1000000 * g.occupancy_pct) ELSE 0 END AS occupancy,
             CASE WHEN g.kind = 'kernel' THEN 0 ELSE 1 END AS copies

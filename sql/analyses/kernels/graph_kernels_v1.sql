@@ -1,11 +1,12 @@
--- What runs inside CUDA graphs: each node with what its replays cost, and the source line that put it into its graph.
+-- Kernels inside CUDA graphs: the replay cost of each graph node and the source line that captured it.
 --
--- A replay is one launch of many kernels, so that no operator stands behind one of them. torch saves who launched
--- them while the graph was captured: torch.cuda.graph(…, enable_annotations=True, annotation_config={"record_py_stacks": True}),
--- then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE), with the default key_by="exec". launch_stacks is the text
--- of that file (on the command line @FILE). Without it, and for nodes that it does not name, the line is not known. Some
--- recorders write the id of a node with that of its graph in front, others without; both are told from their size.
--- Work outside of graphs has no rows.
+-- A replay is a single launch of many kernels, so no operator encloses the individual kernels. torch records
+-- which code launched them during capture, with torch.cuda.graph(…, enable_annotations=True,
+-- annotation_config={"record_py_stacks": True}) and then
+-- torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE), with the default key_by="exec". Pass the text of
+-- that file as launch_stacks (on the command line @FILE). The source line is unknown without the file and for nodes
+-- that it does not list. Some recorders prefix the node id with the graph id; both forms are recognized by their
+-- size. Work outside graphs has no rows.
 --
 -- Title: Kernels inside CUDA graphs
 -- Status: stable
@@ -18,29 +19,30 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Text of the file of dump_kernel_py_stacks, JSON; ids are those of one process, so choose its rank. NULL: none.
+    -- JSON text of the file written by dump_kernel_py_stacks; its ids belong to one process, so select that rank.
+    -- NULL: none.
     launch_stacks VARCHAR := NULL
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   graph_id       BIGINT          CUDA graph; NULL if not recorded.
---   graph_node_id  BIGINT          Node of the graph.
+--   graph_id       BIGINT          Id of the CUDA graph; NULL if not recorded.
+--   graph_node_id  BIGINT          Id of the graph node.
 --   kind           VARCHAR         kernel, memcpy or memset.
 --   class          VARCHAR         computation, communication or memory.
 --   name           VARCHAR         Kernel name.
---   frame          VARCHAR         file(line): function that launched it during capture, the innermost; NULL if not known.
---   stack          VARCHAR         All such frames as JSON, the innermost first; likewise.
---   run_count      BIGINT [count]  How often it ran.
+--   frame          VARCHAR         Innermost frame that launched the kernel during capture, as file(line): function; NULL if unknown.
+--   stack          VARCHAR         All frames as JSON, innermost first; NULL if unknown.
+--   run_count      BIGINT [count]  Number of executions.
 --   sum_ns         BIGINT [ns]     Total duration.
---   mean_ns        DOUBLE [ns]     Mean.
---   min_ns         BIGINT [ns]     Shortest.
---   max_ns         BIGINT [ns]     Longest.
---   graph_pct      DOUBLE [%]      Share of the total duration of what the rank runs inside graphs; NULL if that is 0.
+--   mean_ns        DOUBLE [ns]     Mean duration.
+--   min_ns         BIGINT [ns]     Shortest duration.
+--   max_ns         BIGINT [ns]     Longest duration.
+--   graph_pct      DOUBLE [%]      Share of the total duration of the rank's operations inside graphs; NULL if that is 0.
 WITH
     told AS (
         SELECT unnest(map_entries(launch_stacks::JSON::MAP(VARCHAR, VARCHAR))) AS entry

@@ -1,8 +1,8 @@
 -- Every event that belongs to the most frequent kernel sequences of an operator.
 --
--- The sequences are those of frequent_kernel_sequences, the top_k of each rank. To one belong the
--- calls themselves, everything inside them on their thread, and what they launched. An event belongs
--- to one call at most.
+-- The sequences are the top_k of each rank in frequent_kernel_sequences. A sequence contains its calls,
+-- every event inside the calls on the same thread, and the operations that they launched. An event belongs to at
+-- most one call.
 --
 -- Title: Events of frequent kernel sequences
 -- Status: stable
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO kernel_sequence_events_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -29,8 +29,8 @@ CREATE OR REPLACE MACRO kernel_sequence_events_v1(
 --   run          VARCHAR  Run name.
 --   rank         INTEGER  Rank of the process.
 --   event_id     BIGINT   Position of the event in traceEvents.
---   sequence_id  BIGINT   The sequence, as of frequent_kernel_sequences.
---   call_id      BIGINT   event_id of the call.
+--   sequence_id  BIGINT   Id of the sequence in frequent_kernel_sequences.
+--   call_id      BIGINT   event_id of the call that the event belongs to.
 WITH
     calls AS (
         SELECT s.*
@@ -68,7 +68,7 @@ WITH
         SELECT r.lane.run AS run, r.lane.rank AS rank, h.event_id, r.sequence_id, r.call_id
         FROM host AS h
         ASOF JOIN roots AS r ON r.lane = h.lane AND r.ts <= h.ts
-        -- What lasts exactly as long as a call and comes before it is around it.
+        -- An event with exactly the same extent as the call encloses it if it comes earlier in the trace.
         WHERE h.end_ts <= r.end_ts AND (h.ts, r.end_ts - h.end_ts, h.event_id) >= (r.ts, 0, r.call_id)
     )
 SELECT i.run, i.rank, i.event_id, i.sequence_id, i.call_id

@@ -1,9 +1,9 @@
--- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, how durations spread.
+-- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, duration histogram.
 --
--- With by_operator, by_grid, by_block, by_registers and by_shared_memory a row is one kernel in one of these:
--- which operator launches it, with how many blocks of which size. Means are weighted by duration, over the
--- launches that the recorder has a value of (occupancy_known_pct). Tensor cores, or AMD's matrix cores, are
--- told from the name (table tensor_core_kernels). Kernels only, communication included; no copies or memsets.
+-- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching
+-- operator or launch configuration. Means are weighted by duration, over the launches with a recorded value
+-- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
+-- tensor_core_kernels). Communication kernels are included; copies and memsets are not.
 --
 -- Title: Kernels that cost most
 -- Status: stable
@@ -16,49 +16,49 @@ CREATE OR REPLACE MACRO kernel_table_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- One row per operator that launches it.
+    -- One row per operator that launches the kernel.
     by_operator BOOLEAN := false,
-    -- One row per size of the grid.
+    -- One row per grid size.
     by_grid BOOLEAN := false,
-    -- One row per size of a block.
+    -- One row per block size.
     by_block BOOLEAN := false,
-    -- One row per number of registers.
+    -- One row per number of registers per thread.
     by_registers BOOLEAN := false,
-    -- One row per amount of shared memory.
+    -- One row per shared memory size.
     by_shared_memory BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                         VARCHAR         Run name.
 --   rank                        INTEGER         Rank of the process.
---   short_name                  VARCHAR         Name in the source, without template arguments, parameters and return type.
+--   short_name                  VARCHAR         Name without template arguments, parameters and return type.
 --   name                        VARCHAR         Kernel name.
---   class                       VARCHAR         computation or communication; memory for copies that are kernels.
---   op_name                     VARCHAR         Nearest operator around the launch, [graph replay] or [no operator]; NULL without by_operator.
---   grid                        VARCHAR         Blocks in x, y and z; NULL if not recorded, or without by_grid.
---   block                       VARCHAR         Threads of a block in x, y and z; likewise.
---   registers_per_thread_count  BIGINT [count]  Registers of a thread; likewise.
---   shared_memory_bytes         BIGINT [bytes]  Shared memory of a block; likewise.
---   uses_tensor_cores           BOOLEAN         Whether it runs on tensor cores; NULL where the name does not tell.
---   kernel_count                BIGINT [count]  Launches.
+--   class                       VARCHAR         computation or communication; memory for copies implemented as kernels.
+--   op_name                     VARCHAR         Innermost operator that encloses the launch, [graph replay] or [no operator]; NULL without by_operator.
+--   grid                        VARCHAR         Grid size in blocks (x, y, z); NULL if not recorded, or without by_grid.
+--   block                       VARCHAR         Block size in threads (x, y, z); NULL if not recorded, or without by_block.
+--   registers_per_thread_count  BIGINT [count]  Registers per thread; NULL if not recorded, or without by_registers.
+--   shared_memory_bytes         BIGINT [bytes]  Shared memory per block; NULL if not recorded, or without by_shared_memory.
+--   uses_tensor_cores           BOOLEAN         Whether the kernel runs on tensor cores; NULL if its name does not show it.
+--   kernel_count                BIGINT [count]  Number of launches.
 --   sum_ns                      BIGINT [ns]     Total duration.
---   mean_ns                     DOUBLE [ns]     Mean.
---   min_ns                      BIGINT [ns]     Shortest.
---   max_ns                      BIGINT [ns]     Longest.
+--   mean_ns                     DOUBLE [ns]     Mean duration.
+--   min_ns                      BIGINT [ns]     Shortest duration.
+--   max_ns                      BIGINT [ns]     Longest duration.
 --   std_ns                      DOUBLE [ns]     Sample standard deviation; NULL for a single launch.
---   kernel_pct                  DOUBLE [%]      Share of the rank's total duration of kernels; NULL if that is 0.
+--   kernel_pct                  DOUBLE [%]      Share of the rank's total kernel duration; NULL if that is 0.
 --   blocks_per_sm_count         DOUBLE [count]  Mean blocks per multiprocessor; NULL if not recorded.
 --   occupancy_pct               DOUBLE [%]      Mean estimated achieved occupancy, as a share of the warps that fit; NULL if not recorded.
 --   occupancy_known_pct         DOUBLE [%]      Share of sum_ns whose occupancy is recorded; NULL if sum_ns is 0.
---   under_1us_count             BIGINT [count]  Launches that last less than 1 us. The six counts sum to kernel_count.
---   from_1us_count              BIGINT [count]  At least 1 us, less than 10.
---   from_10us_count             BIGINT [count]  At least 10 us, less than 100.
---   from_100us_count            BIGINT [count]  At least 100 us, less than 1 ms.
---   from_1ms_count              BIGINT [count]  At least 1 ms, less than 10.
---   from_10ms_count             BIGINT [count]  At least 10 ms.
+--   under_1us_count             BIGINT [count]  Launches shorter than 1 us. The six counts sum to kernel_count.
+--   from_1us_count              BIGINT [count]  Launches of at least 1 us and less than 10 us.
+--   from_10us_count             BIGINT [count]  Launches of at least 10 us and less than 100 us.
+--   from_100us_count            BIGINT [count]  Launches of at least 100 us and less than 1 ms.
+--   from_1ms_count              BIGINT [count]  Launches of at least 1 ms and less than 10 ms.
+--   from_10ms_count             BIGINT [count]  Launches of at least 10 ms.
 WITH
     kernels AS MATERIALIZED (
         SELECT
@@ -104,7 +104,7 @@ WITH
     short AS (
         SELECT
             n.name,
-            -- A short name has no (anonymous namespace): without it :: would stand twice.
+            -- Short names omit (anonymous namespace), which leaves a doubled ::.
             CASE WHEN starts_with(n.name, '_Z') THEN lib._demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
         FROM lib.short_names('kernels') AS n
     ),

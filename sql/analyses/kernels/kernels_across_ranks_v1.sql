@@ -1,8 +1,7 @@
 -- The longest kernels of a run, and how their time differs between its ranks.
 --
--- Names are ordered by their total duration over all ranks, inside their class. A rank that never
--- ran the kernel spent no time in it: it counts in the mean and can be the lowest. Equal extremes
--- name the lowest rank.
+-- Names are ordered by total duration over all ranks, within their class. A rank that never ran the kernel
+-- counts as 0: in the mean, and as a candidate for the lowest total. If ranks tie, the lowest rank is named.
 --
 -- Title: Longest kernels across ranks
 -- Status: stable
@@ -15,7 +14,7 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -25,18 +24,18 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   class         VARCHAR         computation, communication or memory.
---   position      BIGINT [1]      1 for the name with the longest total of its class.
+--   position      BIGINT [1]      Position by total duration within the class; 1 is the longest.
 --   name          VARCHAR         Kernel name.
---   rank_count    BIGINT [count]  Ranks with device activity, whether they ran it or not.
+--   rank_count    BIGINT [count]  Ranks with device activity, including ranks that did not run the kernel.
 --   kernel_count  BIGINT [count]  Launches on all ranks.
 --   sum_ns        BIGINT [ns]     Total duration on all ranks.
 --   class_pct     DOUBLE [%]      Share of the total duration of the class; NULL if that is 0.
---   mean_rank_ns  DOUBLE [ns]     Mean of the ranks' totals.
---   min_rank_ns   BIGINT [ns]     Lowest total of a rank.
---   min_rank      INTEGER         That rank.
---   max_rank_ns   BIGINT [ns]     Highest total of a rank.
---   max_rank      INTEGER         That rank.
---   spread_pct    DOUBLE [%]      (highest - lowest) / mean; NULL for a mean of 0.
+--   mean_rank_ns  DOUBLE [ns]     Mean of the per-rank totals.
+--   min_rank_ns   BIGINT [ns]     Lowest total of any rank.
+--   min_rank      INTEGER         Rank with the lowest total.
+--   max_rank_ns   BIGINT [ns]     Highest total of any rank.
+--   max_rank      INTEGER         Rank with the highest total.
+--   spread_pct    DOUBLE [%]      (highest - lowest) / mean of the per-rank totals; NULL if the mean is 0.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.class, g.name, g.dur

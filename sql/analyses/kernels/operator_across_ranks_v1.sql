@@ -1,12 +1,12 @@
--- The k-th occurrence of an operator or kernel on all ranks side by side: slow on one rank, or everywhere.
+-- The same occurrence of an operator or kernel on all ranks side by side: slow on one rank, or everywhere.
 --
--- The k-th of a step on one rank is compared with the k-th of the same step on the others; what lies outside of
--- the steps of a trace, or was launched before the capture began, is left out. A rank is slow where
--- the mean of all its occurrences lies far from that of the other ranks; an occurrence is slow everywhere
--- where its median over the ranks lies far from that of the other occurrences; far is 3.5 standard deviations,
--- taken from the median absolute deviation, and from 1 % of the median at least. Fewer than three tell nothing.
--- A collective lasts as long as its last rank makes it (collective_waits). Times are in the time that all
--- ranks share.
+-- The k-th occurrence in a step on one rank is compared with the k-th in the same step on the other ranks.
+-- Occurrences outside steps, or launched before the capture began, are excluded. A rank is slow if its mean over
+-- all occurrences is 3.5 or more standard deviations above the other ranks. An occurrence is slow everywhere if
+-- its median over the ranks is that far above the other occurrences. The standard deviation is estimated from the
+-- median absolute deviation, and is at least 1 % of the median. Comparisons need at least three ranks or
+-- occurrences. A collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by
+-- all ranks.
 --
 -- Title: The same operator on all ranks
 -- Status: stable
@@ -17,36 +17,37 @@
 CREATE OR REPLACE MACRO operator_across_ranks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to show; NULL means every rank. All ranks are compared.
+    -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Name of an operator, annotation, call or kernel, as recorded or shortened; NULL means the kernels with most time.
+    -- Name of an operator, annotation, call or kernel, full or shortened; NULL means the kernels with the longest
+    -- total time.
     op_name VARCHAR := NULL,
-    -- Names per run, those with most time on all ranks; NULL means every name.
+    -- Names per run, by longest total time over all ranks; NULL means every name.
     num_names BIGINT := 3,
-    -- Occurrences per name to show, the first ones; NULL means all.
+    -- Number of occurrences per name to show, from the first; NULL means all.
     num_occurrences BIGINT := 20
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
 --   side           VARCHAR         host or device.
---   name           VARCHAR         Name.
---   position       BIGINT [1]      1 for the first occurrence of the name that is shown.
---   step           BIGINT          Profiler step; NULL outside of steps.
---   occurrence     BIGINT [1]      1 for the first of the step on the rank.
+--   name           VARCHAR         Name of the operator or kernel.
+--   position       BIGINT [1]      Position among the shown occurrences of the name, from 1.
+--   step           BIGINT          Profiler step; NULL outside steps.
+--   occurrence     BIGINT [1]      Position among the occurrences of the name in the step on the rank, from 1.
 --   rank           INTEGER         Rank of the process.
 --   event_id       BIGINT          Position of the event in traceEvents.
---   start_ns       BIGINT [ns]     Start.
+--   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
 --   dur_ns         BIGINT [ns]     Duration.
 --   rank_count     BIGINT [count]  Ranks that have this occurrence.
---   median_dur_ns  DOUBLE [ns]     Median of their durations.
+--   median_dur_ns  DOUBLE [ns]     Median duration over those ranks.
 --   rank_mean_ns   DOUBLE [ns]     Mean duration of all occurrences on the rank.
---   rank_z         DOUBLE [1]      Distance of that from the other ranks; NULL for fewer than three.
---   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the other occurrences; NULL for fewer than three.
---   verdict        VARCHAR         slow rank, slow everywhere, as usual; NULL where ranks cannot be compared.
+--   rank_z         DOUBLE [1]      Distance of rank_mean_ns from the other ranks, in standard deviations; NULL for fewer than three ranks.
+--   occurrence_z   DOUBLE [1]      Distance of median_dur_ns from the other occurrences, in standard deviations; NULL for fewer than three.
+--   verdict        VARCHAR         slow rank, slow everywhere, as usual; NULL if ranks cannot be compared.
 WITH
     candidates AS (
         SELECT 'device' AS side, g.run, g.rank, g.step, g.event_id, g.name, g.ts, g.dur

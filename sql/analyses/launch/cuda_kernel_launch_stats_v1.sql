@@ -1,8 +1,8 @@
--- Each launch with what it launched: host time, device time, delay between them.
+-- Host time, device time and launch delay of every launched operation.
 --
--- Any runtime or driver call counts, whatever its name and vendor; it is found by correlation. A
--- graph launch has one row per kernel of the graph. The delay is the time from the end of the call
--- to the start of the op, 0 where the op starts before the call returns.
+-- Every runtime or driver call that launches work counts, whatever its name and vendor; operations are matched by
+-- correlation id. A graph launch has one row per kernel of the graph. The delay is the time from the end of the
+-- call to the start of the operation, or 0 if the operation starts before the call returns.
 --
 -- Title: Every launch with its kernel
 -- Status: stable
@@ -15,34 +15,34 @@ CREATE OR REPLACE MACRO cuda_kernel_launch_stats_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to include copies and memsets.
     include_memory_events BOOLEAN := true,
-    -- Longest normal duration of a call [ns].
+    -- Longest call duration that is not an outlier [ns].
     runtime_cutoff_ns BIGINT := 50000,
-    -- Longest normal delay [ns].
+    -- Longest launch delay that is not an outlier [ns].
     launch_delay_cutoff_ns BIGINT := 100000
 ) AS TABLE
 -- Columns:
 --   run                      VARCHAR      Run name.
 --   rank                     INTEGER      Rank of the process.
 --   correlation              BIGINT       Correlation id.
---   launch_id                BIGINT       event_id of the call.
---   launch_name              VARCHAR      Function called.
---   event_id                 BIGINT       event_id of the op.
---   name                     VARCHAR      Name of the op.
+--   launch_id                BIGINT       event_id of the launch call.
+--   launch_name              VARCHAR      Name of the launch call.
+--   event_id                 BIGINT       event_id of the launched operation.
+--   name                     VARCHAR      Name of the launched operation.
 --   kind                     VARCHAR      kernel, memcpy or memset.
 --   device                   BIGINT       Device number.
 --   stream                   BIGINT       Device stream.
---   cpu_dur_ns               BIGINT [ns]  Duration of the call.
---   gpu_dur_ns               BIGINT [ns]  Duration of the op.
---   launch_delay_ns          BIGINT [ns]  From the end of the call to the start of the op, at least 0.
---   is_short_kernel          BOOLEAN      The op is shorter than the call, and the call is no runtime outlier.
---   is_runtime_outlier       BOOLEAN      The call takes longer than the cutoff.
---   is_launch_delay_outlier  BOOLEAN      The delay is longer than the cutoff.
+--   cpu_dur_ns               BIGINT [ns]  Duration of the launch call.
+--   gpu_dur_ns               BIGINT [ns]  Duration of the launched operation.
+--   launch_delay_ns          BIGINT [ns]  Time from the end of the call to the start of the operation, at least 0.
+--   is_short_kernel          BOOLEAN      Whether the operation is shorter than its call, and the call is no runtime outlier.
+--   is_runtime_outlier       BOOLEAN      Whether the call takes longer than runtime_cutoff_ns.
+--   is_launch_delay_outlier  BOOLEAN      Whether the delay is longer than launch_delay_cutoff_ns.
 WITH
     pairs AS (
         SELECT g.*, greatest(0, g.ts - g.launch_ts - g.launch_dur) AS delay

@@ -1,9 +1,8 @@
--- Distributions of launches: duration of the kernel, duration of the call, delay between them.
+-- Histograms of kernel duration, launch call duration and launch delay.
 --
--- The launches are those of cuda_kernel_launch_stats, of all wanted ranks together. Edges are round
--- numbers, six a decade (1, 1.5, 2, 3, 5, 7), the first bin is from 0 to 1 ns. An outlier is a kernel
--- shorter than its call, a call longer than its cutoff, a delay longer than its cutoff. Bins without
--- a launch have no row.
+-- The launches are those of cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round
+-- numbers, six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter
+-- than its call, a call longer than its cutoff, or a delay longer than its cutoff. Empty bins have no row.
 --
 -- Title: Launch durations and delays
 -- Status: stable
@@ -16,25 +15,25 @@ CREATE OR REPLACE MACRO launch_histograms_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
     -- Whether to include copies and memsets.
     include_memory_events BOOLEAN := true,
-    -- Longest normal duration of a call [ns].
+    -- Longest call duration that is not an outlier [ns].
     runtime_cutoff_ns BIGINT := 50000,
-    -- Longest normal delay [ns].
+    -- Longest launch delay that is not an outlier [ns].
     launch_delay_cutoff_ns BIGINT := 100000
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
 --   measure        VARCHAR         kernel_duration, call_duration or launch_delay.
---   low_ns         BIGINT [ns]     From this on.
---   high_ns        BIGINT [ns]     Below this.
+--   low_ns         BIGINT [ns]     Lower edge of the bin, inclusive.
+--   high_ns        BIGINT [ns]     Upper edge of the bin, exclusive.
 --   launch_count   BIGINT [count]  Launches in the bin.
---   outlier_count  BIGINT [count]  Outliers among them.
---   cutoff_ns      BIGINT [ns]     Longest normal value; NULL for kernel_duration.
+--   outlier_count  BIGINT [count]  Outliers in the bin.
+--   cutoff_ns      BIGINT [ns]     Longest value that is not an outlier; NULL for kernel_duration.
 WITH
     pairs AS (
         SELECT g.run, g.dur, g.launch_dur, greatest(0, g.ts - g.launch_ts - g.launch_dur) AS delay
@@ -55,7 +54,7 @@ WITH
     digits AS (
         SELECT unnest([10, 15, 20, 30, 50, 70]) AS digit
     ),
-    -- Below 10 ns whole nanoseconds are what there is: 1.5 ns is no edge.
+    -- Times are whole nanoseconds, so 1.5 ns is not an edge.
     edges AS (
         SELECT unnest([0, 1, 2, 3, 5, 7])::BIGINT AS low
         UNION ALL

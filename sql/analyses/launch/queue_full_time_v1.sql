@@ -1,8 +1,7 @@
--- Time during which each device stream's queue is full, so that the host blocks in its launches.
+-- Time during which the launch queue of each device stream is full, so that launches block the host.
 --
--- A row per stream in whose queue an operation ever waits, also where it is never full. HTA reports
--- the last such stream of a rank only (Q33), and its default of 1,024 is never reached: CUDA's queues
--- hold 1,022 (Q34).
+-- Streams whose queue was never full have a row too, if an operation ever waited in it. HTA reports only the last
+-- such stream of a rank (Q33). Its default of 1,024 is never reached: CUDA queues hold 1,022 operations (Q34).
 --
 -- Title: Time with a full launch queue
 -- Status: stable
@@ -14,11 +13,11 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Number of waiting operations from which on a queue is full.
+    -- Queue length from which a queue counts as full [operations].
     max_queue_length BIGINT := 1022
 ) AS TABLE
 -- Columns:
@@ -28,8 +27,8 @@ CREATE OR REPLACE MACRO queue_full_time_v1(
 --   stream      BIGINT          Device stream.
 --   full_ns     BIGINT [ns]     Time with a full queue.
 --   full_pct    DOUBLE [%]      Share of the time in which the rank was observed.
---   full_count  BIGINT [count]  Changes of the queue that leave it full.
---   max_length  BIGINT [1]      Longest queue.
+--   full_count  BIGINT [count]  Queue changes that leave the queue full.
+--   max_length  BIGINT [1]      Longest queue length.
 WITH
     points AS (
         SELECT q.*

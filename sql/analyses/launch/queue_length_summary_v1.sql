@@ -1,7 +1,7 @@
--- How many operations wait in each device stream's queue: distribution over changes, mean over time.
+-- Launch queue length of each device stream: distribution over changes, and mean over time.
 --
--- HTA describes the values at which the queue changes, whatever time they last; those columns are
--- here, and beside them the mean over time, which a busy burst does not dominate.
+-- The distribution columns match HTA: they describe the values at the changes, regardless of how long each
+-- value lasts. time_mean weights each value by its duration, so a burst of launches does not dominate it.
 --
 -- Title: Launch queue length
 -- Status: stable
@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO queue_length_summary_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -24,18 +24,18 @@ CREATE OR REPLACE MACRO queue_length_summary_v1(
 --   device          BIGINT          Device number.
 --   stream          BIGINT          Device stream.
 --   op_count        BIGINT [count]  Operations that went through the queue.
---   unlinked_count  BIGINT [count]  Operations whose launch is not in the trace: not counted in the rest.
---   point_count     BIGINT [count]  Changes of the queue.
---   mean_length     DOUBLE [1]      Mean over the changes.
---   std_length      DOUBLE [1]      Sample standard deviation over the changes; NULL for a single one.
---   min_length      BIGINT [1]      Shortest.
+--   unlinked_count  BIGINT [count]  Operations without a launch in the trace; the other columns exclude them.
+--   point_count     BIGINT [count]  Number of queue changes.
+--   mean_length     DOUBLE [1]      Mean length over the changes.
+--   std_length      DOUBLE [1]      Sample standard deviation over the changes; NULL for a single change.
+--   min_length      BIGINT [1]      Shortest length.
 --   p25_length      DOUBLE [1]      First quartile over the changes, interpolated.
 --   p50_length      DOUBLE [1]      Median over the changes.
 --   p75_length      DOUBLE [1]      Third quartile over the changes, interpolated.
---   max_length      BIGINT [1]      Longest.
---   time_mean       DOUBLE [1]      Mean over time, from the first change to the last one.
+--   max_length      BIGINT [1]      Longest length.
+--   time_mean       DOUBLE [1]      Mean length over time, from the first to the last change.
 --   waiting_ns      BIGINT [ns]     Time with at least one operation waiting.
---   span_ns         BIGINT [ns]     From the first change to the last one.
+--   span_ns         BIGINT [ns]     Time from the first to the last change.
 WITH
     ops AS (
         SELECT

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
 --   state          VARCHAR         freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.

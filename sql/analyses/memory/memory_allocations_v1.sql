@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Address; NULL where it is not recorded.
 --   bytes          BIGINT [bytes]  Size.

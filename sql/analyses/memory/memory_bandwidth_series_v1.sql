@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
 --   device          BIGINT          Device number.
 --   name            VARCHAR         Kind: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
 --   ts              BIGINT [ns]     When it changes, since the run's first event.
---   dur             BIGINT [ns]     Time to the next change; NULL behind the last one.
+--   dur             BIGINT [ns]     Time to the next change; NULL after the last change.
 --   bandwidth_gbps  DOUBLE [GB/s]   Sum of the recorded bandwidth from then on; 0 where nothing runs, NULL where none is recorded.
 --   computed_gbps   DOUBLE [GB/s]   Sum of bytes / duration from then on; likewise.
 --   running_count   BIGINT [count]  Copies running from then on.

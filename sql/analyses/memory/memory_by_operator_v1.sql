@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
 -- Columns:
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
---   device_type            INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
 --   operator_name          VARCHAR         Operator as recorded; NULL: outside of operators.
 --   module                 VARCHAR         nn.Module call around it, of the forward operator in the backward pass; NULL where modules are not told apart, or it is not known.

@@ -24,11 +24,11 @@ CREATE OR REPLACE MACRO memory_curve_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   device_type      INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type      INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device           BIGINT          Device number; -1: CPU.
 --   ts               BIGINT [ns]     Time since the run's first event.
 --   event_id         BIGINT          The memory event.
---   step             BIGINT          Profiler step; NULL outside of steps.
+--   step             BIGINT          Profiler step; NULL outside steps.
 --   allocated_bytes  BIGINT [bytes]  Allocated total from then on; NULL where totals are not recorded.
 --   reserved_bytes   BIGINT [bytes]  Reserved total from then on; NULL where nothing is reserved, as on the host.
 --   is_peak          BOOLEAN         Here the allocated total is first as high as it ever is.

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   device_type         INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type         INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device              BIGINT          Device number; -1: CPU.
 --   operator_name       VARCHAR         Nearest operator around the allocations that does more than make room; NULL outside of operators.
 --   module              VARCHAR         nn.Module call around them, of the forward operator in the backward pass; NULL if there is none or it is not known.

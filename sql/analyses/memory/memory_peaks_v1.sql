@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   device_type           INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type           INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                BIGINT          Device number; -1: CPU.
 --   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   peak_ts               BIGINT [ns]     When the allocated total was first that high, since the run's first event.
 --   peak_event_id         BIGINT          The memory event of that moment.
 --   capacity_bytes        BIGINT [bytes]  Memory of the device, by its properties; NULL if unknown, as on the host.
---   peak_pct              DOUBLE [%]      The higher of both peaks as a share of it.
+--   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 --   unused_bytes          BIGINT [bytes]  Highest reserved total less highest allocated total.
 --   fragmentation_bytes   BIGINT [bytes]  Reserved less allocated when the reserved total grew to its peak; NULL if it was there from the beginning.
 --   before_bytes          BIGINT [bytes]  Allocated total before the first of these events.

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -31,14 +31,14 @@ CREATE OR REPLACE MACRO call_stack_v1(
 --   rank                INTEGER         Rank of the process.
 --   tree_id             BIGINT          Number of the tree among those asked for: a thread, or a main thread with its backward threads.
 --   event_id            BIGINT          Position of the event in traceEvents.
---   table_name          VARCHAR         Table with the rest of it.
---   name                VARCHAR         Name.
+--   table_name          VARCHAR         Table with the event's other columns.
+--   name                VARCHAR         Name of the event.
 --   label               VARCHAR         The thread: main (has the profiler steps), backward (autograd's), else other.
 --   pid                 BIGINT          Process id, or device.
 --   tid                 BIGINT          Thread id, or stream.
 --   ts                  BIGINT [ns]     Start since the run's first event.
 --   dur                 BIGINT [ns]     Duration.
---   step                BIGINT          Profiler step; NULL outside of steps.
+--   step                BIGINT          Profiler step; NULL outside steps.
 --   parent_id           BIGINT          event_id of the event above; NULL at the top.
 --   depth               INTEGER [1]     Events above: 0 at the top.
 --   height              INTEGER [1]     Longest way down: 0 for device activity, 1 for a host event with no host event below.

@@ -34,13 +34,13 @@ CREATE OR REPLACE MACRO event_stack_v1(
 --   relation         VARCHAR      ancestor, chosen or descendant.
 --   depth            INTEGER [1]  Events above: 0 at the top.
 --   event_id         BIGINT       Position of the event in traceEvents.
---   table_name       VARCHAR      Table with the rest of it.
---   name             VARCHAR      Name.
+--   table_name       VARCHAR      Table with the event's other columns.
+--   name             VARCHAR      Name of the event.
 --   pid              BIGINT       Process id, or device.
 --   tid              BIGINT       Thread id, or stream.
 --   ts               BIGINT [ns]  Start since the run's first event.
 --   dur              BIGINT [ns]  Duration.
---   step             BIGINT       Profiler step; NULL outside of steps.
+--   step             BIGINT       Profiler step; NULL outside steps.
 --   parent_id        BIGINT       event_id of the event above; NULL at the top.
 WITH
     tree AS (

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO mfu_v1(
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
 --   step             BIGINT            Profiler step; NULL for all together, and for the whole of a trace without steps.
---   step_count       BIGINT [count]    Steps.
+--   step_count       BIGINT [count]    Number of steps.
 --   step_ns          BIGINT [ns]       Their time.
 --   recorded_ns      BIGINT [ns]       The part of it without work that the trace does not hold (unrecorded_time): the denominator of rates and shares.
 --   computation_ns   BIGINT [ns]       Sum of the durations of computation kernels that they launched.

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -38,9 +38,9 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
 --   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
 --   op_count  BIGINT [count]  Operations.
 --   sum_ns    BIGINT [ns]     Total duration.
---   min_ns    BIGINT [ns]     Shortest.
---   max_ns    BIGINT [ns]     Longest.
---   mean_ns   DOUBLE [ns]     Mean.
+--   min_ns    BIGINT [ns]     Shortest duration.
+--   max_ns    BIGINT [ns]     Longest duration.
+--   mean_ns   DOUBLE [ns]     Mean duration.
 WITH
     operations AS (
         SELECT o.run AS lane, o.side, o.category, o.name, o.shapes, o.dur

@@ -12,9 +12,9 @@
 CREATE OR REPLACE MACRO special_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to show; NULL means every rank. All ranks are compared.
+    -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO special_operators_v1(
 --   run           VARCHAR         Run name.
 --   kind          VARCHAR         What people call it.
 --   rank          INTEGER         Rank of the process.
---   stage         INTEGER         Stage of a pipeline, from 0; NULL without one.
+--   stage         INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   op_count      BIGINT [count]  How often it does that.
 --   sum_ns        BIGINT [ns]     Sum of their durations.
 --   name          VARCHAR         The most frequent name of it on the rank; NULL where there is none.

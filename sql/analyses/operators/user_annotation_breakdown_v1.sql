@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -37,9 +37,9 @@ CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
 --   name              VARCHAR         Name of the annotation, or others.
 --   annotation_count  BIGINT [count]  Ranges with this name.
 --   sum_ns            BIGINT [ns]     Total duration.
---   min_ns            BIGINT [ns]     Shortest.
---   max_ns            BIGINT [ns]     Longest.
---   mean_ns           DOUBLE [ns]     Mean.
+--   min_ns            BIGINT [ns]     Shortest duration.
+--   max_ns            BIGINT [ns]     Longest duration.
+--   mean_ns           DOUBLE [ns]     Mean duration.
 --   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single range.
 --   name_count        BIGINT [count]  Names in the row: 1, or those that others stands for.
 WITH

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -46,10 +46,10 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
 -- Columns:
 --   run             VARCHAR      Run name.
 --   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       Node that has to come first.
+--   begin_node_id   BIGINT       Node that must complete first.
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
---   weight_ns       BIGINT [ns]  Time that the edge stands for.
+--   weight_ns       BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
 --   event_id        BIGINT       Event that the time belongs to; NULL for launch delays and dependencies.

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
 --   device       BIGINT           Device of a device operation.
 --   stream       BIGINT           Stream of a device operation.
 --   launch_id    BIGINT           The call that launched a device operation.
---   is_blocking  BOOLEAN          A call that waits for the device.
+--   is_blocking  BOOLEAN          Whether the call waits for the device.
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 SELECT
     n.run,

@@ -1,12 +1,13 @@
--- All ranks in all steps, and where it is slow: on one rank, on one host, in one stage, or everywhere.
+-- Slow ranks, hosts, pipeline stages and steps of a run.
 --
--- What a rank is to blame for is its step without the waits for others (non_wait_ns). It is compared with that of the
--- other ranks of the step (of its stage, where there is a pipeline), of the other hosts, and of the other steps,
--- as the distance from the median in median absolute deviations, scaled as standard deviations are, none of
--- them taken for less than 1 % of the median, so that nothing is slow by less than 3.5 %. Fewer than three ranks, three steps, or two hosts of two ranks
--- each tell nothing. A host is slow where the median of its ranks is; a rank of a slow host is slow
--- where it is so beside its neighbors. A stage of a pipeline is slow where the rank in its middle computes longer
--- than those of the other stages do on the mean, by a ratio (a stage's step is as long as that of all others). compute_ns, transfer_ns, wait_ns, memory_ns and idle_ns sum to step_ns.
+-- A rank is judged by its step time without waits for other ranks (non_wait_ns), compared with the other ranks of
+-- the step (and of its pipeline stage), the other hosts, and the other steps. The distance from the median is in
+-- standard deviations, estimated from the median absolute deviation. A standard deviation is at least 1 % of the
+-- median, so with the default slow_z nothing within 3.5 % of the median is slow. Comparisons need at least three
+-- ranks, three steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of
+-- a slow host is slow only if it is slow compared with its neighbors. A pipeline stage is slow if the compute time
+-- of its median rank exceeds the mean of the other stages by slow_stage_ratio, because all stages have steps of
+-- equal length. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
 -- Status: stable
@@ -17,53 +18,53 @@
 CREATE OR REPLACE MACRO cluster_overview_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to show; NULL means every rank. All ranks are compared.
+    -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to show; NULL means every step. All steps are compared.
+    -- Profiler steps to show; NULL means every step. The comparison uses all steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- How far from the median is slow, in standard deviations.
+    -- Distance above the median from which a rank, host or step is slow, in standard deviations.
     slow_z DOUBLE := 3.5,
-    -- From which stage_ratio on a stage of a pipeline is slow.
+    -- Value of stage_ratio from which a pipeline stage is slow.
     slow_stage_ratio DOUBLE := 1.2
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
---   host_name             VARCHAR         Host; NULL where the trace does not name it.
---   stage                 INTEGER         Stage of a pipeline, from 0; NULL without one.
+--   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
+--   host_name             VARCHAR         Host name; NULL if not recorded.
+--   stage                 INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
 --   step_ns               BIGINT [ns]     Duration of the step on the host.
---   compute_ns            BIGINT [ns]     A computation kernel runs.
---   transfer_ns           BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
---   wait_ns               BIGINT [ns]     Neither, but a collective that waits for another rank.
---   memory_ns             BIGINT [ns]     None of these, but a copy or memset.
---   unrecorded_ns         BIGINT [ns]     Nothing recorded, and the device works: neither idle nor compute.
---   idle_ns               BIGINT [ns]     Nothing.
---   non_wait_ns           BIGINT [ns]     The step without waiting.
---   host_mean_ns          DOUBLE [ns]     Mean of that over the ranks of the host in the step; NULL where the host is not known.
---   rank_z                DOUBLE [1]      Distance from the other ranks of the step; NULL for fewer than three.
---   host_z                DOUBLE [1]      Distance of the host from the others; NULL for fewer than two of two ranks.
---   step_z                DOUBLE [1]      Distance of the step from the others, median over the ranks; NULL for fewer than three steps.
---   stage_ratio           DOUBLE [1]      Computation of the stage, as a multiple of the mean of the other stages in the step; NULL without two stages.
---   is_slow_rank          BOOLEAN         The rank is slow in this step; NULL where that cannot be told.
---   is_slow_host          BOOLEAN         Its host is.
---   is_slow_step          BOOLEAN         The step is slow on the rank in the middle: everywhere.
---   is_slow_stage         BOOLEAN         The stage is; NULL without two stages.
---   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere, as usual; NULL where nothing can be compared.
+--   compute_ns            BIGINT [ns]     Time with a computation kernel running.
+--   transfer_ns           BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   wait_ns               BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   memory_ns             BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
+--   unrecorded_ns         BIGINT [ns]     Time in which the device ran work that is not in the trace: neither idle nor compute.
+--   idle_ns               BIGINT [ns]     Time with no activity on the device.
+--   non_wait_ns           BIGINT [ns]     step_ns minus wait_ns.
+--   host_mean_ns          DOUBLE [ns]     Mean non_wait_ns over the ranks of the host in the step; NULL if the host is unknown.
+--   rank_z                DOUBLE [1]      Distance from the other ranks of the step, in standard deviations; NULL for fewer than three ranks.
+--   host_z                DOUBLE [1]      Distance of the host from the other hosts, in standard deviations; NULL for fewer than two hosts of two ranks each.
+--   step_z                DOUBLE [1]      Distance of the step from the other steps, median over the ranks, in standard deviations; NULL for fewer than three steps.
+--   stage_ratio           DOUBLE [1]      Compute time of the stage as a multiple of the mean of the other stages in the step; NULL with fewer than two stages.
+--   is_slow_rank          BOOLEAN         Whether the rank is slow in this step; NULL if it cannot be compared.
+--   is_slow_host          BOOLEAN         Whether the host of the rank is slow in this step.
+--   is_slow_step          BOOLEAN         Whether the step is slow on the median rank, and thus everywhere.
+--   is_slow_stage         BOOLEAN         Whether the stage is slow in this step; NULL with fewer than two stages.
+--   verdict               VARCHAR         slow host, slow rank, slow stage, slow everywhere, as usual; NULL if nothing can be compared.
 --   slow_count            BIGINT [count]  Steps in which the rank or its host is slow.
---   step_count            BIGINT [count]  Steps of the rank that were looked at.
---   peak_allocated_bytes  BIGINT [bytes]  Highest total that the allocator reports in the step, on the device with most; NULL without memory events.
---   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of that device.
---   capacity_bytes        BIGINT [bytes]  Memory of the device.
---   peak_pct              DOUBLE [%]      The higher of both peaks as a share of it.
+--   step_count            BIGINT [count]  Number of steps of the rank in the comparison.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total in the step, on the device with the most; NULL without memory events.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total of that device in the step; NULL without memory events.
+--   capacity_bytes        BIGINT [bytes]  Memory of that device.
+--   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
 WITH
     known AS MATERIALIZED (
         SELECT
             p.run, p.rank, p.step, k.host_name, r.stage, p.step_ns, p.recorded_ns, p.compute_ns, p.exposed_transfer_ns, p.exposed_wait_ns, p.exposed_memory_ns,
             p.recorded_ns - p.exposed_wait_ns AS own
-        -- All ranks and steps, of which some are shown: slow is what differs from the others.
+        -- Compute over all ranks and steps, then show the requested ones: slow is relative to the others.
         FROM lib.scoped_steps(runs, NULL, NULL, include_last_profiler_step) AS p
         JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
         LEFT JOIN lib.pipeline_ranks(runs) AS r ON r.run = p.run AND r.rank = p.rank
@@ -98,7 +99,7 @@ WITH
     compared_hosts AS (
         SELECT
             h.run, h.step, h.stage,
-            -- Of two hosts the faster one.
+            -- quantile_disc takes the faster of two hosts.
             CASE WHEN count(*) >= 2 AND count(h.host_name) = count(*) AND min(h.rank_count) >= 2 THEN quantile_disc(h.host_middle, 0.5) END AS base
         FROM hosts AS h
         GROUP BY h.run, h.step, h.stage

@@ -1,8 +1,8 @@
--- Means over the steps of each rank of a cluster: which host or device is slow, and in what.
+-- Mean step of each rank of a cluster by phase: which host or device is slow, and in which phase.
 --
--- The steps are those of cluster_step_trace that are in the store: MindSpore's own mean covers others, too.
--- The first step often contains the start of the job; leave it out with steps := [2, 3, ...]. A mean is over
--- the steps in which its part is known.
+-- The means cover the steps of cluster_step_trace that are in the store; MindSpore's own mean covers other steps as
+-- well. The first step often includes job startup; exclude it with steps := [2, 3, ...]. Each mean is over the
+-- steps in which its phase is known.
 --
 -- Title: Mean step of each rank
 -- Status: stable
@@ -16,22 +16,23 @@ CREATE OR REPLACE MACRO cluster_step_means_v1(
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more; MindSpore's steps were measured whole.
+    -- Whether to include the last profiler step of a run with two or more. MindSpore steps are complete and always
+    -- included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                          VARCHAR         Run name.
 --   rank                         INTEGER         Rank of the process.
---   step_count                   BIGINT [count]  Steps.
---   mean_total_ns                DOUBLE [ns]     Length of a step.
---   mean_iteration_interval_ns   DOUBLE [ns]     From the end of the last step to the forward pass.
---   mean_forward_backward_ns     DOUBLE [ns]     Forward and backward pass.
---   mean_tail_ns                 DOUBLE [ns]     From the end of the backward pass to the end of the step.
---   mean_computation_ns          DOUBLE [ns]     Computing.
---   mean_communication_alone_ns  DOUBLE [ns]     Communicating and not computing.
---   mean_receive_alone_ns        DOUBLE [ns]     Receiving and nothing else; NULL without sends and receives.
---   mean_collective_alone_ns     DOUBLE [ns]     Communicating without receiving, and not computing; likewise.
---   mean_stage_ns                DOUBLE [ns]     The step without receiving alone; likewise.
+--   step_count                   BIGINT [count]  Number of steps.
+--   mean_total_ns                DOUBLE [ns]     Mean step duration.
+--   mean_iteration_interval_ns   DOUBLE [ns]     Mean time from the end of the previous step to the forward pass.
+--   mean_forward_backward_ns     DOUBLE [ns]     Mean duration of the forward and backward pass.
+--   mean_tail_ns                 DOUBLE [ns]     Mean time from the end of the backward pass to the end of the step.
+--   mean_computation_ns          DOUBLE [ns]     Mean compute time.
+--   mean_communication_alone_ns  DOUBLE [ns]     Mean exposed communication time (not overlapped by compute).
+--   mean_receive_alone_ns        DOUBLE [ns]     Mean time in receives only, with no compute or other communication; NULL without sends and receives.
+--   mean_collective_alone_ns     DOUBLE [ns]     Mean exposed communication time outside receives; NULL without sends and receives.
+--   mean_stage_ns                DOUBLE [ns]     Mean step duration minus receive-only time; NULL without sends and receives.
 SELECT
     s.run,
     s.rank,

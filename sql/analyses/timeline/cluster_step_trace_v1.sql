@@ -1,14 +1,17 @@
--- Each step of each rank of a cluster: iteration interval, forward and backward, tail.
+-- Phases of each step on each rank of a cluster: iteration interval, forward and backward pass, tail.
 --
--- The three parts are the whole step. A long interval on one host means slow data, a long forward
--- and backward pass slow computing, a long tail slow communication of parameters. Steps of a MindSpore
--- cluster are as its recorder measured them, without the step that it wrote as mean (it is in
--- cluster_step_traces, with step NULL). Those of other traces follow each other on the device: a step begins
--- where the host's does and the one before has ended there, and ends with the host's or with the last kernel
--- launched in it. The forward pass begins with its first computation that neither backward pass nor optimizer
--- launched; the backward pass ends with the last computation launched under autograd's engine, a backward
--- operator or an annotation that says backward. A later stage of a pipeline has its wait for the first
--- micro-batch in its interval, the first step of a capture what was launched before it. Means over the steps are those of cluster_step_means.
+-- The three phases sum to the step. A long interval on one host indicates slow data loading, a long forward and
+-- backward pass slow compute, and a long tail slow communication of parameters. Steps of a MindSpore cluster are
+-- as its recorder measured them. The mean step that it wrote is not included (it is in cluster_step_traces,
+-- with step NULL).
+--
+-- Steps of other traces are consecutive on the device. A step begins when the host step has begun and the previous
+-- step has ended on the device. It ends with the host step, or with the last kernel launched in it if later. The
+-- forward pass begins with the first computation launched by neither the backward pass nor the optimizer. The
+-- backward pass ends with the last computation launched under the autograd engine, a backward operator, or an
+-- annotation that contains "backward". The interval of a later pipeline stage includes its wait for the first
+-- micro-batch. The interval of the first step includes work launched before it. cluster_step_means has the means
+-- over steps.
 --
 -- Title: Phases of each step
 -- Status: stable
@@ -22,22 +25,23 @@ CREATE OR REPLACE MACRO cluster_step_trace_v1(
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more; MindSpore's steps were measured whole.
+    -- Whether to include the last profiler step of a run with two or more. MindSpore steps are complete and always
+    -- included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                     VARCHAR      Run name.
 --   rank                    INTEGER      Rank of the process.
---   step                    BIGINT       Number of the step.
---   total_ns                BIGINT [ns]  Length of the step.
---   iteration_interval_ns   BIGINT [ns]  From the end of the last step to the forward pass; NULL where none is found.
---   forward_backward_ns     BIGINT [ns]  Forward and backward pass; NULL where either is not found.
---   tail_ns                 BIGINT [ns]  From the end of the backward pass to the end of the step; likewise.
---   computation_ns          BIGINT [ns]  Computing.
---   communication_alone_ns  BIGINT [ns]  Communicating and not computing.
---   receive_alone_ns        BIGINT [ns]  Receiving and neither computing nor any other communication; NULL without sends and receives, or where they are not told apart.
---   collective_alone_ns     BIGINT [ns]  Communicating without receiving, and not computing; likewise.
---   stage_ns                BIGINT [ns]  The step without receiving alone; likewise.
+--   step                    BIGINT       Step number.
+--   total_ns                BIGINT [ns]  Step duration.
+--   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass; NULL if no forward pass is found.
+--   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass; NULL if either is not found.
+--   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step; NULL if no backward pass is found.
+--   computation_ns          BIGINT [ns]  Compute time.
+--   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is.
 SELECT
     s.run,
     s.rank,

@@ -1,7 +1,7 @@
--- Arguments of host and device events as the trace has them: a row per event and argument.
+-- Arguments of host and device events as recorded in the trace, one row per event and argument.
 --
--- Names are the trace's own, such as "Input Dims" or "blocks per SM", and values are JSON. An argument
--- that is null in the trace is left out. Old spellings get today's name where a column holds them
+-- Names are those of the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are
+-- null in the trace are omitted. Older spellings get today's name if a column stores the argument
 -- ("external id" of 2021 is "External id", "size" of MTIA is "bytes").
 --
 -- Title: Arguments of events
@@ -9,13 +9,13 @@
 -- Since: 0.1
 -- Reference: HTA ParserConfig(args, parse_all_args)
 -- Needs: events
--- Scope: runs, ranks; arguments belong to events, and what has an event says in which step it is
+-- Scope: runs, ranks; arguments belong to events, and the table of an event has its step
 CREATE OR REPLACE MACRO event_arguments_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Arguments to look for, by their names in the trace; NULL means every argument.
+    -- Names of arguments in the trace; NULL means every argument.
     arguments VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
@@ -23,9 +23,9 @@ CREATE OR REPLACE MACRO event_arguments_v1(
 --   rank        INTEGER  Rank of the process.
 --   event_id    BIGINT   Position of the event in traceEvents.
 --   argument    VARCHAR  Name of the argument.
---   value_json  VARCHAR  Its value as JSON.
+--   value_json  VARCHAR  Value of the argument as JSON.
 WITH
-    -- Most that is asked for has a column in few tables, or in none: the others are not looked at.
+    -- Most arguments are stored in a few tables or none; the other tables are not scanned.
     tables AS (
         SELECT list(DISTINCT m.table_name) AS wanted
         FROM argument_columns AS m
@@ -41,7 +41,7 @@ WITH
     activity AS (
         SELECT
             g.* REPLACE (
-                -- What a rule says of the name is no argument.
+                -- A collective derived from the kernel name is not an argument.
                 CASE WHEN g.class_source = 'metadata' THEN g.collective END AS collective,
                 '[' || g.grid_x || ',' || g.grid_y || ',' || g.grid_z || ']' AS grid_x,
                 '[' || g.block_x || ',' || g.block_y || ',' || g.block_z || ']' AS block_x
@@ -83,7 +83,8 @@ WITH
         UNION ALL
         SELECT 'python_calls', c.* FROM lib._cells('frames') AS c
     ),
-    -- Where a column cannot hold everything, the whole is kept; what columns hold is there too.
+    -- If a column cannot represent an argument, event_args keeps all arguments of the event, including those in
+    -- columns.
     of_texts AS (
         SELECT x.run, x.rank, x.event_id, x.args
         FROM event_args AS x
@@ -108,7 +109,7 @@ WITH
         UNION ALL
         SELECT
             k.run, k.rank, k.event_id, 0,
-            -- A JSON pointer: no letter of a key means anything else in it.
+            -- A JSON pointer, because no character of a key is special in it.
             {'argument': k.argument, 'value': (k.args -> ('/' || replace(replace(k.argument, '~', '~0'), '/', '~1')))::VARCHAR}
         FROM keyed AS k
         WHERE lib.is_requested(arguments, k.argument)

@@ -1,8 +1,8 @@
--- What ran when on each device stream: the rows of a timeline.
+-- Operations on each device stream over time: the rows of a timeline chart.
 --
--- One row per operation; with a resolution, neighbors of one stream and class whose gap is shorter
--- than it are one row, with the name of the longest, so that a timeline of a whole job stays small.
--- Times start with the first operation of the run that is chosen. Synchronizations are left out.
+-- One row per operation. With resolution_ns, adjacent operations of one stream and class with a shorter gap form one
+-- row, named after the longest, so the timeline of a whole job stays small. Times are relative to the first selected
+-- operation of the run. Synchronizations are excluded.
 --
 -- Title: Timeline of GPU streams
 -- Status: stable
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
     streams BIGINT[] := NULL,
     -- Shortest operation to include [ns].
     min_duration_ns BIGINT := 0,
-    -- Gap below which neighbors are one row [ns]; 0 means a row per operation.
+    -- Gap below which adjacent operations form one row [ns]; 0 means one row per operation.
     resolution_ns BIGINT := 0
 ) AS TABLE
 -- Columns:
@@ -31,12 +31,12 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
 --   rank      INTEGER         Rank of the process.
 --   device    BIGINT          Device number.
 --   stream    BIGINT          Device stream.
---   start_ns  BIGINT [ns]     Start since the first operation that is chosen.
---   end_ns    BIGINT [ns]     End.
+--   start_ns  BIGINT [ns]     Start since the first selected operation of the run.
+--   end_ns    BIGINT [ns]     End since the first selected operation of the run.
 --   class     VARCHAR         computation, communication or memory.
 --   name      VARCHAR         Name of the longest operation.
---   event_id  BIGINT          Its position in traceEvents.
---   step      BIGINT          Its profiler step; NULL outside of steps.
+--   event_id  BIGINT          event_id of the longest operation.
+--   step      BIGINT          Profiler step of the longest operation; NULL outside steps.
 --   op_count  BIGINT [count]  Operations in the row.
 WITH
     ops AS (

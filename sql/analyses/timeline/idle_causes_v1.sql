@@ -1,12 +1,14 @@
--- Why devices idle: each moment of a step in which nothing runs on the device, by what the host was doing on
--- the thread that launches next, longest first.
+-- Why devices are idle: idle time in steps by the host activity on the thread that launches the next operation.
 --
--- The rows of a rank sum to the three idle and the three unrecorded times of `step_accounting` in the same
--- steps, to the nanosecond. Unrecorded time is not idle: the device runs work that the trace does not hold. Up to the end of the call that launches the next operation the time is the host's; from
--- there to the start of that operation it is the device's, a row of its own (device queue). What runs in
--- a gap is not always what caused it: where the gap began under a call that holds the host until the device is
--- through, the queue had run dry, and whatever the host does next is seen. Such rows have the role effect; without
--- that synchronization the device might have had work meanwhile. Loading of data counts as a cause even so.
+-- Rows are ordered by time, longest first. The rows of a rank sum exactly to the three idle and three unrecorded
+-- times of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in
+-- the trace. Time until the end of the call that launches the next operation is attributed to the host. Time from
+-- there to the start of that operation is attributed to the device (device queue).
+--
+-- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the
+-- device has finished, the queue had drained, and any host activity that follows is only a consequence. Such rows
+-- have relation effect: without the synchronization the device might have had work. Data loading counts as a
+-- cause even then.
 --
 -- Title: Why GPUs are idle
 -- Status: stable
@@ -24,29 +26,29 @@ CREATE OR REPLACE MACRO idle_causes_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- What is named first: operator (the innermost), outermost operator, module, frame or annotation. Where none is
-    -- open, the innermost of operator, frame and annotation is.
+    -- Name reported first: operator (the innermost), outermost operator, module, frame or annotation. If none is
+    -- open, the innermost of operator, frame and annotation is reported.
     level VARCHAR := 'operator'
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   position       BIGINT [1]      1 for what costs the rank most.
---   cause          VARCHAR         data loading, synchronization, runtime call, host operator, module, python, annotation; no event: none is open on the thread; device queue; unrecorded: not idle; unknown: the launch is not in the trace.
---   relation       VARCHAR         cause; effect: runs after a synchronization that drained the queue; device; unrecorded; unknown.
---   name           VARCHAR         What the host was in, by level; NULL if nothing was open or it is the device's.
---   call           VARCHAR         Runtime call that it was in, but for those that launch kernels; NULL otherwise.
+--   position       BIGINT [1]      Position by time on the rank; 1 is the longest.
+--   cause          VARCHAR         data loading, synchronization, runtime call, host operator, module, python, annotation, no event (none open on the thread), device queue, unrecorded (not idle) or unknown (no launch in the trace).
+--   relation       VARCHAR         cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
+--   name           VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   call           VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module         VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
---   idle_ns        BIGINT [ns]     Idle time; unrecorded time of that cause.
---   idle_pct       DOUBLE [%]      Share of all rows of the rank.
---   step_pct       DOUBLE [%]      Share of the steps of the rank.
---   gap_count      BIGINT [count]  Gaps that it is in; one over the bound of two steps counts in each.
---   longest_ns     BIGINT [ns]     Most of it in one gap.
+--   idle_ns        BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
+--   idle_pct       DOUBLE [%]      Share of the rank's total over all rows.
+--   step_pct       DOUBLE [%]      Share of the rank's step time.
+--   gap_count      BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
+--   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step   BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts     BIGINT [ns]     Start of what counts of that gap, since the run's first event.
---   event_id       BIGINT          What to look at there: event of the host, or the operation of the device that ends it; NULL if unknown.
+--   longest_ts     BIGINT [ns]     Start of that time since the run's first event.
+--   event_id       BIGINT          Event to inspect there: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
---   message        VARCHAR         What it means and what to try.
+--   message        VARCHAR         Explanation and recommended next step.
 --   next_analysis  VARCHAR         Analysis that shows more.
 WITH
     parts AS MATERIALIZED (

@@ -1,8 +1,8 @@
--- Each gap on a device stream: how long, why, between which kernels, and what launched the next one.
+-- Every idle gap of each device stream: length, category, the kernels around it, and the launch that ended it.
 --
--- host_wait: the host launched the next op only after everything before it had ended. kernel_wait:
--- a gap below the threshold between ops that were both in the queue. other: longer than that, waits
--- between streams for instance.
+-- host_wait: the host launched the next operation only after all previous operations had ended. kernel_wait: a gap
+-- below the threshold between operations that were both queued. other: a longer gap, for instance a wait for
+-- another stream.
 --
 -- Title: Every idle gap
 -- Status: stable
@@ -14,11 +14,11 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    -- Upper limit of a kernel_wait gap, exclusive [ns]. HTA's default is 30 us, although its documentation says ns.
     kernel_wait_below_ns BIGINT := 30000
 ) AS TABLE
 -- Columns:
@@ -29,13 +29,13 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   ts             BIGINT [ns]  Start of the gap since the run's first event.
 --   dur            BIGINT [ns]  Length of the gap.
 --   category       VARCHAR      host_wait, kernel_wait or other.
---   previous_id    BIGINT       event_id of the op that ended last before it.
---   previous_name  VARCHAR      Name of that op.
---   next_id        BIGINT       event_id of the op that ends the gap.
---   next_name      VARCHAR      Name of that op.
---   launch_id      BIGINT       event_id of the call that launched the next op; NULL if not in the trace.
+--   previous_id    BIGINT       event_id of the operation that ended last before the gap.
+--   previous_name  VARCHAR      Name of that operation.
+--   next_id        BIGINT       event_id of the operation that ends the gap.
+--   next_name      VARCHAR      Name of that operation.
+--   launch_id      BIGINT       event_id of the call that launched the next operation; NULL if not in the trace.
 --   launch_ts      BIGINT [ns]  Start of that call.
---   op_id          BIGINT       event_id of the host operator that launched the next op.
+--   op_id          BIGINT       event_id of the host operator that launched the next operation.
 --   op_name        VARCHAR      Name of that operator.
 SELECT
     i.run,

@@ -1,7 +1,7 @@
--- Idle time of each device stream by cause.
+-- Idle time of each device stream by category.
 --
--- Every stream has a row for each cause, also where it has no such gap. The causes are those of
--- idle_gaps. The ratio is that of the stream's idle time, NULL for a stream that is never idle.
+-- Every stream has a row for each category of idle_gaps, including categories without gaps. idle_pct is NULL for a
+-- stream that is never idle.
 --
 -- Title: Idle time by cause
 -- Status: stable
@@ -13,11 +13,11 @@ CREATE OR REPLACE MACRO idle_time_breakdown_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    -- Upper limit of a kernel_wait gap, exclusive [ns]. HTA's default is 30 us, although its documentation says ns.
     kernel_wait_below_ns BIGINT := 30000
 ) AS TABLE
 -- Columns:
@@ -26,9 +26,9 @@ CREATE OR REPLACE MACRO idle_time_breakdown_v1(
 --   device     BIGINT          Device number.
 --   stream     BIGINT          Device stream.
 --   category   VARCHAR         host_wait, kernel_wait or other.
---   gap_count  BIGINT [count]  Gaps with this cause.
---   idle_ns    BIGINT [ns]     Their length.
---   idle_pct   DOUBLE [%]      Share of the stream's idle time.
+--   gap_count  BIGINT [count]  Gaps of this category.
+--   idle_ns    BIGINT [ns]     Total length of these gaps.
+--   idle_pct   DOUBLE [%]      Share of the stream's idle time; NULL if that is 0.
 WITH
     streams AS (
         SELECT DISTINCT g.run, g.rank, g.device, g.stream

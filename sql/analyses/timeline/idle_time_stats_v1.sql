@@ -1,4 +1,4 @@
--- Distribution of the gaps of each device stream by cause, as pandas' describe() gives it.
+-- Distribution of idle gap lengths of each device stream by category, with the statistics of pandas describe().
 --
 -- Title: Distribution of idle gaps
 -- Status: stable
@@ -10,11 +10,11 @@ CREATE OR REPLACE MACRO idle_time_stats_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Longest gap that counts as kernel_wait, exclusive [ns]. HTA's default is 30 us, although its page says ns.
+    -- Upper limit of a kernel_wait gap, exclusive [ns]. HTA's default is 30 us, although its documentation says ns.
     kernel_wait_below_ns BIGINT := 30000
 ) AS TABLE
 -- Columns:
@@ -23,14 +23,14 @@ CREATE OR REPLACE MACRO idle_time_stats_v1(
 --   device     BIGINT          Device number.
 --   stream     BIGINT          Device stream.
 --   category   VARCHAR         host_wait, kernel_wait or other.
---   gap_count  BIGINT [count]  Gaps.
---   mean_ns    DOUBLE [ns]     Mean.
+--   gap_count  BIGINT [count]  Number of gaps.
+--   mean_ns    DOUBLE [ns]     Mean length.
 --   std_ns     DOUBLE [ns]     Sample standard deviation; NULL for a single gap.
---   min_ns     BIGINT [ns]     Shortest.
---   p25_ns     DOUBLE [ns]     First quartile, interpolated.
---   p50_ns     DOUBLE [ns]     Median.
---   p75_ns     DOUBLE [ns]     Third quartile, interpolated.
---   max_ns     BIGINT [ns]     Longest.
+--   min_ns     BIGINT [ns]     Shortest gap.
+--   p25_ns     DOUBLE [ns]     First quartile of the lengths, interpolated.
+--   p50_ns     DOUBLE [ns]     Median length.
+--   p75_ns     DOUBLE [ns]     Third quartile of the lengths, interpolated.
+--   max_ns     BIGINT [ns]     Longest gap.
 SELECT
     i.run,
     i.rank,

@@ -1,8 +1,9 @@
--- One row for each run, of what people quote: step time, utilization, exposed communication, waiting, memory.
+-- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
--- Shares are of the time in steps of all ranks together, as in step_accounting, of which they are sums. Utilization
--- is the time in which a kernel runs and does more than to wait for other ranks. Memory is that of the last step too. Launch-bound is what devices idle because the host has not launched what
--- comes next, for whatever reason: idle_causes tells which.
+-- Shares are of the recorded step time of all ranks together, summed from step_accounting. Utilization is the time in
+-- which a kernel runs and does more than wait for other ranks. Peak memory includes the last step.
+-- Launch-bound time is device idle time before the host has launched the next operation, for any reason;
+-- idle_causes shows the reasons.
 --
 -- Title: Key figures
 -- Status: stable
@@ -15,30 +16,30 @@ CREATE OR REPLACE MACRO kpis_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                        VARCHAR         Run name.
---   rank_count                 BIGINT [count]  Ranks.
---   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
---   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
---   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
---   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
---   compute_pct                DOUBLE [%]      Share of recorded step time in which a computation kernel runs; likewise.
---   exposed_communication_pct  DOUBLE [%]      Share of recorded step time in which communication runs or waits, and no computation.
---   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
---   idle_pct                   DOUBLE [%]      Share of recorded step time in which nothing runs on the device.
---   unrecorded_pct             DOUBLE [%]      The device ran work that the trace does not hold, as a share of the steps; all other shares leave this time out.
---   undecided_pct              DOUBLE [%]      Part of the steps that may be idle or such work: it counts as idle, and no evidence decides.
---   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
---   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilization, as in mfu: time at the peak as a share of recorded step time, mean of the steps of all ranks; NULL where shapes or peaks are not known.
---   mfu_covered_pct            DOUBLE [%]      Share of the time of computation kernels for which that holds.
---   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, allocated where that is higher; NULL without memory events.
---   peak_memory_pct            DOUBLE [%]      The highest share of a device's memory; NULL where no trace says how much there is.
+--   rank_count                 BIGINT [count]  Number of ranks.
+--   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
+--   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
+--   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps, or of the whole trace without steps.
+--   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
+--   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time with communication, transferring or waiting, not overlapped by compute.
+--   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
+--   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
+--   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.
+--   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace cannot decide.
+--   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
+--   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
+--   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
+--   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.
+--   peak_memory_pct            DOUBLE [%]      Highest share of a device's memory in use; NULL if no trace records the capacity.
 SELECT k.*
 FROM lib.run_kpis(runs, ranks, steps, include_last_profiler_step) AS k
 ORDER BY k.run

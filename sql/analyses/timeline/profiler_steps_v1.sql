@@ -1,9 +1,10 @@
--- Profiler steps of each rank: when they start, how long they last, how long the device works in them.
+-- Profiler steps of each rank: start, duration, and the device work launched in them.
 --
--- Host steps only: their copies on the device are not steps. By default without the last one, in which
--- profilers stop midway. A step has the operations that it launched, whenever they run. What has no launch in the trace, most of it
--- launched before the capture, belongs to no step; the last columns count what of it starts during the step. Where a rank
--- has a number twice, both rows have all of its device operations.
+-- Only host steps count; their copies on the device are not steps. The last step is excluded by default because
+-- profilers stop in the middle of it. An operation belongs to the step that launched it, whenever it runs.
+-- Operations without a launch in the trace, mostly launched before the capture, belong to no step. The unlaunched
+-- columns count those that start during the step. If a rank has two steps with the same number, both rows contain
+-- all device operations of that number.
 --
 -- Title: Profiler steps
 -- Status: stable
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -25,13 +26,13 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
 --   rank                 INTEGER         Rank of the process.
 --   step                 BIGINT          N of ProfilerStep#N.
 --   event_id             BIGINT          event_id of the step.
---   ts                   BIGINT [ns]     Its start, since the run's first event.
---   dur                  BIGINT [ns]     Its duration on the host.
---   is_last              BOOLEAN         The rank's last step.
---   gpu_op_count         BIGINT [count]  Device operations that were launched in it; of a rank without launches those that start in it.
---   gpu_sum_ns           BIGINT [ns]     Sum of their durations.
+--   ts                   BIGINT [ns]     Start of the step since the run's first event.
+--   dur                  BIGINT [ns]     Duration of the step on the host.
+--   is_last              BOOLEAN         Whether this is the rank's last step.
+--   gpu_op_count         BIGINT [count]  Device operations launched in the step, or started in it if the rank has no launches.
+--   gpu_sum_ns           BIGINT [ns]     Total duration of these operations.
 --   unlaunched_op_count  BIGINT [count]  Device operations without a launch in the trace that start during the step.
---   unlaunched_busy_ns   BIGINT [ns]     Sum of their durations.
+--   unlaunched_busy_ns   BIGINT [ns]     Total duration of those operations.
 WITH
     ops AS (
         SELECT g.run, g.rank, g.step, count(*) AS gpu_op_count, sum(g.dur)::BIGINT AS gpu_sum_ns

@@ -1,20 +1,21 @@
--- Where each step of the host goes: compute, exposed transfer, exposed wait, exposed copies, work that the trace does
--- not hold, and idle before, between and after the device's work. The parts sum to the step exactly.
+-- Breakdown of each host step into compute, exposed transfer, exposed wait, exposed copies, unrecorded and idle time.
 --
--- The step is the host's, so that a device that has nothing to do for the first half of it shows that.
--- What runs at once counts in this order: computation, transfer, wait, copies. Waiting for other ranks is
--- told from transferring by matching collectives across ranks; in a collective without a match, or whose end times
--- disagree between ranks, it is not known, and all of it counts as transfer (exposed_unmatched_ns says how much). A trace without steps is
--- one step, from its first event to its last end. Unrecorded time is neither idle nor compute: the device runs
--- work launched before the recording, work whose records were lost, or work that had not ended when the recording
--- did (`unrecorded_time`). At the start of a recording it may not be possible to decide between idle and earlier
--- work: that time is part of idle_before_ns, undecided_ns says how much, and unrecorded_before_ns is what is known
--- to be earlier work, NULL if that is nothing. Steps overlap where the profiler opens the next before it closes one.
+-- The ten parts sum exactly to the step. Steps are host steps, so time before the first device activity of a step
+-- counts as idle. Concurrent activity counts once, in the order computation, transfer, wait, copies.
+-- Matching collectives across ranks separates waiting for other ranks from transferring. If a collective has no
+-- match, or its end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A
+-- trace without steps counts as one step, from its first event to its last end.
+--
+-- Unrecorded time is neither idle nor compute. The device runs work that was launched before the recording, whose
+-- records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the start of a
+-- recording, idle time and earlier work may be indistinguishable. That time is part of idle_before_ns, and
+-- undecided_ns gives its length. unrecorded_before_ns is the time known to be earlier work, or NULL if none is known.
+-- Steps overlap if the profiler opens the next step before it closes the current one.
 --
 -- Title: Where a step goes
 -- Status: stable
 -- Since: 0.1
--- Reference: TraceLens gpu_timeline, from the host's step and with waiting told apart
+-- Reference: TraceLens gpu_timeline, with the host step and separate wait time
 -- Needs: nothing; steps need the profiler's schedule
 -- Report: first 1
 CREATE OR REPLACE MACRO step_accounting_v1(
@@ -30,23 +31,23 @@ CREATE OR REPLACE MACRO step_accounting_v1(
 -- Columns:
 --   run                   VARCHAR      Run name.
 --   rank                  INTEGER      Rank of the process.
---   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps.
---   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the ten parts, of which NULL counts as 0.
---   compute_ns            BIGINT [ns]  A computation kernel runs.
---   exposed_transfer_ns   BIGINT [ns]  No computation, but a collective that all ranks have come to, or one without a match.
---   exposed_wait_ns       BIGINT [ns]  Neither, but a collective that waits for another rank.
---   exposed_memory_ns     BIGINT [ns]  None of these, but a copy or memset.
---   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording; NULL if none is known and some time is undecided.
---   unrecorded_lost_ns    BIGINT [ns]  Nothing recorded: records of launched kernels are missing.
---   unrecorded_after_ns   BIGINT [ns]  Nothing recorded: launched work still ran when the recording ended.
---   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step; at most, if unrecorded_before_ns is NULL.
---   idle_between_ns       BIGINT [ns]  Nothing, between the first and the last.
---   idle_after_ns         BIGINT [ns]  Nothing, after the last.
---   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns: collectives in which waiting is not known.
---   undecided_ns          BIGINT [ns]  Part of idle_before_ns: idle or earlier work, no evidence decides.
---   recorded_ns           BIGINT [ns]  The step without the three unrecorded parts: the denominator of the shares.
+--   step                  BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
+--   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the ten parts, with NULL as 0.
+--   compute_ns            BIGINT [ns]  Time with a computation kernel running.
+--   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
+--   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording; NULL if none is known and some time is undecided.
+--   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing.
+--   unrecorded_after_ns   BIGINT [ns]  Unrecorded time: launched work was still running when the recording ended.
+--   idle_before_ns        BIGINT [ns]  Idle time before the first device activity of the step; an upper bound if unrecorded_before_ns is NULL.
+--   idle_between_ns       BIGINT [ns]  Idle time between the first and last device activity of the step.
+--   idle_after_ns         BIGINT [ns]  Idle time after the last device activity of the step.
+--   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives whose wait time is unknown.
+--   undecided_ns          BIGINT [ns]  Part of idle_before_ns that is either idle or earlier work; the trace cannot decide.
+--   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts; the denominator of the shares.
 --   idle_pct              DOUBLE [%]   The three idle parts as a share of recorded_ns; NULL if that is 0.
---   compute_pct           DOUBLE [%]   Computation as a share of recorded_ns; NULL if that is 0.
+--   compute_pct           DOUBLE [%]   compute_ns as a share of recorded_ns; NULL if that is 0.
 SELECT
     p.run,
     p.rank,

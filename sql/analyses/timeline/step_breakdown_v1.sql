@@ -1,10 +1,10 @@
--- What each step is spent on, in eight roles that exclude each other and sum to the step.
+-- Breakdown of each step into eight roles that are mutually exclusive and sum to the step.
 --
--- A moment has the first role that fits: a computation kernel runs; a copy; a memset; communication; a
--- runtime or driver call; a data loader; an operator or annotation on the host; nothing of it. So runtime calls
--- and what comes behind are what is not hidden by the device. All threads of the host count. The step is as the
--- device sees it: the host's, until what was launched in it has ended. Communication is that of the device; what gloo
--- runs on the host is where the rank has no device. A data loader is one of torch, or an annotation that says so.
+-- A moment counts in the first role that applies: computation kernel, copy, memset, communication, runtime or driver
+-- call, data loader, host operator or annotation, other. Runtime calls and the roles after it are therefore time
+-- that device activity does not overlap. All host threads count. A step is as the device sees it: the host step,
+-- extended until the work launched in it has ended. Communication is device communication; on a rank without a
+-- device it is gloo on the host. A data loader is a torch data loader, or an annotation that names one.
 --
 -- Title: Step time by role
 -- Status: stable
@@ -25,16 +25,16 @@ CREATE OR REPLACE MACRO step_breakdown_v1(
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
---   step              BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   step              BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   step_ns           BIGINT [ns]  Duration of the step as the device sees it: the sum of the eight roles.
---   kernel_ns         BIGINT [ns]  A computation kernel runs.
---   memcpy_ns         BIGINT [ns]  A copy runs, and no such kernel.
---   memset_ns         BIGINT [ns]  A memset runs, and nothing of the above.
---   communication_ns  BIGINT [ns]  Communication runs, and nothing of the above.
---   runtime_ns        BIGINT [ns]  The host is in a call of the runtime or the driver, and the device idle.
---   data_loader_ns    BIGINT [ns]  A data loader is open, and nothing of the above.
---   cpu_exec_ns       BIGINT [ns]  An operator or annotation is open on the host, and nothing of the above.
---   other_ns          BIGINT [ns]  Nothing of it: Python outside of both, waiting.
+--   kernel_ns         BIGINT [ns]  Time with a computation kernel running.
+--   memcpy_ns         BIGINT [ns]  Time with a copy running, in no earlier role.
+--   memset_ns         BIGINT [ns]  Time with a memset running, in no earlier role.
+--   communication_ns  BIGINT [ns]  Time with communication running, in no earlier role.
+--   runtime_ns        BIGINT [ns]  Time with the host in a runtime or driver call while the device is idle.
+--   data_loader_ns    BIGINT [ns]  Time with a data loader open, in no earlier role.
+--   cpu_exec_ns       BIGINT [ns]  Time with an operator or annotation open on the host, in no earlier role.
+--   other_ns          BIGINT [ns]  Remaining time, such as Python code outside operators, or waiting.
 WITH
     windows AS MATERIALIZED (
         SELECT d.*
@@ -70,7 +70,7 @@ WITH
         FROM python_calls AS p
         WHERE contains(p.name, 'torch/utils/data/') AND lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
         UNION ALL
-        -- What is inside of an operator is within its time.
+        -- Events nested in an operator are covered by the operator.
         SELECT c.run, c.rank, c.ts, c.dur, CASE WHEN starts_with(c.name, 'enumerate(Data') THEN 6 ELSE 7 END
         FROM cpu_ops AS c
         WHERE c.parent_op_id IS NULL AND c.dur > 0 AND lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)

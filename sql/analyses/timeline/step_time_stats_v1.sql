@@ -1,8 +1,8 @@
--- How long the steps of each rank last: mean, spread, percentiles, the slowest one, and how evenly they follow.
+-- Step durations of each rank: mean, spread, percentiles, the slowest step, and the interval between step starts.
 --
--- Durations are those of the host's profiler steps. Slow steps are slow_z scaled median absolute deviations above
--- the rank's median, a deviation never taken for less than 1 % of the median. The interval is from the
--- start of a step to that of the next one: where steps do not follow each other at once, it is longer.
+-- Durations are those of host profiler steps. A step is slow if it exceeds the rank's median by slow_z standard
+-- deviations, estimated from the median absolute deviation and at least 1 % of the median each. The interval is the
+-- time from the start of a step to the start of the next; gaps between steps lengthen it.
 --
 -- Title: Duration of steps
 -- Status: stable
@@ -19,25 +19,25 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- How far above the median is slow, in standard deviations.
+    -- Distance above the median from which a step is slow, in standard deviations.
     slow_z DOUBLE := 3.5
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
---   step_count        BIGINT [count]  Steps.
+--   step_count        BIGINT [count]  Number of steps.
 --   mean_ns           DOUBLE [ns]     Mean duration.
 --   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single step.
---   min_ns            BIGINT [ns]     Shortest.
---   median_ns         DOUBLE [ns]     Median.
---   p90_ns            DOUBLE [ns]     90th percentile.
---   p99_ns            DOUBLE [ns]     99th percentile.
---   max_ns            BIGINT [ns]     Longest.
---   longest_step      BIGINT          The longest step; of equal ones the first.
---   slow_count        BIGINT [count]  Steps that are slow; NULL for fewer than three steps.
---   unrecorded_step_count  BIGINT [count]  Steps in which the device ran work that the trace does not hold: their shares are of the recorded part.
---   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to that of the next; NULL for a single step.
---   interval_std_ns   DOUBLE [ns]     Sample standard deviation of it; NULL for fewer than three steps.
+--   min_ns            BIGINT [ns]     Shortest duration.
+--   median_ns         DOUBLE [ns]     Median duration.
+--   p90_ns            DOUBLE [ns]     90th percentile of the durations.
+--   p99_ns            DOUBLE [ns]     99th percentile of the durations.
+--   max_ns            BIGINT [ns]     Longest duration.
+--   longest_step      BIGINT          Longest step; the first one if several are equal.
+--   slow_count        BIGINT [count]  Slow steps; NULL for fewer than three steps.
+--   unrecorded_step_count  BIGINT [count]  Steps in which the device ran work that is not in the trace; their shares refer to the recorded part.
+--   mean_interval_ns  DOUBLE [ns]     Mean time from the start of a step to the start of the next; NULL for a single step.
+--   interval_std_ns   DOUBLE [ns]     Sample standard deviation of that interval; NULL for fewer than three steps.
 WITH
     timed AS (
         SELECT

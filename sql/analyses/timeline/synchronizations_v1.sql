@@ -1,12 +1,12 @@
--- Where the host waits for the device: blocking calls by operator and source line, and what each leaves the device without work.
+-- Host synchronizations: blocking calls by operator and source line, with the device idle time that each causes.
 --
--- The time of a call has three parts: the device works (busy_ns), the copy that is waited for (copy_ns, part of that), and
--- the rest, in which the device has nothing: the call itself, or other processes. What costs is what comes after: the
--- device runs dry under the call and has nothing until the host has launched more (idle_after_ns). Of that time the
--- stretches count that `idle_causes` has as synchronization, as its effect, or as the device queue's, and not those in
--- which the host loads data: these would have been there without the call. Nor does more count than the call lasts,
--- since without it the host would have been ahead by no more than that. A call that waits while the device works costs
--- nothing by itself where enough was launched before.
+-- A call's time has three parts: the device works (busy_ns), of which the awaited copy is copy_ns, and the device has
+-- no
+-- work (idle_during_ns). The cost comes afterwards: the device drains its queue during the call and stays idle
+-- until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that `idle_causes` attributes
+-- to the synchronization, its effects, or the device queue. It excludes data loading, which would also occur without
+-- the call. It is limited to the duration of the call, because without the call the host would be ahead by no more
+-- than that. A call that waits while the device works costs nothing by itself if enough work was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Status: stable
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -27,22 +27,22 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
---   position        BIGINT [1]      1 for what leaves the rank's device without work longest.
---   kind            VARCHAR         device, stream or event: what is waited for; copy: a copy whose call returns after it.
---   call            VARCHAR         Runtime call.
---   operator        VARCHAR         Nearest operator around it; NULL if none.
---   frame           VARCHAR         Nearest Python frame of a file around it; NULL if none or not recorded.
---   module          VARCHAR         Class of the nearest nn.Module; NULL if none or not recorded.
---   call_count      BIGINT [count]  Calls.
---   host_ns         BIGINT [ns]     Their durations.
---   busy_ns         BIGINT [ns]     Of that, the device works.
---   copy_ns         BIGINT [ns]     Of that, the copies that the calls wait for.
---   idle_during_ns  BIGINT [ns]     Of host_ns, the device has nothing.
---   idle_after_ns   BIGINT [ns]     The device has nothing because of the calls: from when it ran dry under each until it has work again, without loading of data, and of each call no more than it lasts.
---   longest_ns      BIGINT [ns]     The most of that after one call.
---   event_id        BIGINT          That call, or of calls without any the longest.
+--   position        BIGINT [1]      Position by idle_after_ns on the rank; 1 is the longest.
+--   kind            VARCHAR         Awaited object: device, stream, event, or copy (a copy whose call returns only after it).
+--   call            VARCHAR         Name of the runtime call.
+--   operator        VARCHAR         Innermost enclosing operator; NULL if none.
+--   frame           VARCHAR         Innermost enclosing Python frame of a source file; NULL if none or not recorded.
+--   module          VARCHAR         Class of the innermost enclosing nn.Module; NULL if none or not recorded.
+--   call_count      BIGINT [count]  Number of calls.
+--   host_ns         BIGINT [ns]     Total duration of the calls.
+--   busy_ns         BIGINT [ns]     Part of host_ns in which the device works.
+--   copy_ns         BIGINT [ns]     Part of host_ns in copies that the calls wait for.
+--   idle_during_ns  BIGINT [ns]     Part of host_ns in which the device has no work.
+--   idle_after_ns   BIGINT [ns]     Device idle time caused by the calls, from when the queue drains until new work starts; excludes data loading and is at most the duration of each call.
+--   longest_ns      BIGINT [ns]     Longest idle_after_ns of one call.
+--   event_id        BIGINT          event_id of that call, or of the longest call if none caused idle time.
 --   message_code    VARCHAR         Code of the message in the table messages.
---   message         VARCHAR         What it means and what to try.
+--   message         VARCHAR         Explanation and recommended next step.
 WITH
     calls AS MATERIALIZED (
         SELECT
@@ -58,7 +58,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Running sums: the device works busy(end) - busy(start) of a time.
+    -- Prefix sums: the device works busy(end) - busy(start) within an interval.
     islands AS MATERIALIZED (
         SELECT
             m.lane.run AS run, m.lane.rank AS rank, m.ts, m.dur,
@@ -101,7 +101,7 @@ WITH
                 ELSE 'device'
             END AS kind,
             o.name AS operator,
-            -- Around a function of Python's own stands who calls it.
+            -- For built-in functions, report the calling frame.
             CASE WHEN starts_with(f.name, '<built-in') THEN q.name ELSE f.name END AS frame,
             lib.module_class(lib.module_name(m.name)) AS module
         FROM timed AS t

@@ -1,12 +1,11 @@
--- Where the time of each GPU goes: computing, exposed communication and copies, idle.
+-- Breakdown of each GPU's time into compute, exposed communication, exposed copies and idle.
 --
--- span runs from the start of the first kernel, copy or memset to the end of the last one; what
--- comes before and after is not counted. Times are unions over all streams of the rank, so overlap
--- counts once, and compute + exposed communication + exposed memory + idle = span to the nanosecond.
--- Exposed communication runs while nothing computes; exposed memory runs while nothing computes or
--- communicates. non_compute is both exposed parts together. Syncs are not activity. An operation
--- whose duration cannot be true (negative, or far behind the end of the recording) counts nowhere
--- but in suspect_count.
+-- The span runs from the start of the first kernel, copy or memset to the end of the last; time outside it is not
+-- counted. Times are unions over all streams of the rank, so overlapping operations count once. Compute + exposed
+-- communication + exposed memory + idle equals the span exactly. Exposed communication is not overlapped by compute;
+-- exposed memory is not overlapped by compute or communication. non_compute is the sum of both exposed parts.
+-- Synchronizations are not activity. Operations with an impossible duration (negative, or ending far after the
+-- recording) count only in suspect_count and suspect_ns.
 --
 -- Title: Where GPU time goes
 -- Status: stable
@@ -19,7 +18,7 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -27,20 +26,20 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
 -- Columns:
 --   run                        VARCHAR         Run name.
 --   rank                       INTEGER         Rank of the process.
---   span_ns                    BIGINT [ns]     From the first start to the last end.
---   idle_ns                    BIGINT [ns]     Nothing running.
+--   span_ns                    BIGINT [ns]     Time from the first start to the last end.
+--   idle_ns                    BIGINT [ns]     Time with no activity on the device.
 --   compute_ns                 BIGINT [ns]     Computation running.
---   non_compute_ns             BIGINT [ns]     Something running, but no computation.
---   exposed_communication_ns   BIGINT [ns]     Communication running, no computation.
---   exposed_memory_ns          BIGINT [ns]     Only copies or memsets running.
+--   non_compute_ns             BIGINT [ns]     Time with device activity but no computation running.
+--   exposed_communication_ns   BIGINT [ns]     Time with communication running, not overlapped by compute.
+--   exposed_memory_ns          BIGINT [ns]     Time with copies or memsets running, not overlapped by compute or communication.
 --   idle_pct                   DOUBLE [%]      idle / span; NULL for an empty span.
 --   compute_pct                DOUBLE [%]      compute / span.
 --   non_compute_pct            DOUBLE [%]      non_compute / span.
 --   exposed_communication_pct  DOUBLE [%]      exposed communication / span.
 --   exposed_memory_pct         DOUBLE [%]      exposed memory / span.
---   kernel_time_ns             BIGINT [ns]     Sum of all durations: overlap counts as often as it occurs.
---   suspect_count              BIGINT [count]  Device operations left out because their duration cannot be true.
---   suspect_ns                 BIGINT [ns]     Their recorded duration, in none of the other columns.
+--   kernel_time_ns             BIGINT [ns]     Sum of all durations; concurrent operations each count.
+--   suspect_count              BIGINT [count]  Device operations excluded because of an impossible duration.
+--   suspect_ns                 BIGINT [ns]     Recorded duration of the excluded operations; no other column contains it.
 WITH
     spans AS (
         SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.class, g.ts, g.dur

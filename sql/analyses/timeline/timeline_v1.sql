@@ -1,10 +1,12 @@
--- Steps, annotations, host threads, idle time and device streams of each rank on one line of time: the rows of a picture.
+-- Timeline of each rank: steps, annotations, host threads, idle time and device streams, as the rows of a chart.
 --
--- What is shorter than a bucket is put together with its neighbors of the same lane and kind that start in the same
--- bucket, so that a timeline of a whole job stays small; what is longer has a row of its own. Times start with the
--- first of what is chosen. Hosts have the threads that launch most; of what they do the outermost operators, and the
--- runtime calls outside of operators. Idle is what `idle_causes` counts: nothing runs on any stream of the rank in a
--- step; those of an eighth of a bucket and longer are rows, with what the host was in for most of the time.
+-- Events shorter than a bucket are merged with others of the same lane and kind that start in the same bucket, so the
+-- timeline of a whole job stays small. Longer events have a row of their own. Times are relative to the first
+-- selected
+-- event. Host lanes are the threads with the most launches; they show outermost operators, and runtime calls outside
+-- operators. Idle time is as in `idle_causes`: no stream of the rank is active within a step. Idle gaps of at least
+-- an
+-- eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
 --
 -- Title: Timeline
 -- Status: stable
@@ -17,28 +19,28 @@ CREATE OR REPLACE MACRO timeline_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Buckets of a run, shared by its ranks: of two ranks each has half as many.
+    -- Buckets of a run, divided among its ranks: with two ranks, each has half as many.
     bucket_count BIGINT := 1000,
-    -- Host threads of a rank.
+    -- Host threads per rank.
     thread_count BIGINT := 2
 ) AS TABLE
 -- Columns:
 --   run       VARCHAR         Run name.
 --   rank      INTEGER         Rank of the process.
 --   lane      VARCHAR         step, annotation, host, idle or device.
---   lane_id   BIGINT          Thread of the host, stream of the device; NULL elsewhere.
---   part      VARCHAR         Class of the device operation; operator or runtime call; cause of idle time as in idle_causes; else as the lane.
---   start_ns  BIGINT [ns]     Start since the first of what is chosen of the run.
---   end_ns    BIGINT [ns]     End of the last of the row.
---   sum_ns    BIGINT [ns]     Durations of the row, added up: less than its length where there are gaps.
---   name      VARCHAR         Name of the longest; of idle time what the host was in.
---   event_id  BIGINT          Position of the longest in traceEvents; NULL if unknown.
---   step      BIGINT          Its profiler step; NULL outside of steps.
---   op_count  BIGINT [count]  Events in the row.
+--   lane_id   BIGINT          Host thread or device stream; NULL for other lanes.
+--   part      VARCHAR         Class of the device operation, operator or runtime call, or cause of idle time as in idle_causes; otherwise the same as lane.
+--   start_ns  BIGINT [ns]     Start since the first selected event of the run.
+--   end_ns    BIGINT [ns]     End of the last event of the row.
+--   sum_ns    BIGINT [ns]     Total duration of the events; less than the row's length if there are gaps.
+--   name      VARCHAR         Name of the longest event; for idle time, the host activity.
+--   event_id  BIGINT          event_id of the longest event; NULL if unknown.
+--   step      BIGINT          Profiler step of the longest event; NULL outside steps.
+--   op_count  BIGINT [count]  Number of events in the row.
 WITH
     ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.stream, g.class, g.name, g.event_id, g.step, g.ts, g.dur, g.launch_pid, g.launch_tid
@@ -87,7 +89,7 @@ WITH
         UNION ALL
         SELECT o.run, o.rank, 'device', o.stream, o.class, o.name, o.event_id, o.step, o.ts, o.dur FROM ops AS o
     ),
-    -- Devices idle in steps, which may begin before anything else. Between recordings there is nothing.
+    -- Idle time may begin before any other event of a step. Time between recordings is excluded.
     chosen AS (
         SELECT r.run, r.rank, lib.span_of(r.event_id) AS span, r.ts, r.ts + r.dur AS end_ts FROM rows_of_lanes AS r
         UNION ALL
@@ -111,7 +113,7 @@ WITH
     placed AS (
         SELECT
             r.*, r.ts - z.from_ts AS start_ns, s.span,
-            -- What is short has a bucket, what is long its own row.
+            -- Short events share a bucket; long events have a row of their own.
             CASE WHEN r.dur < z.width AND r.lane <> 'step' THEN (r.ts - s.from_ts) // z.width ELSE -1 - r.event_id END AS bucket
         FROM rows_of_lanes AS r
         JOIN sized AS z ON z.run = r.run

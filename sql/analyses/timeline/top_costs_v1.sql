@@ -1,13 +1,11 @@
--- What the time of the steps goes to, longest first: idle GPUs by cause, exposed transfers, waits for other
--- ranks, exposed copies, kernels.
+-- Largest costs of step time: idle GPUs by cause, exposed transfers, waits for other ranks, exposed copies, kernels.
 --
--- The time is that of the steps of the host, on all ranks; idle, unrecorded and exposed times exclude each other, as in
--- `step_accounting`. Idle time is split as in `idle_causes`: a gap is idle_host until the host has launched the
--- operation that ends it, or to its end if none follows. The rest of the gap is idle_queued, and a gap is
--- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that the trace does not
--- hold, so it is no idle time and no cost of the host. Kernels are the longest of the class
--- computation by the sum of their durations, so that kernels of two streams at once count twice. What costs
--- nothing has no row.
+-- The time is that of host steps on all ranks. Idle, unrecorded and exposed times are mutually exclusive, as in
+-- `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has launched the
+-- operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A gap is
+-- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that is not in the trace,
+-- so it is neither idle time nor a cost of the host. Kernels are the longest of class computation by summed
+-- duration, so concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs most
 -- Status: stable
@@ -19,7 +17,7 @@ CREATE OR REPLACE MACRO top_costs_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
@@ -28,24 +26,24 @@ CREATE OR REPLACE MACRO top_costs_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   position        BIGINT [1]      1 for the highest cost of the run.
+--   position        BIGINT [1]      Position by cost in the run; 1 is the highest.
 --   cost            VARCHAR         idle_host, idle_queued, idle_unknown, unrecorded, exposed_transfer, exposed_wait, exposed_memory or kernel.
 --   subject         VARCHAR         Name of the kernel; NULL for other costs.
---   cost_ns         BIGINT [ns]     On all ranks.
---   cost_pct        DOUBLE [%]      Share of the time of the steps of the run.
---   event_count     BIGINT [count]  Gaps, or launches of the kernel; NULL for other costs.
---   worst_rank      INTEGER         Rank with the highest cost; of equal ones the lowest. Of waits, who waits longest.
---   worst_rank_ns   BIGINT [ns]     Its cost.
---   worst_rank_pct  DOUBLE [%]      Share of that rank's own steps.
+--   cost_ns         BIGINT [ns]     Cost on all ranks.
+--   cost_pct        DOUBLE [%]      Share of the run's step time.
+--   event_count     BIGINT [count]  Number of gaps, or of launches of the kernel; NULL for other costs.
+--   worst_rank      INTEGER         Rank with the highest cost; the lowest rank if several are equal. For waits, the rank that waits longest.
+--   worst_rank_ns   BIGINT [ns]     Cost on that rank.
+--   worst_rank_pct  DOUBLE [%]      Share of that rank's own step time.
 --   message_code    VARCHAR         Code of the message in the table messages.
---   message         VARCHAR         What it means; of waits, for whom.
+--   message         VARCHAR         Explanation; for waits, also the awaited rank.
 --   next_analysis   VARCHAR         Analysis that shows more.
 WITH
     windows AS MATERIALIZED (
         SELECT p.*
         FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
     ),
-    -- A rank whose device does nothing has no idle GPU.
+    -- A rank without device activity has no idle GPU.
     times AS MATERIALIZED (
         SELECT
             w.run, w.rank, sum(w.step_ns)::BIGINT AS span,
@@ -54,7 +52,7 @@ WITH
         GROUP BY w.run, w.rank
         HAVING sum(w.compute_ns + w.exposed_transfer_ns + w.exposed_wait_ns + w.exposed_memory_ns) > 0
     ),
-    -- A gap over the bound of two steps counts in each, as its time does where steps overlap.
+    -- A gap across a step boundary counts in each step, as its time does if steps overlap.
     gaps AS (
         SELECT i.run, i.rank, i.waits_for, unnest(i.in_steps) AS step, i.dur
         FROM lib.idle_parts(runs, ranks, steps, include_last_profiler_step) AS i

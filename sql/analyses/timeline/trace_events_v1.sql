@@ -1,11 +1,9 @@
--- Every event that lasts, host and device, in one table with the columns that most tools ask for.
+-- Every host and device event with a duration, in one table with the columns that most tools need.
 --
--- Categories are today's names of Kineto: cpu_op, user_annotation, gpu_user_annotation,
--- python_function, kernel, gpu_memcpy, gpu_memset, cuda_sync; runtime and driver calls and what no
--- table knows keep the category that the trace has. The profiler's own span is left out, and so is
--- what has no category. A runtime
--- call is linked to the first operation that its correlation id launched, a device operation to the
--- call that launched it.
+-- Categories are the current Kineto names: cpu_op, user_annotation, gpu_user_annotation, python_function, kernel,
+-- gpu_memcpy, gpu_memset, cuda_sync. Runtime and driver calls, and events of no other table, keep the category in
+-- the trace. The profiler's own span and events without a category are excluded. A runtime call is linked to the
+-- first operation with its correlation id, and a device operation to the call that launched it.
 --
 -- Title: Every event
 -- Status: stable
@@ -17,7 +15,7 @@ CREATE OR REPLACE MACRO trace_events_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -26,32 +24,32 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   run                         VARCHAR         Run name.
 --   rank                        INTEGER         Rank of the process.
 --   event_id                    BIGINT          Position of the event in traceEvents.
---   table_name                  VARCHAR         Table with the rest of it.
---   category                    VARCHAR         Category.
---   name                        VARCHAR         Name.
---   pid                         BIGINT          Process id, or device; NULL where the trace has text.
---   tid                         BIGINT          Thread id, or stream; NULL where the trace has text.
+--   table_name                  VARCHAR         Table with the event's other columns.
+--   category                    VARCHAR         Kineto category of the event.
+--   name                        VARCHAR         Name of the event.
+--   pid                         BIGINT          Process id, or device; NULL if the trace has text instead of a number.
+--   tid                         BIGINT          Thread id, or stream; NULL if the trace has text instead of a number.
 --   ts                          BIGINT [ns]     Start since the run's first event.
 --   dur                         BIGINT [ns]     Duration.
---   step                        BIGINT          Profiler step; NULL outside of steps.
+--   step                        BIGINT          Profiler step; NULL outside steps.
 --   device                      BIGINT          Device number; NULL on the host.
 --   stream                      BIGINT          Device stream; NULL on the host.
 --   correlation                 BIGINT          Correlation id.
 --   linked_event_id             BIGINT          event_id at the other end of the correlation; NULL if not in the trace.
 --   external_id                 BIGINT          External id.
 --   bytes                       BIGINT [bytes]  Bytes copied or set.
---   bandwidth_gbps              DOUBLE [GB/s]   Bandwidth as recorded.
+--   bandwidth_gbps              DOUBLE [GB/s]   Recorded bandwidth.
 --   wait_on_stream              BIGINT          Stream that a synchronization waits for.
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   input_dims                  VARCHAR         Input shapes as JSON.
 --   input_types                 VARCHAR         Input types as JSON.
 --   input_strides               VARCHAR         Input strides as JSON.
---   python_id                   BIGINT          Python id.
---   python_parent_id            BIGINT          Python parent id.
+--   python_id                   BIGINT          Python id of the frame.
+--   python_parent_id            BIGINT          Python id of the parent frame.
 --   collective                  VARCHAR         Collective operation.
 --   in_elems_count              BIGINT [count]  Elements sent.
 --   out_elems_count             BIGINT [count]  Elements received.
---   elem_type                   VARCHAR         Type of the elements.
+--   elem_type                   VARCHAR         Element type.
 --   group_size_count            BIGINT [count]  Ranks in the process group.
 --   in_split_sizes              VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.

@@ -1,9 +1,9 @@
--- How busy the device of each rank is over the time of the run, in buckets of equal length.
+-- Device utilization of each rank over the run, in buckets of equal length.
 --
--- Busy is the union of kernels, copies and memsets. The buckets of all ranks are the same: from the first device
--- activity of the run to its last end; the last bucket is shorter where they do not fit. Of a bucket before a
--- rank's capture begins, or after it ends, nothing is known. Busy times of a rank sum to its busy time. A run of
--- several recordings has buckets in each, and none between them.
+-- Busy time is the union of kernels, copies and memsets; the buckets of a rank sum to its busy time. All ranks share
+-- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Values are
+-- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in
+-- each, and none between them.
 --
 -- Title: GPU utilization over time
 -- Status: stable
@@ -17,21 +17,21 @@ CREATE OR REPLACE MACRO utilization_over_time_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Buckets per run, at most; one more for each further recording; fewer than one: no rows.
+    -- Maximum number of buckets per run, plus one for each further recording; values below one return no rows.
     bucket_count BIGINT := 100
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
---   bucket            BIGINT [1]   Number of the bucket, from 0.
+--   bucket            BIGINT [1]   Bucket number, from 0.
 --   start_ns          BIGINT [ns]  Start of the bucket since the run's first event.
---   dur_ns            BIGINT [ns]  Its length.
---   observed_ns       BIGINT [ns]  Part of it in which the rank was captured.
---   busy_ns           BIGINT [ns]  Anything runs; NULL where nothing was captured.
---   compute_ns        BIGINT [ns]  A computation kernel runs; likewise.
---   communication_ns  BIGINT [ns]  Communication runs; likewise.
---   overlap_ns        BIGINT [ns]  Both; likewise.
---   busy_pct          DOUBLE [%]   Busy time as a share of what was captured.
+--   dur_ns            BIGINT [ns]  Length of the bucket.
+--   observed_ns       BIGINT [ns]  Part of the bucket in which the rank was captured.
+--   busy_ns           BIGINT [ns]  Time with any device activity; NULL if nothing was captured.
+--   compute_ns        BIGINT [ns]  Time with a computation kernel running; NULL if nothing was captured.
+--   communication_ns  BIGINT [ns]  Time with communication running; NULL if nothing was captured.
+--   overlap_ns        BIGINT [ns]  Time with compute and communication overlapping; NULL if nothing was captured.
+--   busy_pct          DOUBLE [%]   busy_ns as a share of observed_ns.
 WITH
     ops AS MATERIALIZED (
         SELECT {'run': g.run, 'rank': g.rank, 'span': g.span} AS lane, g.class, g.ts, g.dur

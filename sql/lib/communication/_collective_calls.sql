@@ -22,9 +22,9 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   step             BIGINT          Profiler step of the launch.
---   in_last_step     BOOLEAN         From the start of the rank's last step on.
---   op_id            BIGINT          event_id of the nearest operator around the launch.
---   module_id        BIGINT          event_id of the nearest nn.Module call around the launch.
+--   in_last_step     BOOLEAN         Whether it starts in or after the rank's last step.
+--   op_id            BIGINT          event_id of the innermost operator that encloses the launch.
+--   module_id        BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   collective       VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   label_id         UBIGINT         Number of all that tells the group: rank, stream, name, ranks and size as recorded, sender, receiver.
 --   detected_by      VARCHAR         What told the collective: metadata, operator or name.

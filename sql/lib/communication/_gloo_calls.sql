@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   ts            BIGINT [ns]     Start since the run's first event.
 --   dur           BIGINT [ns]     Duration.
 --   step          BIGINT          Profiler step.
---   in_last_step  BOOLEAN         From the start of the rank's last step on.
+--   in_last_step  BOOLEAN         Whether it starts in or after the rank's last step.
 --   op_id         BIGINT          event_id of the operator around it.
 --   name          VARCHAR         What it is called, with the shapes.
 --   collective    VARCHAR         all_reduce, send, …

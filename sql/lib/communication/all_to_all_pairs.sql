@@ -10,11 +10,11 @@ CREATE OR REPLACE MACRO lib.all_to_all_pairs(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   channel_id     BIGINT          Channel of the group.
---   collective_id  BIGINT          The same on all ranks of a collective.
+--   collective_id  BIGINT          Id of the collective, the same on all its ranks.
 --   src_rank       INTEGER         Sending rank.
 --   dst_rank       INTEGER         Receiving rank; NULL where nothing tells the ranks of the group.
 --   step           BIGINT          Profiler step.
---   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
 --   transfer_ns    BIGINT [ns]     From the start of the last rank to the first end; NULL unless found on all ranks.
 --   sent_rows      BIGINT [1]      Rows; NULL where split sizes do not tell.
 --   sent_bytes     BIGINT [bytes]  Bytes; NULL where they are not known.

@@ -14,11 +14,11 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   event_id       BIGINT          event_id of the kernel.
---   collective_id  BIGINT          The same on all ranks of a collective.
+--   collective_id  BIGINT          Id of the collective, the same on all its ranks.
 --   channel_id     BIGINT          Channel of the group.
 --   pg_name        VARCHAR         Process group name as recorded.
 --   step           BIGINT          Profiler step.
---   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
 --   is_complete    BOOLEAN         Found on all ranks whose traces have the group.
 --   found_count    BIGINT [count]  Ranks on which this collective was found.
 --   wait_ns        BIGINT [ns]     Until the last rank started.

@@ -19,11 +19,11 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   channel_id      BIGINT          Number of the channel.
---   collective_id   BIGINT          The same on all ranks of a collective.
+--   collective_id   BIGINT          Id of the collective, the same on all its ranks.
 --   rank            INTEGER         Rank that differs from most, or lacks the collective.
 --   step            BIGINT          Profiler step; of other ranks where it lacks the collective.
 --   event_id        BIGINT          event_id of its kernel; NULL where it has none.
---   op_id           BIGINT          event_id of the operator that launched it.
+--   op_id           BIGINT          event_id of the operator that launched the kernel.
 --   collective      VARCHAR         What the others run.
 --   pg_name         VARCHAR         Process group name.
 --   pg_ranks        VARCHAR         Ranks of the group as JSON.

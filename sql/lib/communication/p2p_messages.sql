@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.p2p_messages(
 --   event_id       BIGINT          event_id of the kernel.
 --   collective_id  BIGINT          The same on both sides.
 --   step           BIGINT          Profiler step of the launch.
---   in_last_step   BOOLEAN         From the start of the rank's last step on.
+--   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
 --   is_send        BOOLEAN         It sends.
 --   src_rank       INTEGER         Sending rank.
 --   dst_rank       INTEGER         Receiving rank.

@@ -15,9 +15,9 @@ CREATE OR REPLACE MACRO lib._compared_windows(
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
 --   span        INTEGER      Recording of the rank.
---   step        BIGINT       Profiler step; NULL for the whole of a trace without steps.
+--   step        BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   window_no   BIGINT [1]   Number of the window in its rank, from 1 on.
---   ts          BIGINT [ns]  Start.
+--   ts          BIGINT [ns]  Start time.
 --   end_ts      BIGINT [ns]  End, not before the start; windows of a rank do not overlap.
 --   step_ns     BIGINT [ns]  Duration of the step on the host.
 --   is_dropped  BOOLEAN      The last step, which is left out by default.

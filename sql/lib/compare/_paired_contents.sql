@@ -12,13 +12,13 @@ CREATE OR REPLACE MACRO lib._paired_contents(
     control_contents,
     -- The test: a relation with the columns of lib.step_contents.
     test_contents,
-    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
 --   side                  VARCHAR         control or test.
 --   rank                  INTEGER         Rank of the process.
---   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         As in step_contents.
 --   pair_level            INTEGER [1]     Key that found the partners, 1 to 7; NULL: on one side only.
 --   subject               VARCHAR         What both sides are known by: operator, collective, cause of idling, or kind of work.

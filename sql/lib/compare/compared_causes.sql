@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.compared_causes(
 --   name          VARCHAR      What the host was in, or the operator; NULL: nothing was open.
 --   control_ns    BIGINT [ns]  Time of a step of these ranks in the control: mean.
 --   test_ns       BIGINT [ns]  Likewise in the test.
---   diff_ns       BIGINT [ns]  Test less control.
+--   diff_ns       BIGINT [ns]  Test minus control.
 --   is_straggler  BOOLEAN      One of these ranks holds up the others on the longer side, and not on the other.
 WITH
     _contents AS (

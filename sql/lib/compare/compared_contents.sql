@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
     control_contents,
     -- The test: a relation with the columns of lib.step_contents.
     test_contents,
-    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   subject               VARCHAR         What both sides are known by; NULL for steps and parts.
 --   control_ns            BIGINT [ns]     Mean of the control's steps.
 --   test_ns               BIGINT [ns]     Mean of the test's steps.
---   diff_ns               BIGINT [ns]     Test less control.
+--   diff_ns               BIGINT [ns]     Test minus control.
 --   diff_pct              DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 --   noise_ns              DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
 --   is_change             BOOLEAN         The difference is beyond chance and not small.

@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     runs,
     -- Ranks of the control; NULL means every rank.
     ranks,
-    -- Profiler steps of the control; NULL means every step and the whole of traces without steps.
+    -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step,
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     test_ranks,
     -- Profiler steps of the test; NULL means the same as of the control.
     test_steps,
-    -- Operators and kernels that the test calls otherwise, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns: those of compared_contents.

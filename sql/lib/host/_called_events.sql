@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._called_events(
 --   dur              BIGINT [ns]  Duration, as recorded.
 --   pid              BIGINT       Process id.
 --   tid              BIGINT       Thread id.
---   step             BIGINT       Profiler step in which it started; NULL outside of steps.
+--   step             BIGINT       Profiler step in which the event started; NULL outside steps.
 --   in_last_step     BOOLEAN      Whether it is left out by default.
 --   module_id        BIGINT       event_id of the nearest nn.Module call around it; NULL for annotations.
 --   input_dims       VARCHAR      Input shapes as JSON.

@@ -32,8 +32,8 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   position       BIGINT [1]       Place in the depth-first walk over all trees, from 1 on.
 --   next_position  BIGINT [1]       Place of the first event behind that is not below this one.
 --   event_id       BIGINT           Position of the event in traceEvents.
---   table_name     VARCHAR          Table with the rest of it.
---   name           VARCHAR          Name.
+--   table_name     VARCHAR          Table with the event's other columns.
+--   name           VARCHAR          Name of the event.
 --   pid            BIGINT           Process id, or device.
 --   tid            BIGINT           Thread id, or stream.
 --   ts             BIGINT [ns]      Start since the run's first event.

@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.host_costs(
 --   kind         VARCHAR         garbage collection, indexing loop, filled copy or compilation; without a device also data loading, zeroed gradients or unfused optimizer.
 --   subject      VARCHAR         What it is the time of; NULL if that has no name.
 --   event_count  BIGINT [count]  Events, or turns of a loop.
---   ts           BIGINT [ns]     Start.
+--   ts           BIGINT [ns]     Start time.
 --   dur          BIGINT [ns]     Length, above 0.
 --   device_ns    BIGINT [ns]     What the device does for it; 0 if nothing.
 --   event_id     BIGINT          An event to look at.

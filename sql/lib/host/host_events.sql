@@ -15,16 +15,16 @@ CREATE OR REPLACE MACRO lib.host_events(
 --   run               VARCHAR          Run name.
 --   rank              INTEGER          Rank of the process.
 --   event_id          BIGINT           Position of the event in traceEvents.
---   table_name        VARCHAR          Table with the rest of it.
+--   table_name        VARCHAR          Table with the event's other columns.
 --   category          VARCHAR          cpu_op, user_annotation, python_function, or as the trace names a runtime call.
---   name              VARCHAR          Name.
+--   name              VARCHAR          Name of the event.
 --   ts                BIGINT [ns]      Start since the run's first event.
 --   dur               BIGINT [ns]      Duration, as recorded.
 --   pid               BIGINT           Process id.
 --   tid               BIGINT           Thread id.
 --   parent_id         BIGINT           The nearest event that encloses it.
 --   depth             INTEGER [count]  Number of events that enclose it.
---   step              BIGINT           Profiler step in which it started; NULL outside of steps.
+--   step              BIGINT           Profiler step in which the event started; NULL outside steps.
 --   in_last_step      BOOLEAN          Whether it is left out by default.
 --   correlation       BIGINT           Correlation id; of runtime calls only.
 --   external_id       BIGINT           External id; not of Python calls.

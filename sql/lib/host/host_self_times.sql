@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib.host_self_times(
 --   stack_id      BIGINT       Row of stacks.
 --   call_stack    VARCHAR      Frames as recorded on it, the innermost first; NULL where it says none.
 --   host_ns       BIGINT [ns]  Time of itself.
---   step          BIGINT       Profiler step in which it started; NULL outside of steps.
+--   step          BIGINT       Profiler step in which the event started; NULL outside steps.
 --   in_last_step  BOOLEAN      Whether it is left out by default.
 WITH
     _events AS (

@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._rank_works(
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
 --   position       BIGINT [1]      Place of the point on its rank, from 1.
---   collective_id  BIGINT          The same on all ranks of a collective.
+--   collective_id  BIGINT          Id of the collective, the same on all its ranks.
 --   rank_count     BIGINT [count]  Ranks of the collective.
 --   is_end         BOOLEAN         Its end on this rank; else its start.
 --   at_ns          BIGINT [ns]     When.

@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
 --   device         BIGINT          Device number.
 --   name           VARCHAR         Kind of copy.
 --   ts             BIGINT [ns]     When it changes.
---   dur            BIGINT [ns]     Time to the next change; NULL behind the last one.
+--   dur            BIGINT [ns]     Time to the next change; NULL after the last change.
 --   running_count  BIGINT [count]  Copies running from then on.
 --   recorded_rate  BIGINT [1]      Sum of what is recorded of them [bytes/s]; NULL where nothing is.
 --   computed_rate  BIGINT [1]      Sum of bytes / duration of them [bytes/s]; NULL where no bytes are recorded.

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
 --   device             BIGINT          Device number.
 --   name               VARCHAR         Kind of copy.
 --   event_id           BIGINT          event_id of the copy.
---   ts                 BIGINT [ns]     Start.
+--   ts                 BIGINT [ns]     Start time.
 --   dur                BIGINT [ns]     Duration that counts.
 --   bytes              BIGINT [bytes]  Bytes.
 --   recorded_rate      BIGINT [1]      Bandwidth as recorded [bytes/s]; NULL if none is.

@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.queue_length(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step
@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.queue_length(
 --   device        BIGINT       Device number.
 --   stream        BIGINT       Device stream.
 --   ts            BIGINT [ns]  When the number changes.
---   dur           BIGINT [ns]  Time to the next change; NULL behind the last one.
+--   dur           BIGINT [ns]  Time to the next change; NULL after the last change.
 --   queue_length  BIGINT [1]   Operations waiting from then on.
 --   event_id      BIGINT       event_id of the launch that made it longer, or of the operation whose start made it shorter.
 WITH

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 --   evidence_sql  VARCHAR         Query of all operations of that name on the rank.
 --   step_ns       BIGINT [ns]     The steps.
 --   compute_ns    BIGINT [ns]     Of these, a computation kernel runs.
---   transfer_ns   BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
+--   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   memory_ns     BIGINT [ns]     None of these nor waits, but a copy or memset.
 WITH
     _summed AS (

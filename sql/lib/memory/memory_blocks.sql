@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
---   device_type    INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Address; NULL where it is not recorded.
 --   bytes          BIGINT [bytes]  Size.

@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether each profiler step has a row of its own.
     by_step
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   device_type           INTEGER         0: CPU, 1: CUDA or ROCm, else as torch numbers them.
+--   device_type           INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                BIGINT          Device number; -1: CPU.
 --   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step

@@ -11,15 +11,15 @@ CREATE OR REPLACE MACRO lib.ops_difference(
 -- Columns:
 --   side            VARCHAR         host or device.
 --   category        VARCHAR         Category.
---   name            VARCHAR         Name.
+--   name            VARCHAR         Name of the event.
 --   shapes          VARCHAR         Input shapes.
 --   change          VARCHAR         By counts: added, deleted, increased, decreased or unchanged.
 --   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
 --   test_count      BIGINT [count]  Operations of the test; likewise.
---   diff_count      BIGINT [count]  Test less control.
+--   diff_count      BIGINT [count]  Test minus control.
 --   control_sum_ns  BIGINT [ns]     Their duration in the control.
 --   test_sum_ns     BIGINT [ns]     Their duration in the test.
---   diff_sum_ns     BIGINT [ns]     Test less control.
+--   diff_sum_ns     BIGINT [ns]     Test minus control.
 --   diff_pct        DOUBLE [%]      Likewise, of the control; NULL where that is 0.
 WITH
     _sides AS (

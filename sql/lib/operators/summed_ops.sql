@@ -22,8 +22,8 @@ CREATE OR REPLACE MACRO lib.summed_ops(
 --   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
 --   op_count  BIGINT [count]  Operations.
 --   sum_ns    BIGINT [ns]     Total duration.
---   min_ns    BIGINT [ns]     Shortest.
---   max_ns    BIGINT [ns]     Longest.
+--   min_ns    BIGINT [ns]     Shortest duration.
+--   max_ns    BIGINT [ns]     Longest duration.
 WITH
     _summed AS (
         SELECT

@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   run          VARCHAR          Run name.
 --   rank         INTEGER          Rank of the process.
 --   event_id     BIGINT           Position of the event in traceEvents.
---   name         VARCHAR          Name.
+--   name         VARCHAR          Name of the event.
 --   kind         VARCHAR          operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
 --   ts           BIGINT [ns]      Start, on the clock of the host.
@@ -45,7 +45,7 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           The call that launched a device operation.
 --   launch_ts    BIGINT [ns]      Start of that call.
---   is_blocking  BOOLEAN          A call that waits for the device.
+--   is_blocking  BOOLEAN          Whether the call waits for the device.
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 WITH
     _scoped AS NOT MATERIALIZED (

@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO lib._path_thread_edges(
 -- Columns:
 --   run             VARCHAR      Run name.
 --   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       Node that has to come first.
+--   begin_node_id   BIGINT       Node that must complete first.
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator or dependency.
---   weight          BIGINT [ns]  Time that the edge stands for.
+--   weight          BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
 --   event_id        BIGINT       Event that the time belongs to; NULL for dependencies.

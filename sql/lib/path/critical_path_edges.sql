@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
@@ -28,10 +28,10 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
 -- Columns:
 --   run             VARCHAR      Run name.
 --   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       Node that has to come first.
+--   begin_node_id   BIGINT       Node that must complete first.
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
---   weight_ns       BIGINT [ns]  Time that the edge stands for.
+--   weight_ns       BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
 --   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches and for dependencies.

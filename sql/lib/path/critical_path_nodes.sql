@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           The call that launched a device operation.
---   is_blocking  BOOLEAN          A call that waits for the device.
+--   is_blocking  BOOLEAN          Whether the call waits for the device.
 --   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
 WITH
     _events AS MATERIALIZED (

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.run_kpis(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step

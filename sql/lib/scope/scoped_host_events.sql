@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.scoped_host_events(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step
@@ -21,13 +21,13 @@ CREATE OR REPLACE MACRO lib.scoped_host_events(
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
 --   category    VARCHAR      cpu_op, user_annotation, python_function, or as the trace names a runtime call.
---   name        VARCHAR      Name.
+--   name        VARCHAR      Name of the event.
 --   input_dims  VARCHAR      Input shapes as JSON; of operators only.
 --   pid         BIGINT       Process id.
 --   tid         BIGINT       Thread id.
 --   ts          BIGINT [ns]  Start since the run's first event.
 --   dur         BIGINT [ns]  Duration.
---   step        BIGINT       Profiler step in which it started; NULL outside of steps.
+--   step        BIGINT       Profiler step in which the event started; NULL outside steps.
 SELECT h.run, h.rank, h.event_id, h.category, h.name, h.input_dims, h.pid, h.tid, h.ts, h.dur, h.step
 FROM lib.host_events(runs, ranks) AS h
 WHERE

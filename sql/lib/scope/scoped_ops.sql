@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step
@@ -20,10 +20,10 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
 --   event_id  BIGINT       Position of the event in traceEvents.
---   step      BIGINT       Profiler step; NULL outside of steps.
+--   step      BIGINT       Profiler step; NULL outside steps.
 --   side      VARCHAR      host or device.
 --   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
---   name      VARCHAR      Name.
+--   name      VARCHAR      Name of the event.
 --   shapes    VARCHAR      Input shapes as JSON; of operators only.
 --   ts        BIGINT [ns]  Start since the run's first event.
 --   dur       BIGINT [ns]  Duration.

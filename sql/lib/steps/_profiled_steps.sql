@@ -19,12 +19,12 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   rank                    INTEGER      Rank of the process.
 --   span                    INTEGER      Recording of the rank.
 --   step                    BIGINT       N of ProfilerStep#N.
---   is_last                 BOOLEAN      The rank's last step.
+--   is_last                 BOOLEAN      Whether this is the rank's last step.
 --   total_ns                BIGINT [ns]  Length of the step.
 --   iteration_interval_ns   BIGINT [ns]  From its start to the forward pass; NULL without one.
 --   forward_backward_ns     BIGINT [ns]  From there to the end of the backward pass; NULL without either.
 --   tail_ns                 BIGINT [ns]  From there to the end of the step; likewise.
---   computation_ns          BIGINT [ns]  A computation kernel runs.
+--   computation_ns          BIGINT [ns]  Time with a computation kernel running.
 --   communication_alone_ns  BIGINT [ns]  Communication runs and no computation.
 --   receive_alone_ns        BIGINT [ns]  Of that, nothing but receives; NULL where the rank neither sends nor receives, or it is not told which.
 --   collective_alone_ns     BIGINT [ns]  Of that, the rest; likewise.

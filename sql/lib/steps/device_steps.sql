@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.device_steps(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step
@@ -21,9 +21,9 @@ CREATE OR REPLACE MACRO lib.device_steps(
 --   run      VARCHAR      Run name.
 --   rank     INTEGER      Rank of the process.
 --   span     INTEGER      Recording of the rank.
---   step     BIGINT       Profiler step; NULL for the whole of a trace without steps.
---   is_last  BOOLEAN      The rank's last step.
---   from_ts  BIGINT [ns]  Start.
+--   step     BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
+--   is_last  BOOLEAN      Whether this is the rank's last step.
+--   from_ts  BIGINT [ns]  Start time.
 --   to_ts    BIGINT [ns]  End; not before the start.
 --   host_ts  BIGINT [ns]  Start of the host's step.
 --   step_ns  BIGINT [ns]  Duration of the host's step.

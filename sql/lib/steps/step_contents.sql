@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   step                  BIGINT          Profiler step; NULL for the whole of a trace without steps.
+--   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
 --   operator              VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.

@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO lib.step_sums(
 --   step_count   BIGINT [count]  Steps; 1 for a trace without.
 --   has_steps    BOOLEAN         Whether the trace has any.
 --   step_ns      BIGINT [ns]     All of their time.
---   compute_ns   BIGINT [ns]     A computation kernel runs.
---   transfer_ns  BIGINT [ns]     No computation, but a collective that all ranks have come to, or one without a match.
---   wait_ns      BIGINT [ns]     Neither, but a collective that waits for another rank.
---   memory_ns    BIGINT [ns]     None of these, but a copy or memset.
+--   compute_ns   BIGINT [ns]     Time with a computation kernel running.
+--   transfer_ns  BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
+--   wait_ns      BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
+--   memory_ns    BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 --   unrecorded_ns  BIGINT [ns]   Nothing recorded, and the device works.
 --   idle_ns      BIGINT [ns]     Nothing.
 SELECT

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO new_analysis_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Include the last profiler step, in the middle of which profilers stop.
     include_last_profiler_step BOOLEAN := false,
