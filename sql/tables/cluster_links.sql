@@ -5,8 +5,8 @@ CREATE OR REPLACE VIEW cluster_links AS
 --   rank       INTEGER         Rank of the process.
 --   step       BIGINT          Number of the step; NULL: the mean that the recorder wrote.
 --   operator   VARCHAR         Name of the communication operator; NULL: all operators of the step.
---   src_rank   BIGINT          Rank that sends.
---   dst_rank   BIGINT          Rank that receives.
+--   src_rank   BIGINT          Sending rank.
+--   dst_rank   BIGINT          Receiving rank.
 --   link_type  VARCHAR         SDMA inside a server, RDMA between servers.
 --   dur        BIGINT [ns]     Time in which data moved.
 --   bytes      BIGINT [bytes]  Traffic.

@@ -38,7 +38,7 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   collective            VARCHAR          Collective operation, as recorded.
 --   in_elems              BIGINT [count]   Elements sent.
 --   out_elems             BIGINT [count]   Elements received.
---   elem_type             VARCHAR          Type of the elements.
+--   elem_type             VARCHAR          Element type.
 --   group_size            BIGINT [count]   Ranks in the process group.
 --   pg_name               VARCHAR          Process group name.
 --   pg_desc               VARCHAR          Process group description.

@@ -51,7 +51,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   collective                  VARCHAR         Collective operation as recorded, else as the kernel's name says.
 --   in_elems                    BIGINT [count]  Elements sent.
 --   out_elems                   BIGINT [count]  Elements received.
---   elem_type                   VARCHAR         Type of the elements.
+--   elem_type                   VARCHAR         Element type.
 --   group_size                  BIGINT [count]  Ranks in the process group.
 --   in_split_sizes              VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.

@@ -1,8 +1,7 @@
--- Communication kernels with what they have in common across ranks: which are one collective, in which
--- time that all ranks share, and who waited for whom.
+-- Communication kernels with what they have in common across ranks: which are one collective, in which time that all
+-- ranks share, and who waited for whom.
 --
--- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by
--- the question.
+-- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by the question.
 CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
 --   run                      VARCHAR         Run: one capture of one job.
@@ -16,7 +15,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   pg_desc                  VARCHAR         Process group description.
 --   pg_ranks                 VARCHAR         Global ranks of the process group as recorded; the profiler cuts long lists.
 --   group_size               BIGINT [count]  Ranks in the process group.
---   elem_type                VARCHAR         Type of the elements.
+--   elem_type                VARCHAR         Element type.
 --   in_elems                 BIGINT [count]  Elements sent.
 --   out_elems                BIGINT [count]  Elements received.
 --   in_split_sizes           VARCHAR         Split sizes of the input as JSON.
@@ -38,13 +37,13 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL where nothing tells them.
 --   is_p2p                   BOOLEAN         Point to point.
 --   rank_count               BIGINT [count]  Ranks whose traces have the channel.
---   found_count              BIGINT [count]  Ranks on which this collective was found.
+--   found_count              BIGINT [count]  Number of ranks on which the collective was found.
 --   match_method             VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
 --   match_margin             DOUBLE [1]      How much worse the next shift fits, as a logarithm: what the choice is worth; NULL: no other.
 --   is_complete              BOOLEAN         Found on all ranks that have the channel, and these are two or more.
 --   is_startup               BOOLEAN         First collective of a rank in the capture: why it came when it did was not seen.
 --   clock_correction_ns      BIGINT [ns]     What is taken off the rank's clock here: raw time is start_ns + clock_correction_ns.
---   start_ns                 BIGINT [ns]     Start in the time that all ranks share.
+--   start_ns                 BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns                   BIGINT [ns]     End in the time that all ranks share.
 --   wait_ns                  BIGINT [ns]     From its own start to that of the last rank, at most its duration; NULL where nothing matches.
 --   transfer_ns              BIGINT [ns]     From the start of the last rank to the first end; NULL where nothing matches.
@@ -52,12 +51,12 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   is_last                  BOOLEAN         The rank that came last.
 --   ended_before_last_start  BOOLEAN         A rank was through before the last one came.
 --   end_times_match          BOOLEAN         The ends lie as close together as is usual in the channel.
---   clock_domain             VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   clock_reference_rank     INTEGER         Rank whose clock counts.
 --   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead, in the middle of the capture.
---   clock_spread_ns          DOUBLE [ns]     Median distance of the ends from that.
+--   clock_spread_ns          DOUBLE [ns]     Median deviation of the samples from the estimate.
 --   clock_drift              DOUBLE [1]      Time that the rank's clock gains in each unit of time.
---   clock_sample_count       BIGINT [count]  Ends that the estimate stands on.
+--   clock_sample_count       BIGINT [count]  Number of collective ends that the estimate uses.
 --   clock_mid_ts             BIGINT [ns]     Middle of the capture of the reference rank, by the clock of the rank.
 --   clock_is_applied         BOOLEAN         The estimate is more than three times its spread, or drifts: it is taken off.
 SELECT x.*

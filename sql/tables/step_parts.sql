@@ -1,8 +1,7 @@
--- Where each step of the host goes on the device, in parts that sum to it; and the same of the window
--- that all ranks of a run have in common, in blocks.
+-- Where each step of the host goes on the device, in parts that sum to it; and the same of the window that all ranks
+-- of a run have in common, in blocks.
 --
--- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by
--- the question.
+-- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by the question.
 CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
 --   run                   VARCHAR      Run: one capture of one job.

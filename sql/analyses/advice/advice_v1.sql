@@ -1,11 +1,11 @@
--- What to do: each rule that speaks, what it would save at most, and how to check it; what saves most first.
+-- Recommendations, largest possible saving first: what to change, the most it can save, and how to verify it.
 --
--- A ceiling is no promise: it is no more than the part of the steps that the rule is about (idle time, exposed transfer or
--- wait, exposed copies, computation), each of which lies on the way of the step, and no less than what a perfect
--- remedy brings. Ceilings of two rules may overlap, so they do not add up: combined_ceiling_ns counts their time once, and
--- lib/advice/_advice_combined.sql says which rule claims a kernel. A rule says nothing if its share of
--- the steps is too small to matter: the file lib/advice/_advice_<rule>.sql has the condition and its source. If no rule saves
--- 3 % of the steps of a run, largest_loss names what costs most and the analysis that shows it.
+-- A ceiling is an upper bound, not a forecast. It never exceeds the part of the steps that the rule is about (idle
+-- time, exposed transfer or wait, exposed copies, computation), and a perfect fix cannot save more. Ceilings of two
+-- rules may overlap, so they do not add up: combined_ceiling_ns counts shared time once, and
+-- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of the steps
+-- is too small to matter; the file lib/advice/_advice_<rule>.sql has the condition and its source. If no rule saves 3
+-- % of a run's steps, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
 -- Status: experimental
@@ -21,34 +21,34 @@ CREATE OR REPLACE MACRO advice_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Only rules that save at least this share of the steps; those without a ceiling are always shown [%].
+    -- Minimum share of the steps that a rule can save; rules without a ceiling are always shown [%].
     min_pct DOUBLE := 0.0
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   position       BIGINT [1]      1 for what saves most in the run; the same for all ranks of a rule.
+--   position       BIGINT [1]      Position by possible saving in the run; 1 is the largest. All ranks of a rule share it.
 --   rule           VARCHAR         Name of the rule.
---   title          VARCHAR         What to do, in a few words.
+--   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
---   is_worst       BOOLEAN         Of the ranks of the rule, the one with the highest ceiling: a row a rule.
---   rank_count     BIGINT [count]  Ranks of the run that it speaks of.
---   severity       VARCHAR         high from 10 % of the steps on, medium from 3 % on, else low; medium without a ceiling.
---   ceiling_ns     BIGINT [ns]     What can be saved at most, in all steps; NULL if that cannot be told.
---   ceiling_pct    DOUBLE [%]      The same as a share of the steps.
---   combined_ceiling_ns   BIGINT [ns]  What all rules of the rank save at most, with or without min_pct; time of two rules counts once.
---   combined_ceiling_pct  DOUBLE [%]   The same as a share of the steps.
---   step_saved_ns  DOUBLE [ns]     The same a step; NULL in a trace without steps.
---   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
---   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
---   event_count    BIGINT [count]  Events or gaps behind it.
---   affected_ns    BIGINT [ns]     What those take.
+--   is_worst       BOOLEAN         Whether the rank has the highest ceiling of the rule; true in one row per rule.
+--   rank_count     BIGINT [count]  Number of ranks of the run that the rule applies to.
+--   severity       VARCHAR         high from 10 % of the steps, medium from 3 %, otherwise low; medium without a ceiling.
+--   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
+--   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of the steps.
+--   combined_ceiling_ns   BIGINT [ns]  Upper bound of the saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
+--   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of the steps.
+--   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
+--   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
+--   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
+--   event_count    BIGINT [count]  Number of events or gaps that the finding is based on.
+--   affected_ns    BIGINT [ns]     Total time of these events or gaps.
 --   message_code   VARCHAR         Code of the message in the table messages.
---   message        VARCHAR         What was found, in a sentence with its figures.
---   remedy         VARCHAR         What to try.
+--   message        VARCHAR         Finding in one sentence with its figures.
+--   remedy         VARCHAR         Recommended change.
 --   next_analysis  VARCHAR         Analysis that shows more.
---   evidence_sql   VARCHAR         Query that shows it.
---   event_id       BIGINT          An event to look at; NULL if there is none.
---   finding_id     VARCHAR         Name of the finding, the same as long as run, rank, rule and subject are.
+--   evidence_sql   VARCHAR         Query that shows the evidence.
+--   event_id       BIGINT          event_id of an example; NULL if there is none.
+--   finding_id     VARCHAR         Id of the finding; stable while run, rank, rule and subject are the same.
 WITH
     spans AS MATERIALIZED (
         FROM lib.step_sums(runs, ranks, steps, include_last_profiler_step)
@@ -74,7 +74,7 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
-    -- Of all ranks: others wait for one that is not requested, too.
+    -- Use all ranks: the straggler may be a rank that was not requested.
     late AS MATERIALIZED (
         FROM lib._advice_late_rank('spans', 'blocks', runs, NULL)
     ),
@@ -94,7 +94,7 @@ WITH
     attention AS MATERIALIZED (
         FROM lib._advice_unfused_attention('spans', 'kernels')
     ),
-    -- One kernel is claimed by one rule.
+    -- Each kernel is claimed by one rule only.
     unclaimed AS MATERIALIZED (
         FROM kernels AS k
         WHERE k.attention_part IS NULL OR (k.run, k.rank) NOT IN (SELECT (a.run, a.rank) FROM attention AS a)
@@ -168,7 +168,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_memory_near_limit(runs, ranks)
     ),
-    -- Never silent: without a rule that saves 3 %, the largest loss is named.
+    -- If no rule saves 3 %, report the largest loss.
     found AS (
         FROM ruled
         UNION ALL BY NAME

@@ -1,10 +1,10 @@
--- Who sends how much to whom in all-to-alls: bytes by source and destination of each process group.
+-- All-to-all traffic matrix: bytes by source and destination rank of each process group.
 --
--- From the split sizes that senders record; where a sender has no trace, from its receivers. Without split
--- sizes the parts are equal. What the profiler does not record or cut short ("[3, 5, ...]") is not guessed:
--- bytes is NULL, known_bytes has what is known of known_count collectives, and reason says why. What a rank
--- keeps for itself (src_rank = dst_rank) crosses no link. Kernels that are only called SendRecv, without a
--- trace of what they run, are not counted.
+-- Sizes come from the split sizes recorded by the sender, or by the receivers if the sender has no trace. Without
+-- split sizes, all parts are equal. Sizes that the profiler did not record or truncated ("[3, 5, ...]") are not
+-- guessed. In that case bytes is NULL, known_bytes is the volume of the known_count collectives, and reason gives the
+-- cause. Data that a rank sends to itself (src_rank = dst_rank) crosses no link. Kernels named only SendRecv are not
+-- counted if the trace does not record which collective they run.
 --
 -- Title: All-to-all traffic between ranks
 -- Status: stable
@@ -20,29 +20,30 @@ CREATE OR REPLACE MACRO all_to_all_traffic_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to tell steps apart.
+    -- Whether to return one row per step.
     by_step BOOLEAN := false,
-    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
+    -- descriptions.
     layout VARCHAR := NULL
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
---   pg_name           VARCHAR         Process group name; NULL where none is recorded.
+--   pg_name           VARCHAR         Process group name; NULL if not recorded.
 --   pg_desc           VARCHAR         Process group description.
---   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
---   kind              VARCHAR         dp, tp, pp, ep, cp, mp, as the layout says, or NULL.
---   step              BIGINT          Profiler step; NULL for all of them together, and outside of steps.
---   src_rank          INTEGER         Rank that sends.
---   dst_rank          INTEGER         Rank that receives; NULL where nothing tells the ranks of the group.
---   spans_hosts       BOOLEAN         They are on different hosts; NULL where hosts are not known.
---   collective_count  BIGINT [count]  All-to-alls in which it does.
---   known_count       BIGINT [count]  Of these, all-to-alls whose sizes are known.
---   bytes             BIGINT [bytes]  What it sends; NULL unless all are known.
---   known_bytes       BIGINT [bytes]  What it sends in those that are known; NULL where none is.
---   row_count         BIGINT [count]  Rows sent, which are tokens between experts; NULL unless split sizes tell all.
---   ratio_to_mean     DOUBLE [1]      Bytes over the mean of all pairs of the group: the largest is the imbalance.
+--   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL if unknown.
+--   kind              VARCHAR         Kind of parallelism from the layout or description: dp, tp, pp, ep, cp or mp; NULL if unknown.
+--   step              BIGINT          Profiler step; NULL for all steps together, and outside steps.
+--   src_rank          INTEGER         Sending rank.
+--   dst_rank          INTEGER         Receiving rank; NULL if the ranks of the group are unknown.
+--   spans_hosts       BOOLEAN         Whether the two ranks are on different hosts; NULL if hosts are unknown.
+--   collective_count  BIGINT [count]  All-to-alls in which src_rank sends to dst_rank.
+--   known_count       BIGINT [count]  Number of these all-to-alls with known sizes.
+--   bytes             BIGINT [bytes]  Bytes sent; NULL unless all sizes are known.
+--   known_bytes       BIGINT [bytes]  Bytes sent in the all-to-alls with known sizes; NULL if there are none.
+--   row_count         BIGINT [count]  Rows sent (tokens, between experts); NULL unless all split sizes are known.
+--   ratio_to_mean     DOUBLE [1]      bytes as a multiple of the mean over all pairs of the group; the largest value is the imbalance.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why bytes are not known.
+--   reason            VARCHAR         Why bytes is unknown.
 WITH
     labels AS (
         SELECT

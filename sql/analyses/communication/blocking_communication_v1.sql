@@ -1,14 +1,13 @@
--- Exposed is not blocking: how much of the exposed communication of each process group something waited
--- for, and how much merely happened while the rank was held up elsewhere.
+-- Exposed communication of each process group that blocks the critical path, and exposed communication that does not.
 --
--- Exposed as in process_group_costs: transfer and wait while nothing computes. Blocking is what lies on the
--- rank's critical path: backwards from its last event, of all that an event depends on, what came last
--- (edges of critical_path_edges, waits without a record inferred). While a collective is coincident the path is
--- somewhere else, on the host mostly, and a faster network gains nothing. Kernels whose launch is not in the
--- scope have no place on the path, and where no stream is seen to wait for another (cudaStreamWaitEvent, or a
--- record of it) nothing can be said of any: what they alone expose is unknown. The three parts sum to the exposed transfer
--- and wait of process_group_costs exactly. A path is of one rank: a wait for another rank may block and still have
--- its cause there.
+-- Exposed is defined as in process_group_costs: transfer and wait not overlapped by compute. Blocking communication
+-- lies on the rank's critical path. The path runs backwards from the last event and follows, at each event, the
+-- dependency that ended last (edges of critical_path_edges, including inferred waits). Coincident communication runs
+-- while the path is elsewhere, usually on the host; a faster network gains nothing there. A kernel whose launch is
+-- out of scope has an unknown position relative to the path. So have all kernels if no recorded wait between streams
+-- exists (cudaStreamWaitEvent or its record). Time that only such kernels expose is unknown. The three parts sum
+-- exactly to the exposed transfer and wait of process_group_costs. The path is computed per rank: a wait for another
+-- rank may be blocking although its cause is on that rank.
 --
 -- Title: Exposed communication that blocks other work
 -- Status: stable
@@ -24,22 +23,23 @@ CREATE OR REPLACE MACRO blocking_communication_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
+    -- descriptions.
     layout VARCHAR := NULL
 ) AS TABLE
 -- Columns:
 --   run                    VARCHAR      Run name.
 --   rank                   INTEGER      Rank of the process.
---   part                   VARCHAR      group, or several groups: the time in which more than one is exposed.
---   pg_name                VARCHAR      Process group name; NULL where none is recorded.
+--   part                   VARCHAR      group, or several groups for time in which more than one group is exposed.
+--   pg_name                VARCHAR      Process group name; NULL if not recorded.
 --   pg_desc                VARCHAR      Process group description.
---   pg_ranks               VARCHAR      Ranks of the group as JSON; NULL where nothing tells them.
---   kind                   VARCHAR      dp, tp, pp, ep, cp, mp, as the layout says, or NULL.
---   exposed_ns             BIGINT [ns]  Exposed transfer and wait: the sum of the next three.
---   exposed_blocking_ns    BIGINT [ns]  The critical path runs in a collective.
---   exposed_coincident_ns  BIGINT [ns]  It runs elsewhere.
---   exposed_unknown_ns     BIGINT [ns]  Only kernels run whose place on the path is not known.
---   blocking_pct           DOUBLE [%]   Blocking as a share of blocking and coincident; NULL where there is neither.
+--   pg_ranks               VARCHAR      Ranks of the group as JSON; NULL if unknown.
+--   kind                   VARCHAR      Kind of parallelism from the layout or description: dp, tp, pp, ep, cp or mp; NULL if unknown.
+--   exposed_ns             BIGINT [ns]  Exposed transfer and wait: exposed_blocking_ns + exposed_coincident_ns + exposed_unknown_ns.
+--   exposed_blocking_ns    BIGINT [ns]  Exposed time in which the critical path runs through a collective.
+--   exposed_coincident_ns  BIGINT [ns]  Exposed time in which the critical path runs elsewhere.
+--   exposed_unknown_ns     BIGINT [ns]  Exposed time of kernels whose position relative to the critical path is unknown.
+--   blocking_pct           DOUBLE [%]   exposed_blocking_ns as a share of blocking and coincident time; NULL if both are 0.
 WITH
     windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -67,7 +67,7 @@ WITH
         SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
         FROM lib.merged_intervals('spans') AS m
     ),
-    -- Counters: groups, computation, collectives with a place, those in which the path runs.
+    -- Packed counters: groups, computation, collectives with a known position, collectives on the path.
     pieces AS (
         SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
         UNION ALL
@@ -92,7 +92,7 @@ WITH
             (s.running >> 13) & 8191 = 0 AS is_exposed
         FROM lib.counted_segments('pieces') AS s
     ),
-    -- Sums from the start of the trace: what lies in a stretch is the difference between its ends.
+    -- Prefix sums from the start of the trace: the amount in an interval is the difference between its ends.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,

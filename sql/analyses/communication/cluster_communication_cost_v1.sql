@@ -1,15 +1,15 @@
--- What communication costs each rank of a MindSpore cluster: moving data, waiting for others.
+-- Communication cost of each rank of a MindSpore cluster: time transferring data and time waiting for other ranks.
 --
--- By kind of operator, added up over the steps that are wanted; operators of several streams run at
--- once, so that the sums may exceed the steps. A rank that waits little makes the others wait. Only
--- operators that HCCL measured count.
+-- Times are summed by kind of operator over the requested steps. Operators on several streams run concurrently, so
+-- the sums may exceed the step time. A rank with little wait time is the one that the others wait for. Only operators
+-- that HCCL measured are included.
 --
 -- Title: Communication cost of each rank (MindSpore)
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication
 -- Needs: MindSpore cluster data with communication (profile_communication=True)
--- Scope: runs, ranks, steps; its steps were measured whole, no profiler stops inside the last
+-- Scope: runs, ranks, steps; the recorder measures only complete steps, so the last one is complete too
 CREATE OR REPLACE MACRO cluster_communication_cost_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -21,11 +21,11 @@ CREATE OR REPLACE MACRO cluster_communication_cost_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
---   operation         VARCHAR         AllReduce, AllGather, Send, Receive and so on.
---   operator_count    BIGINT [count]  Operators, over all steps.
---   communication_ns  BIGINT [ns]     Time in which they moved data.
---   wait_ns           BIGINT [ns]     Time in which they waited for other ranks.
---   wait_pct          DOUBLE [%]      wait / (communication + wait); NULL where both are 0.
+--   operation         VARCHAR         Kind of operator: AllReduce, AllGather, Send, Receive and so on.
+--   operator_count    BIGINT [count]  Number of operators over all steps.
+--   communication_ns  BIGINT [ns]     Time transferring data.
+--   wait_ns           BIGINT [ns]     Time waiting for other ranks.
+--   wait_pct          DOUBLE [%]      wait / (communication + wait); NULL if both are 0.
 SELECT
     c.run,
     c.rank,

@@ -1,9 +1,9 @@
--- One collective: in which order its ranks came, how long each waited, and when the data then moved.
+-- Arrival order of the ranks in one collective: how long each rank waited, and when the transfer began.
 --
--- Of each run the collective in which its ranks waited longest, summed over them, or the one that is asked for.
--- Not chosen by itself: messages between two ranks (p2p_pairs), what some ranks lack, the first collective of a
--- rank in the capture, and where ends do not agree, so that waits are none. Times are in the time that all
--- ranks share.
+-- By default, the collective of each run with the longest total wait over its ranks. The automatic choice excludes
+-- messages between two ranks (p2p_pairs), collectives missing on some ranks, and the first collective of a rank in
+-- the capture. It also excludes collectives whose end times disagree, because their waits are unreliable. Times are
+-- on the clock shared by all ranks.
 --
 -- Title: Arrival order of one collective
 -- Status: stable
@@ -21,21 +21,21 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   collective_id  BIGINT          Number of the collective, as in collectives.
+--   collective_id  BIGINT          collective_id in collectives.
 --   collective     VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_desc        VARCHAR         Process group description.
 --   step           BIGINT          Profiler step; NULL outside steps.
---   position       BIGINT [1]      1 for the rank that came first.
+--   position       BIGINT [1]      Arrival order, from 1.
 --   rank           INTEGER         Rank of the process.
 --   host_name      VARCHAR         Host name; NULL if not recorded.
 --   event_id       BIGINT          event_id of the kernel.
 --   start_ns       BIGINT [ns]     Start time.
 --   end_ns         BIGINT [ns]     End time.
---   late_ns        BIGINT [ns]     How much later than the first rank it came.
---   wait_ns        BIGINT [ns]     Until the last rank came, at most as long as it was there; NULL without a match.
---   transfer_ns    BIGINT [ns]     From then to the first end; NULL without a match.
---   is_last        BOOLEAN         The rank that came last.
---   bytes          BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   late_ns        BIGINT [ns]     Arrival after the first rank.
+--   wait_ns        BIGINT [ns]     Time until the last rank arrived, limited to the rank's own duration; NULL without a match.
+--   transfer_ns    BIGINT [ns]     Time from the last arrival to the first end; NULL without a match.
+--   is_last        BOOLEAN         Whether the rank arrived last.
+--   bytes          BIGINT [bytes]  Message size as defined by nccl-tests.
 WITH
     longest AS (
         SELECT m.run, m.collective_id

@@ -1,10 +1,10 @@
--- How much of the communication is matched across ranks, how, and how sure that is: a row for each group.
+-- Quality of the matching of collectives across ranks: share matched, method and confidence of each group.
 --
--- What collective_waits, stragglers and step_accounting stand on. A kernel is matched where the same collective
--- was found on another rank, complete where on all ranks whose traces have the group; it is trusted where the ends
--- agree besides and it is not the first one of a rank in the capture, and on these waits are judged. What is matched
--- by order has a margin: how much worse the next place would fit, as a logarithm; below 0.5 the order
--- of as many is all that speaks for it. A run of one rank has nothing to be matched with.
+-- collective_waits, stragglers and step_accounting depend on this matching. A kernel is matched if the same
+-- collective was found on another rank, and complete if it was found on all ranks whose traces contain the group. A
+-- match is trusted if the end times agree as well and it is not the first collective of a rank in the capture; waits
+-- are judged from trusted matches. Matches by order have a margin: how much worse the next best alignment fits, as a
+-- logarithm. Below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
 --
 -- Title: How collectives are matched across ranks
 -- Status: stable
@@ -20,21 +20,21 @@ CREATE OR REPLACE MACRO collective_match_v1(
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR         Run name.
---   channel               VARCHAR         Ranks of the group, the pair of sends and receives, the group's name or the stream.
---   pg_name               VARCHAR         Process group name; one of them where ranks call it otherwise.
---   rank_count            BIGINT [count]  Ranks whose traces have the group.
---   kernel_count          BIGINT [count]  Communication kernels; of gloo, calls.
---   matched_count         BIGINT [count]  Those that were found on another rank too.
---   matched_pct           DOUBLE [%]      Share of kernel_count.
---   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks.
---   judged_count          BIGINT [count]  Kernels found on all ranks, without the first ones of a capture: waits can be judged.
---   trusted_pct           DOUBLE [%]      Share of these whose ends agree; NULL without any.
+--   channel               VARCHAR         Ranks of the group, the pair of a send and receive, the group name, or the stream.
+--   pg_name               VARCHAR         Process group name; one of them if ranks use different names.
+--   rank_count            BIGINT [count]  Number of ranks whose traces contain the group.
+--   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, of calls.
+--   matched_count         BIGINT [count]  Kernels also found on another rank.
+--   matched_pct           DOUBLE [%]      matched_count as a share of kernel_count.
+--   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks of the group.
+--   judged_count          BIGINT [count]  Kernels found on all ranks, excluding the first of a capture; their waits can be judged.
+--   trusted_pct           DOUBLE [%]      Share of judged_count whose end times agree; NULL if that is 0.
 --   startup_count         BIGINT [count]  Kernels of collectives that are the first of a rank in the capture.
---   match_method          VARCHAR         seq, ordinal, time or stream, several with commas; none where nothing is matched.
---   match_margin          DOUBLE [1]      The smallest margin of a rank; NULL: nothing to choose from.
---   median_end_spread_ns  BIGINT [ns]     From the first end to the last, in the usual collective.
+--   match_method          VARCHAR         Methods used, separated by commas: seq (sequence number), ordinal, time, stream; none if nothing is matched.
+--   match_margin          DOUBLE [1]      Smallest margin of any rank; NULL if there was no alternative.
+--   median_end_spread_ns  BIGINT [ns]     Median time from the first to the last end of a collective.
 --   message_code          VARCHAR         Code of the message in the table messages.
---   message               VARCHAR         The same in a sentence.
+--   message               VARCHAR         Summary of the matching in one sentence.
 WITH
     groups AS (
         SELECT

@@ -1,18 +1,17 @@
--- Where ranks of a group do not run the same collectives (desync): what differs, on which rank, and what to do.
+-- Collectives that differ between the ranks of a group (desync): what differs, on which rank, and what to do.
 --
--- A row for each rank that runs another collective, other elements or as many others than most ranks that it is
--- matched with, and for each that lacks a collective while it was in its capture. Rank-dependent code (an
--- all-reduce under if rank == 0, an early break, uneven batches) pairs each later collective with a wrong one:
--- is_first marks the row to look at, the ones after it in the group may follow from it. Numbers of elements
--- are compared where the kind demands equal ones. A trace that records nothing of its collectives
--- has no rows but where names of operators differ.
+-- A row is a rank whose collective, element type or number of elements differs from the majority, or a rank that
+-- lacks a collective within its capture. Rank-dependent code (an all-reduce under if rank == 0, an early break,
+-- uneven batches) pairs each later collective with the wrong one. is_first marks the row to inspect; later rows of
+-- the group may be consequences. Element counts are compared only if the collective requires them to be equal. A
+-- trace without collective metadata has rows only for differing operator names.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; ranks that are out of step are so in the last step too
+-- Scope: runs, ranks; a desync persists into the last step
 -- Reference: PyTorch Flight Recorder analyzer, mismatches
--- Needs: ranks that disagree about a collective; where all agree there is nothing to report
+-- Needs: ranks that disagree about a collective; no rows if all ranks agree
 CREATE OR REPLACE MACRO collective_mismatches_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -21,21 +20,21 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   collective_id   BIGINT          Number of the collective, as in collectives.
---   rank            INTEGER         Rank that differs from most, or lacks the collective.
---   step            BIGINT          Profiler step; of other ranks where it lacks the collective; NULL outside of steps.
+--   collective_id   BIGINT          collective_id in collectives.
+--   rank            INTEGER         Rank that differs from the majority, or lacks the collective.
+--   step            BIGINT          Profiler step (of the other ranks if this rank lacks the collective); NULL outside steps.
 --   pg_name         VARCHAR         Process group name.
 --   pg_ranks        VARCHAR         Ranks of the group as JSON.
---   differs_in      VARCHAR         collective, elem_type, in_elems, out_elems, several of them, or missing.
---   value           VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
---   majority_value  VARCHAR         What most ranks run.
---   majority_count  BIGINT [count]  Ranks that do.
---   is_first        BOOLEAN         The first one of its group, which the later ones may follow from.
---   event_id        BIGINT          event_id of the rank's kernel; NULL where it has none.
+--   differs_in      VARCHAR         Differing properties: collective, elem_type, in_elems, out_elems, or missing.
+--   value           VARCHAR         Collective that the rank runs; NULL if it is missing.
+--   majority_value  VARCHAR         Collective that most ranks run.
+--   majority_count  BIGINT [count]  Number of ranks in the majority.
+--   is_first        BOOLEAN         Whether this is the first mismatch of its group; later ones may be consequences.
+--   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
---   start_ns        BIGINT [ns]     First start of the collective, in the time that all ranks share.
+--   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks.
 --   message_code    VARCHAR         Code of the message in the table messages.
---   message         VARCHAR         What was found and what to do, in sentences.
+--   message         VARCHAR         Finding and recommended next step.
 WITH
     found AS (
         SELECT

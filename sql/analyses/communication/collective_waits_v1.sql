@@ -1,13 +1,12 @@
--- Who waited for whom: each rank's wait in each collective, and how long the data then took.
+-- Wait and transfer time of each rank in each collective, with bandwidth and the rank that arrived last.
 --
--- A rank waits from its own start to that of the last rank; from then to the first end the collective
--- transfers, so that bandwidth is that of the transfer alone. A rank that was through before the last one
--- came waited as long as it was there (ended_before_last_start). Times are in the time that all ranks share; with
--- correct_clocks := false as recorded, apart from the base time of each trace. end_spread_ns, from the
--- first end to the last, is how far a wait may be off: all ranks leave a collective together.
--- Left out by default, as nothing can be said of them: kernels without a match, and the first collective
--- of a rank in the capture (is_startup). How many that are, and how the others were matched, is
--- in collective_match.
+-- A rank waits from its own start to the start of the last rank. The transfer runs from there to the first end, so
+-- the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole duration
+-- (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false they are as
+-- recorded, apart from the base time of each trace. All ranks leave a collective together, so end_spread_ns (first
+-- end to last end) bounds the error of a wait. Two kinds are excluded by default because they cannot be judged:
+-- unmatched kernels, and the first collective of a rank in the capture (is_startup). collective_match has their
+-- number, and how the others were matched.
 --
 -- Title: Who waits for whom in collectives
 -- Status: stable
@@ -24,11 +23,11 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to take off what the ends of collectives show the clocks to be apart.
+    -- Whether to correct clock offsets that the ends of collectives reveal.
     correct_clocks BOOLEAN := true,
-    -- Whether to include what cannot be judged: collectives that some ranks lack, and those at the start of a capture.
+    -- Whether to include collectives that cannot be judged: missing on some ranks, or first in a capture.
     include_unsure BOOLEAN := false,
-    -- Bandwidth of the links of a device in one direction, in GB/s; NULL means that of its model, within a host.
+    -- Bandwidth of a device's links in one direction [GB/s]; NULL means that of its model, within a host.
     link_gbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
@@ -39,28 +38,28 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 --   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_name                  VARCHAR         Process group name.
 --   pg_ranks                 VARCHAR         Ranks of the group as JSON.
---   group_size               BIGINT [1]      Ranks of the group.
---   bytes                    BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   group_size               BIGINT [1]      Number of ranks in the group.
+--   bytes                    BIGINT [bytes]  Message size as defined by nccl-tests.
 --   event_id                 BIGINT          event_id of the kernel.
 --   start_ns                 BIGINT [ns]     Start time.
 --   end_ns                   BIGINT [ns]     End time.
 --   dur_ns                   BIGINT [ns]     Duration.
---   wait_ns                  BIGINT [ns]     Until the last rank started; NULL without a match.
---   transfer_ns              BIGINT [ns]     From then to the first end; NULL without a match.
---   end_spread_ns            BIGINT [ns]     From the first end to the last.
---   is_last                  BOOLEAN         The last rank to start.
---   last_rank                INTEGER         That rank.
---   algbw_gbps               DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
---   busbw_gbps               DOUBLE [GB/s]   That times nccl-tests' factor: the load on the links.
---   link_peak_pct            DOUBLE [%]      Bus bandwidth as a share of what the links of the device can do; NULL where that is not known.
---   spans_hosts              BOOLEAN         The ranks of the group are on several hosts; NULL where hosts are not known.
---   is_complete              BOOLEAN         Found on all ranks whose traces have the group.
---   is_startup               BOOLEAN         First collective of a rank in the capture.
---   ended_before_last_start  BOOLEAN         A rank was through before the last one came.
---   end_times_match          BOOLEAN         The ends lie as close together as is usual in the group.
---   match_method             VARCHAR         seq, ordinal, time, stream or none.
+--   wait_ns                  BIGINT [ns]     Time until the last rank started; NULL without a match.
+--   transfer_ns              BIGINT [ns]     Time from the last start to the first end; NULL without a match.
+--   end_spread_ns            BIGINT [ns]     Time from the first to the last end.
+--   is_last                  BOOLEAN         Whether the rank started last.
+--   last_rank                INTEGER         Rank that started last.
+--   algbw_gbps               DOUBLE [GB/s]   Algorithm bandwidth: bytes / transfer_ns; NULL if either is unknown or 0.
+--   busbw_gbps               DOUBLE [GB/s]   Bus bandwidth: algbw_gbps times the nccl-tests factor of the collective; the load on the links.
+--   link_peak_pct            DOUBLE [%]      busbw_gbps as a share of the peak bandwidth of the device's links; NULL if that is unknown.
+--   spans_hosts              BOOLEAN         Whether the group spans several hosts; NULL if hosts are unknown.
+--   is_complete              BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
+--   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture.
+--   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
+--   end_times_match          BOOLEAN         Whether the end times are as close together as usual in the group.
+--   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
-    -- The ranks that were asked for are chosen at the end: others are waited for.
+    -- Filter requested ranks at the end: they may wait for ranks that were not requested.
     parts AS (
         SELECT
             c.*,

@@ -1,11 +1,11 @@
--- Every communication kernel of every rank, and what gloo ran on the host: which collective it is, in
--- which group, how much it moves, and what of other ranks is the same collective.
+-- Every communication kernel of every rank, and every gloo call on the host: collective, group, size, and match
+-- across ranks.
 --
--- What a collective is comes from the arguments of its kernel, else from the operator that launched it,
--- else from the kernel's name. Ranks of groups that the profiler cut short are completed. Kernels are
--- matched by sequence number where that is consistent, else by order, shifted by what is missing at the
--- start of a capture (match_method); a kernel without a match has a collective_id of its own. Times are
--- in the time that all ranks share: what is taken off the rank's clock is clock_correction_ns.
+-- The kind of collective comes from the kernel's arguments, otherwise from the operator that launched it, otherwise
+-- from the kernel name. Rank lists that the profiler truncated are completed. Kernels are matched by sequence number
+-- if that is consistent, otherwise by order, shifted by what is missing at the start of a capture (match_method). An
+-- unmatched kernel has a collective_id of its own. Times are on the clock shared by all ranks; clock_correction_ns is
+-- subtracted from the rank's clock.
 --
 -- Title: Every collective of every rank
 -- Status: stable
@@ -24,37 +24,37 @@ CREATE OR REPLACE MACRO collectives_v1(
 ) AS TABLE
 -- Columns:
 --   run                  VARCHAR         Run name.
---   collective_id        BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
+--   collective_id        BIGINT          Id of the collective, the same on all its ranks; numbered from 1 in each run in time order.
 --   rank                 INTEGER         Rank of the process.
 --   step                 BIGINT          Profiler step; NULL outside steps.
 --   collective           VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   detected_by          VARCHAR         What told that: metadata, operator or name.
+--   detected_by          VARCHAR         Source of the kind of collective: metadata, operator or name.
 --   pg_name              VARCHAR         Process group name.
 --   pg_desc              VARCHAR         Process group description.
---   pg_ranks             VARCHAR         Ranks of the group as JSON, completed where the profiler cut them.
---   group_size           BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
---   elem_type            VARCHAR         Type of the elements.
+--   pg_ranks             VARCHAR         Ranks of the group as JSON, completed if the profiler truncated them.
+--   group_size           BIGINT [1]      Number of ranks in the group; if not recorded, ranks found to take part.
+--   elem_type            VARCHAR         Element type.
 --   in_elems             BIGINT [1]      Elements sent.
 --   out_elems            BIGINT [1]      Elements received.
---   bytes                BIGINT [bytes]  Size of the message as nccl-tests counts it.
+--   bytes                BIGINT [bytes]  Message size as defined by nccl-tests.
 --   in_split_sizes       VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes      VARCHAR         Split sizes of the output as JSON.
---   seq                  BIGINT          Sequence number as recorded.
+--   seq                  BIGINT          Recorded sequence number.
 --   src_rank             BIGINT          Sending rank of a point-to-point operation.
 --   dst_rank             BIGINT          Receiving rank of a point-to-point operation.
 --   device               BIGINT          Device number.
 --   stream               BIGINT          Device stream.
---   event_id             BIGINT          event_id of the kernel, or of the annotation where gloo ran on the host.
+--   event_id             BIGINT          event_id of the kernel, or of the annotation for gloo on the host.
 --   name                 VARCHAR         Name of the kernel or the annotation.
---   start_ns             BIGINT [ns]     Start in the time that all ranks share.
+--   start_ns             BIGINT [ns]     Start on the clock shared by all ranks.
 --   dur_ns               BIGINT [ns]     Duration.
---   clock_correction_ns  BIGINT [ns]     What is taken off the rank's clock.
+--   clock_correction_ns  BIGINT [ns]     Correction subtracted from the rank's clock.
 --   op_id                BIGINT          event_id of the operator that launched the kernel.
---   op_name              VARCHAR         Its name.
---   module               VARCHAR         Innermost nn.Module around the launch.
---   match_method         VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
---   found_count          BIGINT [count]  Ranks on which this collective was found.
---   rank_count           BIGINT [count]  Ranks whose traces have the group.
+--   op_name              VARCHAR         Name of that operator.
+--   module               VARCHAR         Innermost nn.Module that encloses the launch.
+--   match_method         VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
+--   found_count          BIGINT [count]  Number of ranks on which the collective was found.
+--   rank_count           BIGINT [count]  Number of ranks whose traces contain the group.
 SELECT
     c.run,
     c.collective_id,

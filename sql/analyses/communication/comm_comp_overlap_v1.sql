@@ -1,7 +1,6 @@
--- How much of each GPU's communication is hidden behind computation.
+-- Share of each GPU's communication time that is overlapped by computation.
 --
--- Both are unions over all streams of the rank. A rank that does not communicate has a row with
--- NULL: a ratio of nothing is not 0.
+-- Both times are unions over all streams of the rank. A rank that does not communicate has NULL instead of 0.
 --
 -- Title: Communication overlapped by computation
 -- Status: stable
@@ -22,8 +21,8 @@ CREATE OR REPLACE MACRO comm_comp_overlap_v1(
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
---   communication_ns  BIGINT [ns]  Communication running.
---   overlapped_ns     BIGINT [ns]  Communication and computation running.
+--   communication_ns  BIGINT [ns]  Time with communication running.
+--   overlapped_ns     BIGINT [ns]  Time with communication and computation running.
 --   overlap_pct       DOUBLE [%]   overlapped / communication; NULL without communication.
 WITH
     spans AS (

@@ -1,9 +1,9 @@
--- What communication costs each rank or each host: moving data, waiting for others, and their ratio.
+-- Communication cost of each rank or host: time transferring data, time waiting for others, and their ratio.
 --
--- As MindSpore Insight's node-link graph has it: communication / (communication + wait). A rank with a high
--- ratio hardly waits: others wait for it. From collectives that were matched across ranks, and from MindSpore's
--- cluster data, which measures both. What has no match counts in unmatched_ns alone, as nobody knows how much of it is
--- waiting. Sums over collectives: those that run at once count each.
+-- The ratio is that of MindSpore Insight's node-link graph: communication / (communication + wait). A rank with a
+-- high ratio hardly waits: other ranks wait for it. Data comes from collectives matched across ranks, and from
+-- MindSpore cluster data, which measures both times. Unmatched collectives count only in unmatched_ns because their
+-- share of waiting is unknown. Times are sums over collectives, so concurrent collectives each count.
 --
 -- Title: Communication of each rank
 -- Status: stable
@@ -19,26 +19,26 @@ CREATE OR REPLACE MACRO communication_by_rank_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to add up the ranks of a host; ranks whose host is not known stay apart.
+    -- Whether to combine the ranks of a host; ranks with an unknown host keep their own rows.
     by_host BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR         Run name.
---   host_name          VARCHAR         Host; NULL where it is not known.
---   rank               INTEGER         Rank of the process; NULL for a host.
---   rank_count         BIGINT [count]  Ranks.
---   collective_count   BIGINT [count]  Collectives and transfers from one rank to another.
---   bytes              BIGINT [bytes]  Messages as nccl-tests counts them; NULL unless all sizes are known.
---   communication_ns   BIGINT [ns]     Moving data, in collectives that are matched.
---   wait_ns            BIGINT [ns]     Waiting for other ranks in them.
---   communication_pct  DOUBLE [%]      communication / (communication + wait); NULL where nothing is matched.
---   unmatched_ns       BIGINT [ns]     Duration of what has no match.
+--   host_name          VARCHAR         Host name; NULL if unknown.
+--   rank               INTEGER         Rank of the process; NULL if the row is a host.
+--   rank_count         BIGINT [count]  Number of ranks.
+--   collective_count   BIGINT [count]  Number of collectives and point-to-point transfers.
+--   bytes              BIGINT [bytes]  Total message size as defined by nccl-tests; NULL unless all sizes are known.
+--   communication_ns   BIGINT [ns]     Time transferring data in matched collectives.
+--   wait_ns            BIGINT [ns]     Time waiting for other ranks in matched collectives.
+--   communication_pct  DOUBLE [%]      communication / (communication + wait); NULL if nothing is matched.
+--   unmatched_ns       BIGINT [ns]     Total duration of unmatched collectives.
 WITH
     parts AS (
         SELECT
             m.run, m.rank,
             lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
-            -- Until its own end: what a rank does not wait it communicates.
+            -- A rank communicates for all of its duration that is not wait.
             CASE WHEN m.found_count > 1 THEN m.dur - m.wait_ns END AS communication_ns,
             CASE WHEN m.found_count > 1 THEN m.wait_ns END AS wait_ns,
             CASE WHEN m.found_count > 1 THEN 0 ELSE m.dur END AS unmatched_ns

@@ -1,10 +1,10 @@
--- How evenly all-to-alls load the ranks: what each one sends and receives, and what its experts get.
+-- Load balance of all-to-alls: bytes and tokens that each rank sends and receives, and the load of its experts.
 --
--- Tokens go to their experts in one all-to-all and come back in another. The load of a rank is what it
--- has on the side on which the ranks differ more: of the way there what it receives, of the way back what it
--- sends. imbalance is the largest load over the mean of the group's ranks: all wait for that rank. Sizes
--- of messages are enough, also where split sizes were cut short; rows, which are tokens, need split sizes.
--- Only collectives that were found on all ranks of the group have a load.
+-- Tokens go to their experts in one all-to-all and return in another. The load of a rank is measured on the side on
+-- which the ranks differ more: bytes received on the way there, bytes sent on the way back. imbalance is the largest
+-- load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load. Message sizes are
+-- sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives found on all ranks
+-- of the group have a load.
 --
 -- Title: Load balance of all-to-alls
 -- Status: stable
@@ -14,33 +14,33 @@
 CREATE OR REPLACE MACRO expert_load_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to include; NULL means every rank. All ranks of a group are compared.
+    -- Ranks to include; NULL means every rank. The comparison uses all ranks of a group.
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to tell steps apart.
+    -- Whether to return one row per step.
     by_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
---   pg_name           VARCHAR         Process group name; NULL where none is recorded.
+--   pg_name           VARCHAR         Process group name; NULL if not recorded.
 --   pg_desc           VARCHAR         Process group description.
---   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
---   step              BIGINT          Profiler step; NULL for all of them together, and outside of steps.
+--   pg_ranks          VARCHAR         Ranks of the group as JSON; NULL if unknown.
+--   step              BIGINT          Profiler step; NULL for all steps together, and outside steps.
 --   rank              INTEGER         Rank of the process.
---   collective_count  BIGINT [count]  All-to-alls.
---   sent_bytes        BIGINT [bytes]  Bytes sent, what it keeps included; NULL unless all are known.
---   received_bytes    BIGINT [bytes]  Bytes received, the same.
---   sent_rows         BIGINT [1]      Rows sent: tokens; NULL unless split sizes tell all.
---   received_rows     BIGINT [1]      Rows received, the same.
---   load_count        BIGINT [count]  All-to-alls that were found on all ranks of the group, with sizes.
---   load_bytes        BIGINT [bytes]  Load in these; NULL where there is none.
---   load_rows         BIGINT [1]      Load in rows: tokens of its experts; NULL unless split sizes tell all.
---   ratio_to_mean     DOUBLE [1]      Load over the mean of the ranks of the group.
---   imbalance         DOUBLE [1]      The largest of these in the group; 1 is even.
---   wait_ns           BIGINT [ns]     Waits in these all-to-alls; NULL where none is matched.
+--   collective_count  BIGINT [count]  Number of all-to-alls.
+--   sent_bytes        BIGINT [bytes]  Bytes sent, including those to itself; NULL unless all sizes are known.
+--   received_bytes    BIGINT [bytes]  Bytes received, including those from itself; NULL unless all sizes are known.
+--   sent_rows         BIGINT [1]      Rows (tokens) sent; NULL unless all split sizes are known.
+--   received_rows     BIGINT [1]      Rows (tokens) received; NULL unless all split sizes are known.
+--   load_count        BIGINT [count]  All-to-alls found on all ranks of the group, with known sizes.
+--   load_bytes        BIGINT [bytes]  Load in these all-to-alls; NULL if there are none.
+--   load_rows         BIGINT [1]      Load in rows (tokens of the rank's experts); NULL unless all split sizes are known.
+--   ratio_to_mean     DOUBLE [1]      Load as a multiple of the mean over the ranks of the group.
+--   imbalance         DOUBLE [1]      Largest ratio_to_mean in the group; 1 means balanced.
+--   wait_ns           BIGINT [ns]     Wait time in these all-to-alls; NULL if none is matched.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no load.
 WITH
@@ -63,7 +63,7 @@ WITH
         SELECT
             p.run, p.channel_id, p.collective_id,
             count(*) = any_value(l.n) AND count(p.sent_bytes) = count(*) AND count(p.received_bytes) = count(*) AS is_known,
-            -- Equal sums on both sides: the larger maximum is the side that differs more.
+            -- The sums of both sides are equal, so the side with the larger maximum differs more.
             max(p.sent_bytes) > max(p.received_bytes) AS is_way_back
         FROM parts AS p
         JOIN labels AS l ON l.run = p.run AND l.channel_id = p.channel_id

@@ -1,12 +1,14 @@
--- Exchanges of tokens between expert-parallel ranks: dispatch, combine and what prepares them, by library.
+-- Token exchanges between expert-parallel ranks: dispatch, combine and their preparation, by library.
 --
--- The kernels of DeepEP, MoRI, pplx, TensorRT-LLM and others are known by their names (`gpu_ops.comm_role`,
--- sql/ingest/kernel_classes.csv has the source of each). A call with a receive hook is two kernels of one name: the
--- first sends, the second receives, and the transfer lies between them, where no kernel runs. A low-latency library
--- is used so if its dispatches, and its combines, follow each other in even numbers, in nine of ten cases.
+-- Kernels of DeepEP, MoRI, pplx, TensorRT-LLM and others are recognized by name (`gpu_ops.comm_role`; the source of
+-- each is in sql/ingest/kernel_classes.csv). A call with a receive hook consists of two kernels of the same name: the
+-- first sends, the second receives. The transfer happens between them, while no kernel runs. Calls of a low-latency
+-- library are treated this way if runs of consecutive dispatches, and of combines, have even length in nine of ten
+-- cases.
 --
--- The n-th call of a role is one exchange of all ranks that are in the store, if all made as many calls. What a rank
--- takes longer in it than the fastest rank is a wait: for a late rank, or for the rank with most tokens.
+-- The n-th call of a role is one exchange across all ranks in the store, provided that all made the same number of
+-- calls. Time that a rank takes beyond the fastest rank is a wait: for a straggler, or for the rank with the most
+-- tokens.
 --
 -- Title: Expert-parallel exchanges
 -- Status: experimental
@@ -26,19 +28,19 @@ CREATE OR REPLACE MACRO expert_parallel_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   comm_library     VARCHAR         Library.
+--   comm_library     VARCHAR         Name of the library.
 --   comm_role        VARCHAR         dispatch, combine, notify (counts, layouts, barriers) or exchange (either).
---   half             VARCHAR         send or receive of a call that is two kernels, else whole.
---   call_count       BIGINT [count]  Kernels.
---   total_ns         BIGINT [ns]     Sum of their durations.
---   overlapped_ns    BIGINT [ns]     Of that, while the rank computes.
---   exposed_ns       BIGINT [ns]     Of that, while it does not.
+--   half             VARCHAR         send or receive for a call made of two kernels, otherwise whole.
+--   call_count       BIGINT [count]  Number of kernels.
+--   total_ns         BIGINT [ns]     Total duration of the kernels.
+--   overlapped_ns    BIGINT [ns]     Part of total_ns overlapped by compute.
+--   exposed_ns       BIGINT [ns]     Part of total_ns not overlapped by compute.
 --   overlap_pct      DOUBLE [%]      overlapped_ns as a share of total_ns.
---   transfer_ns      BIGINT [ns]     Of total_ns, as long as the fastest rank takes; NULL with one rank, or if calls cannot be matched.
---   wait_ns          BIGINT [ns]     The rest of total_ns; NULL likewise.
+--   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration of the fastest rank; NULL with one rank, or if calls cannot be matched.
+--   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is.
 --   median_ns        BIGINT [ns]     Median duration of a call.
---   hidden_ns        BIGINT [ns]     Median time between the end of a send and its receive: the transfer that needs no kernel; NULL for whole calls.
---   block_count      BIGINT [count]  Median of thread blocks of a call: multiprocessors that it takes from computation.
+--   hidden_ns        BIGINT [ns]     Median time between the end of a send and its receive, when the transfer needs no kernel; NULL for whole calls.
+--   block_count      BIGINT [count]  Median number of thread blocks per call: multiprocessors not available for compute.
 WITH
     calls AS MATERIALIZED (
         SELECT
@@ -49,7 +51,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.comm_role IS NOT NULL AND NOT g.is_suspect AND lib.is_requested(runs, g.run)
     ),
-    -- Dispatches and combines that follow each other: D D C C has two series, D C D C four.
+    -- Runs of consecutive dispatches or combines: D D C C has two runs, D C D C has four.
     turns AS (
         SELECT
             c.run, c.rank, c.comm_library, c.ts, c.event_id, contains(c.name, 'internode_ll') AS is_low_latency,

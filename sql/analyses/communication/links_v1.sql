@@ -1,12 +1,12 @@
--- Links between ranks: time, volume and bandwidth of what one sends to another, and links that are slow.
+-- Links between ranks: time, volume and bandwidth of each pair, and links that are slow.
 --
--- Kineto knows source and destination of sends and receives and of all-to-alls; a ring or tree of an
--- all-reduce leaves no trace of its links. A send takes from the start of the later of both ends to the
--- first end (p2p_pairs has each one). An all-to-all serves all its pairs at once: its time is that of the slowest pair, and its
--- bandwidth here is at least reached. MindSpore's cluster data has measured links. A link is slow where
--- its median bandwidth lies below 80 % of the median of its peers and below their lower fence (first
--- quartile - 1.5 of the distance between quartiles): peers are links of the same run, operation and side
--- (within or between hosts) whose messages are as large to a power of two; of fewer than four nothing is said.
+-- Kineto records source and destination for sends, receives and all-to-alls; the links used by a ring or tree
+-- all-reduce are not recorded. A send lasts from the start of the later side to the first end (p2p_pairs has each
+-- send). An all-to-all uses all its pairs at once: its time is that of the slowest pair, so its bandwidth here is a
+-- lower bound. MindSpore cluster data has measured links. A link is slow if its median bandwidth is below 80 % of the
+-- median of its peers and below their lower fence (first quartile - 1.5 * interquartile range). Peers are links of
+-- the same run, operation and locality (within or between hosts), with message sizes in the same power of two. With
+-- fewer than four peers there is no verdict.
 --
 -- Title: Links between ranks
 -- Status: stable
@@ -26,27 +26,27 @@ CREATE OR REPLACE MACRO links_v1(
 -- Columns:
 --   run               VARCHAR         Run name.
 --   operation         VARCHAR         p2p, all_to_all, or measured (by MindSpore).
---   src_rank          INTEGER         Rank that sends.
---   dst_rank          INTEGER         Rank that receives.
---   spans_hosts       BOOLEAN         They are on different hosts; NULL where hosts are not known.
---   transfer_count    BIGINT [count]  Transfers.
---   timed_count       BIGINT [count]  Of these, transfers whose time is known: both ends are in the store.
---   bytes             BIGINT [bytes]  Volume; NULL unless all sizes are known.
---   transfer_ns       BIGINT [ns]     Time of those whose time is known; NULL where none is.
+--   src_rank          INTEGER         Sending rank.
+--   dst_rank          INTEGER         Receiving rank.
+--   spans_hosts       BOOLEAN         Whether the two ranks are on different hosts; NULL if hosts are unknown.
+--   transfer_count    BIGINT [count]  Number of transfers.
+--   timed_count       BIGINT [count]  Transfers with a known time: both sides are in the store.
+--   bytes             BIGINT [bytes]  Total volume; NULL unless all sizes are known.
+--   transfer_ns       BIGINT [ns]     Total time of the timed transfers; NULL if there are none.
 --   min_ns            DOUBLE [ns]     Shortest duration.
---   p25_ns            DOUBLE [ns]     First quartile.
+--   p25_ns            DOUBLE [ns]     First quartile of the durations.
 --   median_ns         DOUBLE [ns]     Median duration.
---   p75_ns            DOUBLE [ns]     Third quartile.
+--   p75_ns            DOUBLE [ns]     Third quartile of the durations.
 --   max_ns            DOUBLE [ns]     Longest duration.
---   mean_gbps         DOUBLE [GB/s]   Volume over time, of those for which both are known.
+--   mean_gbps         DOUBLE [GB/s]   Volume / time of transfers for which both are known.
 --   min_gbps          DOUBLE [GB/s]   Lowest bandwidth.
---   p25_gbps          DOUBLE [GB/s]   First quartile.
---   median_gbps       DOUBLE [GB/s]   Median.
---   p75_gbps          DOUBLE [GB/s]   Third quartile.
+--   p25_gbps          DOUBLE [GB/s]   First quartile of the bandwidth.
+--   median_gbps       DOUBLE [GB/s]   Median bandwidth.
+--   p75_gbps          DOUBLE [GB/s]   Third quartile of the bandwidth.
 --   max_gbps          DOUBLE [GB/s]   Highest bandwidth.
---   peer_count        BIGINT [count]  Links that it is compared with, itself included.
---   peer_median_gbps  DOUBLE [GB/s]   Median of their medians.
---   is_slow           BOOLEAN         Slower than its peers; NULL for all-to-alls and where there are fewer than four peers.
+--   peer_count        BIGINT [count]  Number of peers, including the link itself.
+--   peer_median_gbps  DOUBLE [GB/s]   Median over the peers' median bandwidths.
+--   is_slow           BOOLEAN         Whether the link is slower than its peers; NULL for all-to-alls and with fewer than four peers.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no bandwidth.
 WITH
@@ -56,7 +56,7 @@ WITH
             coalesce(min(m.step) FILTER (m.is_send), min(m.step)) AS step,
             coalesce(bool_or(m.in_last_step) FILTER (m.is_send), bool_or(m.in_last_step)) AS in_last_step,
             max(m.bytes) AS size,
-            -- No time is left where one side was through before the other came: data had left before.
+            -- The time is 0 if one side ended before the other started, because the data had already left.
             CASE WHEN count(*) = 2 THEN nullif(max(m.transfer_ns), 0) END AS ns
         FROM lib.p2p_messages(runs) AS m
         GROUP BY m.run, m.collective_id, m.src_rank, m.dst_rank

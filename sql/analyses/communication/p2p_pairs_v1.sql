@@ -1,9 +1,9 @@
--- Sends and their receives: when either side came, who waited, and how fast the data then moved.
+-- Sends with their receives: start of each side, which side waited, and the bandwidth of the transfer.
 --
--- The k-th send from one rank to another is the k-th receive there, as matching across ranks has it: both
--- sides have one collective_id. Transfer begins when both are there. A message whose other side is not in the
--- traces has NULL for it, and nothing is known of waits. Messages of which no partner is recorded, as fused
--- sends and receives, are not here (they are in collectives). Times are in the time that all ranks share.
+-- The k-th send from one rank to another is paired with the k-th receive there, as matched across ranks; both sides
+-- have the same collective_id. The transfer begins when both sides have started. If one side is not in the traces,
+-- its columns are NULL and the waits are unknown. Messages without a recorded partner, such as fused sends and
+-- receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
 --
 -- Title: Sends and their receives
 -- Status: stable
@@ -22,25 +22,25 @@ CREATE OR REPLACE MACRO p2p_pairs_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   collective_id   BIGINT          Number of the message, as in collectives.
---   step            BIGINT          Profiler step of the sender, else of the receiver; NULL outside of steps.
+--   collective_id   BIGINT          collective_id in collectives.
+--   step            BIGINT          Profiler step of the sender, or of the receiver if the sender is missing; NULL outside steps.
 --   src_rank        INTEGER         Sending rank.
 --   dst_rank        INTEGER         Receiving rank.
---   src_stage       INTEGER         Stage of the sender, from 0; NULL where the ranks are no pipeline.
---   dst_stage       INTEGER         Stage of the receiver.
---   is_forward      BOOLEAN         To a later stage.
---   bytes           BIGINT [bytes]  Size of the message.
---   send_id         BIGINT          event_id of the sending kernel; NULL where it is not in the traces.
---   recv_id         BIGINT          event_id of the receiving kernel; likewise.
+--   src_stage       INTEGER         Pipeline stage of the sender, from 0; NULL without pipeline parallelism.
+--   dst_stage       INTEGER         Pipeline stage of the receiver, from 0; NULL without pipeline parallelism.
+--   is_forward      BOOLEAN         Whether the message goes to a later stage.
+--   bytes           BIGINT [bytes]  Message size.
+--   send_id         BIGINT          event_id of the sending kernel; NULL if not in the traces.
+--   recv_id         BIGINT          event_id of the receiving kernel; NULL if not in the traces.
 --   send_start_ns   BIGINT [ns]     Start of the send.
 --   recv_start_ns   BIGINT [ns]     Start of the receive.
---   end_ns          BIGINT [ns]     Later end of the two.
---   send_wait_ns    BIGINT [ns]     Wait of the sender for the receiver, at most as long as it was there.
---   recv_wait_ns    BIGINT [ns]     Wait of the receiver for the sender, likewise.
---   transfer_ns     BIGINT [ns]     From the later start to the first end; NULL without the other side.
---   bandwidth_gbps  DOUBLE [GB/s]   Message / transfer; NULL where either is not known or 0.
---   last_rank       INTEGER         Who came last.
---   match_method    VARCHAR         seq, ordinal, time, stream or none.
+--   end_ns          BIGINT [ns]     Later end of the two sides.
+--   send_wait_ns    BIGINT [ns]     Time that the sender waits for the receiver, at most its own duration.
+--   recv_wait_ns    BIGINT [ns]     Time that the receiver waits for the sender, at most its own duration.
+--   transfer_ns     BIGINT [ns]     Time from the later start to the first end; NULL if a side is missing.
+--   bandwidth_gbps  DOUBLE [GB/s]   bytes / transfer_ns; NULL if either is unknown or 0.
+--   last_rank       INTEGER         Rank that started last.
+--   match_method    VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
     messages AS (
         SELECT m.* FROM lib.p2p_messages(runs) AS m
@@ -48,7 +48,7 @@ WITH
     pairs AS (
         SELECT
             m.run, m.collective_id,
-            -- Where the two do not agree, what the lower rank says.
+            -- If the two sides disagree, take the values of the lower rank.
             arg_min(m.src_rank, m.rank) AS src,
             arg_min(m.dst_rank, m.rank) AS dst,
             coalesce(max(CASE WHEN m.is_send THEN m.step END), max(m.step)) AS at_step,

@@ -1,11 +1,11 @@
--- The stages of a pipeline in each step: micro-batches, compute, bubble, and which stage is the slowest.
+-- Pipeline stages in each step: micro-batches, compute, bubble, and the slowest stage.
 --
--- Stages come from who sends to whom, and who begins (stage 0 sends before it has received anything). What
--- was launched in a step is looked at between its first and last computation: compute_ns, exposed_other_ns,
--- send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receiving alone and idle in there;
--- warm_up_ns and cool_down_ns are what the rank waits before and after, beside the others of its pipeline.
--- A job of which no rank sends to another has no rows, nor has one in which everybody begins, as in a ring.
--- A pipeline that is fed from both ends is not told from two.
+-- Stages are derived from who sends to whom, and who sends first (stage 0 sends before it has received anything). The
+-- analysis covers operations launched in a step, from its first to its last computation. compute_ns,
+-- exposed_other_ns, send_alone_ns, receive_alone_ns and idle_ns sum to span_ns. The bubble is receive-only and idle
+-- time within the span. warm_up_ns and cool_down_ns are the rank's waits before and after its span, relative to its
+-- pipeline. There are no rows if no rank sends to another, or if every rank starts by sending, as in a ring. A
+-- pipeline fed from both ends cannot be distinguished from two pipelines.
 --
 -- Title: Pipeline stages
 -- Status: stable
@@ -25,32 +25,32 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 -- Columns:
 --   run                VARCHAR         Run name.
 --   pipeline           INTEGER         First rank of the pipeline.
---   stage              INTEGER         Stage, from 0.
---   stage_count        BIGINT [count]  Stages of the run.
+--   stage              INTEGER         Pipeline stage, from 0.
+--   stage_count        BIGINT [count]  Number of stages of the run.
 --   rank               INTEGER         Rank of the process.
 --   step               BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   micro_batch_count  BIGINT [count]  Messages sent to later stages; of the last stage, received from earlier ones. Each tensor counts, and each part of the model.
---   span_ns            BIGINT [ns]     From the start of the first computation of the step to the end of the last: the sum of the five parts.
+--   micro_batch_count  BIGINT [count]  Messages sent to later stages; for the last stage, received from earlier ones. Each tensor and each part of the model counts.
+--   span_ns            BIGINT [ns]     Time from the start of the first to the end of the last computation of the step: the sum of the five parts.
 --   compute_ns         BIGINT [ns]     Time with a computation kernel running.
---   exposed_other_ns   BIGINT [ns]     No computation, but a collective, a copy or a memset.
---   send_alone_ns      BIGINT [ns]     None of these, but a send.
---   receive_alone_ns   BIGINT [ns]     A receive and nothing else.
---   idle_ns            BIGINT [ns]     Nothing.
---   bubble_ns          BIGINT [ns]     Receiving alone and idle.
---   bubble_pct         DOUBLE [%]      The same as a share of the span.
---   warm_up_ns         BIGINT [ns]     From the first computation of its pipeline in the step to its own first.
---   cool_down_ns       BIGINT [ns]     From its own last to the last of its pipeline.
---   pipeline_ns        BIGINT [ns]     From the first computation of its pipeline to the last: warm-up, span and cool-down.
---   waiting_pct        DOUBLE [%]      Bubble, warm-up and cool-down as a share of that.
---   p2p_wait_ns        BIGINT [ns]     Waits of its sends and receives for their other sides; NULL where none is known.
---   stage_compute_ns   DOUBLE [ns]     Mean computation of the ranks of its stage in the step.
---   slowest_stage      INTEGER         Stage that computes most in the step.
---   imbalance_pct      DOUBLE [%]      How much less its stage computes than the slowest one, as a share of that.
+--   exposed_other_ns   BIGINT [ns]     Time in collectives, copies or memsets, not overlapped by compute.
+--   send_alone_ns      BIGINT [ns]     Time in sends, not overlapped by any of these.
+--   receive_alone_ns   BIGINT [ns]     Time in receives with no other activity.
+--   idle_ns            BIGINT [ns]     Time with no activity on the device.
+--   bubble_ns          BIGINT [ns]     receive_alone_ns + idle_ns.
+--   bubble_pct         DOUBLE [%]      bubble_ns as a share of span_ns.
+--   warm_up_ns         BIGINT [ns]     Time from the pipeline's first computation in the step to the rank's first.
+--   cool_down_ns       BIGINT [ns]     Time from the rank's last computation in the step to the pipeline's last.
+--   pipeline_ns        BIGINT [ns]     Time from the pipeline's first to its last computation: warm-up, span and cool-down.
+--   waiting_pct        DOUBLE [%]      Bubble, warm-up and cool-down as a share of pipeline_ns.
+--   p2p_wait_ns        BIGINT [ns]     Time in which sends and receives wait for their other sides; NULL if unknown.
+--   stage_compute_ns   DOUBLE [ns]     Mean compute time of the stage's ranks in the step.
+--   slowest_stage      INTEGER         Stage with the longest compute time in the step.
+--   imbalance_pct      DOUBLE [%]      Compute time of its stage below that of the slowest stage, as a share of the slowest stage's.
 WITH
     staged AS MATERIALIZED (
         SELECT s.* FROM lib.pipeline_ranks(runs) AS s
     ),
-    -- All ranks of a pipeline are looked at: those that were asked for are chosen at the end.
+    -- Use all ranks of a pipeline; filter the requested ranks at the end.
     messages AS MATERIALIZED (
         SELECT m.*, a.stage AS src_stage, b.stage AS dst_stage
         FROM lib.p2p_messages(runs) AS m
@@ -70,7 +70,7 @@ WITH
         FROM lib.launched_gpu_ops(runs, NULL, steps, include_last_profiler_step) AS g
         JOIN staged AS s ON s.run = g.run AND s.rank = g.rank
         LEFT JOIN messages AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
-        -- A trace without steps is one; in others, what lies outside of them belongs to none.
+        -- A trace without steps is one step; otherwise operations outside steps are excluded.
         WHERE g.step IS NOT NULL OR NOT EXISTS (FROM steps AS p WHERE p.run = g.run AND p.rank = g.rank)
     ),
     counted AS (

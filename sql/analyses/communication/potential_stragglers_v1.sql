@@ -1,8 +1,8 @@
--- Ranks that hold up the others: how often each starts the collective of a step among the last.
+-- Straggler candidates: how often each rank is among the last to start the collective of a step.
 --
--- The collective is that of straggler_metric. In each step the last ranks to start it are counted;
--- who is counted most often is a candidate, of equals who is later in total. A row for every rank that
--- has events, and where nothing can be said, why.
+-- The collective is that of straggler_metric. Each step counts the last ranks to start it. The ranks with the highest
+-- counts are candidates; ties go to the higher total lateness. Every rank with events has a row; reason explains why
+-- a rank cannot be judged.
 --
 -- Title: Ranks that start a collective last
 -- Status: stable
@@ -18,26 +18,27 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Candidates to find; at least 1.
+    -- Number of candidates; at least 1.
     num_candidates BIGINT := 2,
-    -- Shortest kernel to look at, as a share of the mean step; shorter ones where no two ranks share one so long.
+    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share one that
+    -- long.
     min_share DOUBLE := 0.01,
-    -- Whether to look at the last long one of each rank and step only, as HTA does.
+    -- Whether to use only the last long kernel of each rank and step, as HTA does.
     last_only BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   is_candidate   BOOLEAN         Among the potential stragglers; NULL where nothing can be said.
---   late_count     BIGINT [count]  Steps in which it was among the last to start.
---   step_count     BIGINT [count]  Steps in which it ran the collective.
---   total_late_ns  BIGINT [ns]     Sum of its starts after the first rank's start.
---   max_late_ns    BIGINT [ns]     Largest of them.
---   name           VARCHAR         Kernel looked at.
---   channel        VARCHAR         Its process group, or its stream where the trace names no group.
---   is_long        BOOLEAN         Kernels of min_share were found; false: shorter ones had to do.
+--   is_candidate   BOOLEAN         Whether the rank is a potential straggler; NULL if it cannot be judged.
+--   late_count     BIGINT [count]  Steps in which the rank was among the last to start.
+--   step_count     BIGINT [count]  Steps in which the rank ran the collective.
+--   total_late_ns  BIGINT [ns]     Total delay after the first rank's start.
+--   max_late_ns    BIGINT [ns]     Longest delay after the first rank's start.
+--   name           VARCHAR         Name of the kernel.
+--   channel        VARCHAR         Process group of the kernel, or its stream if the trace names no group.
+--   is_long        BOOLEAN         Whether kernels of min_share were found; false if shorter ones were used.
 --   reason_code    VARCHAR         Code of the reason in the table messages.
---   reason         VARCHAR         Why nothing can be said; NULL otherwise.
+--   reason         VARCHAR         Why the rank cannot be judged; NULL otherwise.
 WITH
     known AS (
         SELECT k.run, k.rank, count(*) OVER (PARTITION BY k.run) AS rank_count

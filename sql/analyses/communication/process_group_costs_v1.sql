@@ -1,16 +1,16 @@
--- What each process group costs a rank: its collectives, how long they run, and how much of that nothing
--- hides, as waiting for other ranks and as transfer.
+-- Cost of each process group on each rank: collectives, duration, bus bandwidth, and exposed transfer and wait.
 --
--- Exposed is what runs while nothing computes, in the steps of step_accounting and with its rules:
--- transfer before wait. Time in which one group alone is exposed belongs to it; time in which several are
--- belongs to a row of its own (part several groups), and exposed_shared_ns says in how much of that a
--- group takes part. So exposed_transfer_ns and exposed_wait_ns of all rows of a rank sum to those of
--- step_accounting exactly, and of a group overlapped, transfer, wait and shared sum to communication_ns.
--- Collectives, bytes and wait_ns are of kernels that were launched in the steps; times are cut at
--- the steps. What gloo runs on the host beside a device exposes nothing: its times are NULL. Where waiting is not known, for want of a match, all counts as transfer (exposed_unmatched_ns).
+-- Exposed communication is not overlapped by compute, in the steps of step_accounting and by its rules: transfer
+-- before wait. Time in which a single group is exposed belongs to that group. Time in which several groups are
+-- exposed belongs to a row of its own (part several groups); exposed_shared_ns is the part of it in which a group
+-- takes part. So exposed_transfer_ns and exposed_wait_ns over all rows of a rank sum exactly to those of
+-- step_accounting. For a group, overlapped, transfer, wait and shared time sum to communication_ns. Collectives,
+-- bytes and wait_ns refer to kernels launched in the steps; times are clipped to the steps. gloo on the host of a
+-- rank with a device exposes nothing, so its times are NULL. If waiting is unknown because collectives are unmatched,
+-- all of their time counts as transfer (exposed_unmatched_ns).
 --
--- Masking by kind is a filter: WHERE kind = 'dp'. The kind comes from the description of the group, or from
--- a layout as tp2,dp4 (the first dimension innermost, as Megatron lays out tp, cp, dp, pp).
+-- To select a kind of parallelism, filter by it: WHERE kind = 'dp'. The kind comes from the group's description, or
+-- from a layout such as tp2,dp4 (first dimension innermost, as Megatron lays out tp, cp, dp, pp).
 --
 -- Title: Cost of each process group
 -- Status: stable
@@ -26,31 +26,32 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions of groups tell.
+    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
+    -- descriptions.
     layout VARCHAR := NULL
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   part                  VARCHAR         group, or several groups: the time in which more than one is exposed.
---   pg_name               VARCHAR         Process group name; NULL where none is recorded.
+--   part                  VARCHAR         group, or several groups for time in which more than one group is exposed.
+--   pg_name               VARCHAR         Process group name; NULL if not recorded.
 --   pg_desc               VARCHAR         Process group description.
---   pg_ranks              VARCHAR         Ranks of the group as JSON; NULL where nothing tells them.
---   group_size            BIGINT [1]      Ranks of the group; where nothing tells, ranks that were found to take part.
---   kind                  VARCHAR         dp, tp, pp, ep, cp, mp (several kinds of model parallelism), as the layout says (tp+dp), or NULL.
---   kind_source           VARCHAR         layout or description; NULL where neither tells.
---   collective_count      BIGINT [count]  Collectives.
---   sized_count           BIGINT [count]  Of these, collectives whose size is recorded.
---   bytes                 BIGINT [bytes]  Messages of these, as nccl-tests counts them; NULL where no size is recorded.
---   communication_ns      BIGINT [ns]     Time in which at least one of its collectives runs.
---   overlapped_ns         BIGINT [ns]     Of that, under computation.
---   exposed_transfer_ns   BIGINT [ns]     Of that, no computation and no other group: data moves, or waiting is not known.
---   exposed_wait_ns       BIGINT [ns]     Of that, no computation and no other group: waiting for another rank.
---   exposed_shared_ns     BIGINT [ns]     Of that, no computation, but other groups too; the row several groups has each instant once.
---   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is not known.
---   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of the steps.
---   wait_ns               BIGINT [ns]     Waits of the rank in its collectives, hidden or not; NULL where none is matched.
---   busbw_gbps            DOUBLE [GB/s]   Bytes with nccl-tests' factors over the transfer of the collectives for which both are known.
+--   pg_ranks              VARCHAR         Ranks of the group as JSON; NULL if unknown.
+--   group_size            BIGINT [1]      Number of ranks in the group; if not recorded, ranks found to take part.
+--   kind                  VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp (several kinds of model parallelism), a combination from the layout (tp+dp), or NULL.
+--   kind_source           VARCHAR         layout or description; NULL if the kind is unknown.
+--   collective_count      BIGINT [count]  Number of collectives.
+--   sized_count           BIGINT [count]  Collectives with a recorded size.
+--   bytes                 BIGINT [bytes]  Total message size of these, as defined by nccl-tests; NULL if no size is recorded.
+--   communication_ns      BIGINT [ns]     Time in which at least one collective of the group runs.
+--   overlapped_ns         BIGINT [ns]     Part of communication_ns overlapped by compute.
+--   exposed_transfer_ns   BIGINT [ns]     Part of communication_ns in transfers (or unknown waiting), overlapped by neither compute nor another group.
+--   exposed_wait_ns       BIGINT [ns]     Part of communication_ns waiting for another rank, overlapped by neither compute nor another group.
+--   exposed_shared_ns     BIGINT [ns]     Part of communication_ns not overlapped by compute but by other groups; the row several groups counts each instant once.
+--   exposed_unmatched_ns  BIGINT [ns]     Part of exposed_transfer_ns in which waiting is unknown.
+--   exposed_pct           DOUBLE [%]      Exposed transfer and wait of the row as a share of step time.
+--   wait_ns               BIGINT [ns]     Total wait of the rank in its collectives, exposed or overlapped; NULL if none is matched.
+--   busbw_gbps            DOUBLE [GB/s]   Bus bandwidth: bytes with nccl-tests factors / transfer time, over collectives with both known.
 WITH
     windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -78,7 +79,7 @@ WITH
         SELECT m.lane.run AS run, m.lane.rank AS rank, m.lane.group_id AS group_id, m.ts, m.ts + m.dur AS end_ts
         FROM lib.merged_intervals('spans') AS m
     ),
-    -- Counters: groups, computation, transfer, transfer without a match.
+    -- Packed counters: groups, computation, transfer, transfer without a match.
     pieces AS (
         SELECT s.run, s.rank, s.ts, s.end_ts, 1::DOUBLE AS unit, 0 AS window_unit FROM stretches AS s
         UNION ALL
@@ -118,7 +119,7 @@ WITH
             CASE WHEN NOT t.is_computing AND NOT t.is_transferring AND NOT t.is_unmatched THEN t.ns ELSE 0 END AS wait_ns
         FROM told AS t
     ),
-    -- Sums from the start of the trace: what lies in a stretch is the difference between its ends.
+    -- Prefix sums from the start of the trace: the amount in an interval is the difference between its ends.
     marks AS (
         SELECT
             e.run, e.rank, e.at_ts,
@@ -150,7 +151,7 @@ WITH
         SELECT
             p.run, p.rank, p.group_id, count(*) AS collective_count, count(p.size) AS sized_count, sum(p.size)::BIGINT AS bytes,
             sum(p.wait_ns)::BIGINT AS wait_ns,
-            -- The factors are fractions of the group's size: whole numbers sum to the same in any order.
+            -- The factors are fractions of the group size; sums of integers do not depend on the order.
             sum(p.size * round(p.factor)::BIGINT) FILTER (p.transfer_ns > 0) / any_value(p.group_count)
             / sum(p.transfer_ns) FILTER (p.transfer_ns > 0 AND p.size * p.factor IS NOT NULL) AS busbw_gbps
         FROM parts AS p

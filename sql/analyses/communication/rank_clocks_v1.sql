@@ -1,9 +1,9 @@
--- How far the clock of each rank is from that of the lowest rank, by the ends of matched collectives.
+-- Clock offset of each rank relative to the lowest rank, estimated from the ends of matched collectives.
 --
--- All ranks leave a collective together, so that what their ends are apart is what their clocks are apart,
--- after the base time of each trace. Ranks of one host share a clock where hosts are known. An
--- estimate is taken off the times of collectives where it is more than three times its spread, or where the
--- clock drifts; the times in the tables are as recorded. Ranks that no collective connects are not compared.
+-- All ranks leave a collective together, so differences between their end times are clock differences, after the base
+-- time of each trace is applied. Ranks on one host share a clock if hosts are known. The estimate is applied to the
+-- times of collectives if it exceeds three times its spread, or if the clock drifts; the tables keep recorded times.
+-- Ranks that no collective connects are not compared.
 --
 -- Title: Clock offset of each rank
 -- Status: stable
@@ -20,18 +20,18 @@ CREATE OR REPLACE MACRO rank_clocks_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   span             INTEGER         Recording of the rank: clocks of several may differ.
+--   span             INTEGER         Recording of the rank; each may have a different clock.
 --   host_name        VARCHAR         Host name; NULL if not recorded.
---   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
---   reference_rank   INTEGER         Rank whose clock counts; NULL where nothing is known.
---   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead in the middle of the capture; NULL where nothing is known.
---   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
---   drift            DOUBLE [1]      Time that it gains in each unit of time.
---   sample_count     BIGINT [count]  Ends that the estimate stands on.
---   is_applied       BOOLEAN         It is taken off the times of collectives.
---   base_time_ns     BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: its clock may start anywhere.
+--   domain           VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
+--   reference_rank   INTEGER         Reference rank; NULL if unknown.
+--   clock_offset_ns  DOUBLE [ns]     How far the rank's clock is ahead of the reference in the middle of the capture; NULL if unknown.
+--   spread_ns        DOUBLE [ns]     Median deviation of the samples from the estimate.
+--   drift            DOUBLE [1]      Clock gain per unit of time.
+--   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.
+--   is_applied       BOOLEAN         Whether the correction is applied to the times of collectives.
+--   base_time_ns     BIGINT [ns]     baseTimeNanoseconds of the trace; NULL: the clock may start at any value.
 --   reason_code      VARCHAR         Code of the reason in the table messages.
---   reason           VARCHAR         Why nothing is known.
+--   reason           VARCHAR         Why the offset is unknown.
 WITH
     estimates AS (
         SELECT

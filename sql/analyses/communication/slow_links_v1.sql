@@ -1,8 +1,8 @@
 -- Groups and pairs of ranks whose transfers are slower than those of others.
 --
--- Transfers are compared with those of the same collective, size and number of ranks in other groups, step after step.
--- A transfer begins when the last rank has started, so that waiting for a rank makes no link slow. Fewer than three
--- groups that do the same tell nothing: then there are no rows, as there are none if no link is slow.
+-- Transfers are compared, step by step, with those of the same collective, size and number of ranks in other groups.
+-- A transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The comparison
+-- needs at least three groups that do the same; otherwise, or if no link is slow, there are no rows.
 --
 -- Title: Slow links
 -- Status: experimental
@@ -15,23 +15,23 @@ CREATE OR REPLACE MACRO slow_links_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include, as members of the link; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Smallest share of the time that the transfers take more, in percent.
+    -- Minimum additional transfer time, as a share of the compared time [%].
     min_pct DOUBLE := 1.0
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR      Run name.
---   channel       VARCHAR      Ranks of the group, or the pair.
---   link_ranks    VARCHAR      Its ranks as JSON.
+--   channel       VARCHAR      Ranks of the group, or of the pair.
+--   link_ranks    VARCHAR      Ranks of the link as JSON.
 --   collective    VARCHAR      Collective whose transfers differ most, or p2p.
---   verdict       VARCHAR      slow or suspected (few data).
---   odds          DOUBLE [1]   Probability that chance makes any link of the run look like this one.
---   ratio         DOUBLE [1]   Length of its transfers, as a multiple of the median of the others.
---   late_ns       BIGINT [ns]  How much longer its transfers take.
---   cost_ns       BIGINT [ns]  The same, at most the transfer of its ranks that is not overlapped by compute.
---   cost_pct      DOUBLE [%]   That as a share of the compared time.
---   common_rank   INTEGER      Rank that all slow links of the run have in common, and no link that is as fast as usual; NULL if there is none.
+--   verdict       VARCHAR      slow, or suspected (too few data).
+--   odds          DOUBLE [1]   Probability that any link of the run looks like this by chance.
+--   ratio         DOUBLE [1]   Duration of its transfers as a multiple of the median of the others.
+--   late_ns       BIGINT [ns]  Additional time of its transfers.
+--   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of its ranks.
+--   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
+--   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.
 --   message_code  VARCHAR      Code of the message in the table messages.
---   message       VARCHAR      What was found, in a sentence.
+--   message       VARCHAR      Finding in one sentence.
 WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b

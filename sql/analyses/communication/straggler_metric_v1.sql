@@ -1,11 +1,11 @@
--- When each rank starts the collective that its ranks wait for most differently, step by step.
+-- Start of each rank in the collective with the most uneven waits, step by step.
 --
--- Of the communication kernels that last a share of a mean step on any rank, those of one process group
--- (or stream), name and place in the step whose duration differs most among ranks. Who starts late holds
--- up the others. HTA looks at the last kernel of a step only, when a delay at its start has long been
--- waited for; it leaves out short ones, and who is late runs a short one; it knows kernels named ncclKernel
--- on streams above 0 only (Q45). A run without profiler steps is one step. The clocks of the ranks have
--- to agree.
+-- Candidates are communication kernels that last at least min_share of a mean step on any rank. The analysis picks
+-- the process group (or stream), kernel name and position in the step whose durations differ most between ranks. A
+-- rank that starts late delays the others. HTA uses only the last kernel of a step, when a delay at the start of the
+-- step has already been absorbed. It drops short kernels, although a late rank runs short ones. It recognizes only
+-- kernels named ncclKernel on streams above 0 (Q45). A run without profiler steps is one step. The clocks of the
+-- ranks must agree.
 --
 -- Title: The collective with the most uneven waits
 -- Status: stable
@@ -21,28 +21,29 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Ranks to mark in each step; at least 1.
+    -- Ranks to mark as late in each step; at least 1.
     num_candidates BIGINT := 2,
-    -- Shortest kernel to look at, as a share of the mean step; shorter ones where no two ranks share one so long.
+    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share one that
+    -- long.
     min_share DOUBLE := 0.01,
-    -- Whether to look at the last long one of each rank and step only, as HTA does.
+    -- Whether to use only the last long kernel of each rank and step, as HTA does.
     last_only BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR      Run name.
 --   step              BIGINT       Profiler step; NULL in a run without steps.
 --   rank              INTEGER      Rank of the process.
---   name              VARCHAR      Kernel looked at.
---   channel           VARCHAR      Its process group, or its stream where the trace names no group.
+--   name              VARCHAR      Name of the kernel.
+--   channel           VARCHAR      Process group of the kernel, or its stream if the trace names no group.
 --   device            BIGINT       Device number.
 --   stream            BIGINT       Device stream.
 --   event_id          BIGINT       event_id of the kernel.
---   ts                BIGINT [ns]  Its start, since the run's first event.
---   dur               BIGINT [ns]  Its duration.
---   late_ns           BIGINT [ns]  Start after the first rank's start in the step.
---   normalized_start  DOUBLE [1]   Start since the first step, in mean steps: HTA's metric.
---   is_long           BOOLEAN      Kernels of min_share were found; false: shorter ones had to do.
---   is_late           BOOLEAN      Among the last to start in the step: as many as num_candidates, and who starts with them.
+--   ts                BIGINT [ns]  Start of the kernel since the run's first event.
+--   dur               BIGINT [ns]  Duration of the kernel.
+--   late_ns           BIGINT [ns]  Delay after the first rank's start in the step.
+--   normalized_start  DOUBLE [1]   Start since the first step, in mean steps (HTA's metric).
+--   is_long           BOOLEAN      Whether kernels of min_share were found; false if shorter ones were used.
+--   is_late           BOOLEAN      Whether the rank is among the last num_candidates to start in the step, including ties.
 SELECT
     l.run,
     l.step,

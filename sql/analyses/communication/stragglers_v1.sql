@@ -1,15 +1,20 @@
--- Which ranks hold up the others: the verdict on each rank, what it costs, why it is late, and what to look at.
+-- Stragglers: the verdict on each rank, its cost to the other ranks, its cause, and what to inspect.
 --
--- A rank that holds up the others does more itself: in a block of time, own work, exposed transfer and exposed wait
--- are as long together on every rank, and whoever waits for another rank waits as long as the other victims. Each rank is compared
--- with its peers (the ranks of its pipeline stage, or all ranks that collectives connect), block after block.
--- Blocks are steps, or equal windows if there are no steps.
+-- In a block of time, own work, exposed transfer and exposed wait have the same sum on every rank. A straggler has
+-- more own work, and the other ranks wait for it. Each rank is compared, block by block, with its peers: the ranks of
+-- its pipeline stage, or all ranks that collectives connect. Blocks are steps, or equal windows if there are no
+-- steps.
 --
--- straggler: more own work than its peers have, by more than chance explains in 6 of 1,000 jobs, and its peers wait for
--- it; both by min_pct. intermittent: the same in some steps only. suspected: the data are too few, odds is the probability of chance.
--- none: nothing like that. unknown: nothing can be compared, verdict_reason says why. A rank of a slow link has
--- the cause `slower transfer` and is no straggler: its link is slow, not its work. Stages of a pipeline are compared with
--- each other by their usual rank, so that a slow stage makes no straggler, and a straggler no slow stage.
+-- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces one
+--   in 6 of 1,000 jobs.
+-- - intermittent: the same in some steps only.
+-- - suspected: too few data; odds is the probability of chance.
+-- - none: nothing found.
+-- - unknown: no comparison is possible; verdict_reason explains why.
+--
+-- A rank on a slow link has the cause `slower transfer` and is not a straggler, because its link is slow and not its
+-- work. Pipeline stages are compared with each other by their median rank. A slow stage therefore makes no straggler,
+-- and a straggler makes no slow stage.
 --
 -- Title: Ranks that hold up the others
 -- Status: stable
@@ -21,43 +26,43 @@
 CREATE OR REPLACE MACRO stragglers_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
-    -- Ranks to show; NULL means every rank. All ranks are judged.
+    -- Ranks to show; NULL means every rank. The comparison uses all ranks.
     ranks INTEGER[] := NULL,
-    -- Smallest share of the time that others have to wait more, in percent.
+    -- Minimum additional wait of the other ranks, as a share of the compared time [%].
     min_pct DOUBLE := 1.0
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
 --   verdict             VARCHAR         straggler, suspected, intermittent, none or unknown.
---   is_straggler        BOOLEAN         The verdict is straggler; NULL if it is unknown.
---   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown; why none is uncertain.
+--   is_straggler        BOOLEAN         Whether the verdict is straggler; NULL if it is unknown.
+--   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown, or why none is uncertain.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.
---   message             VARCHAR         The verdict and its cause in a sentence; NULL for none and unknown without a slow link.
---   odds                DOUBLE [1]      Probability that chance makes any rank of the run look like this one; NULL if unknown.
---   late_step_count     BIGINT [count]  Steps in which it does more than its peers, by min_pct and three times the noise.
---   step_count          BIGINT [count]  Steps that were compared; equal windows if the trace has no steps.
---   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer, unknown; NULL: not late.
---   cause_share_pct     DOUBLE [%]      Share of its lateness that the cause explains; below half of it the cause is unknown.
---   cause_ns            BIGINT [ns]     How much more it computes, copies or idles, or its link transfers.
+--   message             VARCHAR         Verdict and cause in one sentence; NULL for none, and for unknown without a slow link.
+--   odds                DOUBLE [1]      Probability that any rank of the run looks like this by chance; NULL if unknown.
+--   late_step_count     BIGINT [count]  Steps in which the rank has more own work than its peers, by min_pct and three times the noise.
+--   step_count          BIGINT [count]  Number of compared steps, or of equal windows if the trace has no steps.
+--   cause               VARCHAR         slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, slower transfer or unknown; NULL: not late.
+--   cause_share_pct     DOUBLE [%]      Share of the lateness that the cause explains; below 50 % the cause is unknown.
+--   cause_ns            BIGINT [ns]     Additional time in the cause: compute, copies, idle time, or transfers of the link.
 --   subject             VARCHAR         Operator, kernel, annotation or link that differs most from the peers.
---   subject_ns          BIGINT [ns]     How much more that takes.
---   kernel              VARCHAR         Kernel that differs most, if the device computes longer.
---   slowdown            DOUBLE [1]      Length of its kernels over that of the same calls on its peers; of a link, of the transfers.
+--   subject_ns          BIGINT [ns]     Additional time in subject.
+--   kernel              VARCHAR         Kernel that differs most, if compute takes longer.
+--   slowdown            DOUBLE [1]      Duration of its kernels relative to the same calls on its peers; for a link, of its transfers.
 --   stage               INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
---   is_slow_stage       BOOLEAN         Its stage does more than the other stages by 5 % of the time, and they wait for it; NULL if that is unknown.
---   stage_late_pct      DOUBLE [%]      How much more its stage does than the median of the other stages, as a share of the compared time.
---   stage_cost_pct      DOUBLE [%]      How much longer the other stages wait than its stage, as a share of that time.
---   late_ns             BIGINT [ns]     How much more it does itself than the median of its peers.
---   late_pct            DOUBLE [%]      The same as a share of the compared time.
---   cost_ns             BIGINT [ns]     How much longer its peers wait than it, not overlapped by compute: their median.
---   cost_pct            DOUBLE [%]      The same as a share of the compared time.
---   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
---   wait_caused_pct     DOUBLE [%]      The same as a share of the time of those others.
---   wait_ns             BIGINT [ns]     Its own waits.
---   last_arrival_count  BIGINT [count]  Collectives in which it came last.
---   last_arrival_pct    DOUBLE [%]      The same as a share of its collectives.
---   collective_count    BIGINT [count]  Its collectives whose end times agree, without sends and receives.
+--   is_slow_stage       BOOLEAN         Whether its stage has more own work than the other stages by 5 % of the time, and they wait for it; NULL if unknown.
+--   stage_late_pct      DOUBLE [%]      Additional own work of its stage over the median of the other stages, as a share of the compared time.
+--   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages over its stage, as a share of the compared time.
+--   late_ns             BIGINT [ns]     Additional own work over the median of its peers.
+--   late_pct            DOUBLE [%]      late_ns as a share of the compared time.
+--   cost_ns             BIGINT [ns]     Median additional exposed wait of its peers over its own.
+--   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
+--   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for it, minus its own earlier additional waits.
+--   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the time of those other ranks.
+--   wait_ns             BIGINT [ns]     Time that the rank itself waits.
+--   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
+--   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of its collectives.
+--   collective_count    BIGINT [count]  Collectives of the rank whose end times agree, without sends and receives.
 --   trusted_pct         DOUBLE [%]      Share of its collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
 WITH
@@ -94,7 +99,7 @@ WITH
         WHERE lib.is_requested(runs, k.run)
         GROUP BY k.run
     ),
-    -- Of each rank the link that costs most.
+    -- Keep the most expensive link of each rank.
     link_ends AS (
         SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, 'blocks', min_pct) AS l
     ),
@@ -116,7 +121,7 @@ WITH
             100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
         FROM judged AS j
         LEFT JOIN causes AS c ON c.run = j.run AND c.rank = j.rank
-        -- A kernel that no operator launched is called by its own name.
+        -- A kernel without a launching operator is named after itself.
         LEFT JOIN short AS s ON s.name = c.subject AND c.subject = c.kernel
         LEFT JOIN communicating AS m ON m.run = j.run AND m.rank = j.rank
         LEFT JOIN waits AS w ON w.run = j.run AND w.rank = j.rank

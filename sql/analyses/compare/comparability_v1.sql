@@ -1,15 +1,17 @@
--- Whether two runs can be compared: device, world size, ranks, software, types, and whether they did the same work.
+-- Whether two runs can be compared: device, world size, ranks, software, data types, and whether they did the same
+-- work.
 --
--- The worst verdict of the facts is that of the pair; what a side does not say is unknown, which alone lowers nothing.
--- The last fact is the share of busy time whose operator and shapes are on both sides, as comparison pairs them.
+-- The worst verdict of any property is the verdict of the pair. Properties that a side does not record are unknown,
+-- which does not lower the verdict. The last property is the share of busy time with the same operator and shapes on
+-- both sides, as paired by comparison.
 --
 -- Title: Whether two runs can be compared
 -- Status: stable
 -- Since: 0.1
--- Reference: none; what people check by hand before they believe a difference
+-- Reference: none; the checks that people make by hand before they trust a difference
 -- Needs: two runs in the store, or one and different ranks or steps
 CREATE OR REPLACE MACRO comparability_v1(
-    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
     -- Ranks of the control; NULL means every rank.
     ranks INTEGER[] := NULL,
@@ -17,9 +19,9 @@ CREATE OR REPLACE MACRO comparability_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Ranks of the test; NULL means the same as of the control.
+    -- Ranks of the test; NULL means the ranks of the control.
     test_ranks INTEGER[] := NULL,
-    -- Profiler steps of the test; NULL means the same as of the control.
+    -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
     -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed VARCHAR[] := NULL
@@ -27,11 +29,11 @@ CREATE OR REPLACE MACRO comparability_v1(
 -- Columns:
 --   control_run    VARCHAR     Run of the control.
 --   test_run       VARCHAR     Run of the test.
---   position       BIGINT [1]  Place of the fact in the list.
---   fact           VARCHAR     What is told.
---   control_value  VARCHAR     What the control says; NULL: nothing.
---   test_value     VARCHAR     What the test says; likewise.
---   verdict        VARCHAR     same, unknown (a side does not say), limited (it explains a difference) or not comparable (times answer another question).
+--   position       BIGINT [1]  Position of the property in the list, from 1.
+--   fact           VARCHAR     Name of the compared property.
+--   control_value  VARCHAR     Value of the control; NULL if not recorded.
+--   test_value     VARCHAR     Value of the test; NULL if not recorded.
+--   verdict        VARCHAR     same, unknown (a side does not record it), limited (it explains a difference) or not comparable (the times cannot be compared).
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

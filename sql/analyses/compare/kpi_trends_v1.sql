@@ -1,11 +1,12 @@
--- The figures of each run beside those of the runs before it: which got worse, by more than they vary anyway.
+-- Key figures of each run compared with previous runs of the same job: regressions beyond the usual variation.
 --
--- A run is compared with the runs of the same job before it: of the same model of device, as many ranks, and the same
--- tags. Of the last of these the median is taken, and from how far they are off it, as median too (MAD), what is noise. A
--- figure is a regression where it is worse than the median by more than noise_factor times that, and by more
--- than min_change_pct: of the median, or, of shares of the time, in percentage points. Runs are in the order of their
--- first events, without a time of day of their ingest. A change that stays is no regression any more when some of the
--- runs before have it: they vary more then. With steady noise and the defaults 3 of 1,000 figures are taken for one; with six runs, 11.
+-- A run is compared with earlier runs of the same job: same device model, number of ranks and tags. The baseline is
+-- the median of the last baseline_runs of them, and the noise is their median absolute deviation (MAD). A figure is a
+-- regression if it is worse than the baseline by more than noise_factor times the noise and by more than
+-- min_change_pct. min_change_pct is relative to the median or, for shares of the time, in percentage points. Runs are
+-- ordered by their first event, or by ingestion if the trace has no time of day. A lasting change stops being a
+-- regression once some baseline runs include it, because their variation then grows. With steady noise and the
+-- defaults, 3 of 1,000 figures are false alarms; with six runs, 11.
 --
 -- Title: Key figures, run after run
 -- Status: stable
@@ -23,30 +24,30 @@ CREATE OR REPLACE MACRO kpi_trends_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Tags in which the runs of a job agree; NULL means all but git_sha.
+    -- Tags that must be equal for runs of one job; NULL means all but git_sha.
     same_tags VARCHAR[] := NULL,
-    -- So many runs before it are what a run is compared with.
+    -- Maximum number of earlier runs in the baseline.
     baseline_runs BIGINT := 10,
-    -- With fewer of them nothing is said.
+    -- Minimum number of baseline runs; below it there is no verdict.
     min_runs BIGINT := 6,
-    -- So many times the noise is a regression.
+    -- Multiple of the noise from which a change is a regression.
     noise_factor DOUBLE := 6,
-    -- And it is at least so large [%].
+    -- Minimum change of a regression [%].
     min_change_pct DOUBLE := 1
 ) AS TABLE
 -- Columns:
---   kpi                 VARCHAR         Figure, as in kpis.
---   job                 VARCHAR         Tags in which the runs agree; empty where they have none.
+--   kpi                 VARCHAR         Name of the figure, as in kpis.
+--   job                 VARCHAR         Tags shared by the runs; empty if they have none.
 --   run                 VARCHAR         Run name.
---   captured_at         VARCHAR         Time of the first event, UTC; of the ingest where no trace says one.
---   git_sha             VARCHAR         Commit of the job.
---   unit                VARCHAR         Unit of the figures of this row: ns, %, bytes.
---   kpi_value           DOUBLE [1]      The figure; NULL where it is not known, as in kpis.
---   baseline_run_count  BIGINT [count]  Runs before it that it is compared with.
---   baseline_median     DOUBLE [1]      Median of them; NULL for fewer than min_runs.
---   diff_pct            DOUBLE [%]      By how much the figure is above it, as a share of it.
---   tolerance           DOUBLE [1]      So far from the median is neither better nor worse.
---   is_regression       BOOLEAN         Worse than that; NULL where nothing can be said.
+--   captured_at         VARCHAR         Time of the first event, UTC; time of ingestion if the trace does not record it.
+--   git_sha             VARCHAR         Commit that the job ran.
+--   unit                VARCHAR         Unit of the figures in this row: ns, % or bytes.
+--   kpi_value           DOUBLE [1]      Value of the figure; NULL if unknown.
+--   baseline_run_count  BIGINT [count]  Number of earlier runs in the baseline.
+--   baseline_median     DOUBLE [1]      Median of the baseline; NULL with fewer than min_runs.
+--   diff_pct            DOUBLE [%]      Difference from baseline_median, as a share of baseline_median.
+--   tolerance           DOUBLE [1]      Largest deviation from the median that is neither better nor worse.
+--   is_regression       BOOLEAN         Whether the figure is worse by more than tolerance; NULL without a baseline.
 WITH
     tagged AS (
         SELECT t.run, string_agg(concat(t.tag, '=', t.tag_value), ', ' ORDER BY t.tag) AS job
@@ -116,7 +117,7 @@ WITH
         SELECT
             c.*,
             greatest(
-                -- 1.4826 MAD of what is normally distributed are a standard deviation.
+                -- For a normal distribution, 1.4826 MAD equal one standard deviation.
                 noise_factor * 1.4826 * c.spread,
                 min_change_pct * (CASE WHEN c.unit = '%' THEN 1 ELSE c.middle / 100 END)
             ) AS tolerance

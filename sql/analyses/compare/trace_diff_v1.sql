@@ -1,10 +1,9 @@
--- What differs between two runs, two steps or two ranks, by the names of operations.
+-- Differences between two runs, steps or ranks by operation name, largest change in duration first.
 --
--- The first of the runs is the control, the second the test; a run may stand against itself, other
--- ranks or steps of it. All wanted ranks and steps of a side are added up: choose equally many of
--- both. What changed most in duration comes first. Two captures never have the same steps, so that
--- ProfilerStep#3 of one and ProfilerStep#8 of the other are one row, ProfilerStep, unless
--- by_step_number tells them apart, as HTA does.
+-- The first run is the control, the second the test. Ranks or steps of one run can be compared with others of the
+-- same run. All requested ranks and steps of a side are summed, so choose the same number on both sides. Step numbers
+-- of two captures never correspond. ProfilerStep#3 of one and ProfilerStep#8 of the other therefore share the row
+-- ProfilerStep, unless by_step_number separates them, as HTA does.
 --
 -- Title: Operations that differ
 -- Status: stable
@@ -12,44 +11,44 @@
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff
 -- Needs: two runs in the store, or one and different ranks or steps
 CREATE OR REPLACE MACRO trace_diff_v1(
-    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
     -- Ranks of the control; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the control; NULL means every step and what lies outside of steps.
+    -- Profiler steps of the control; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Ranks of the test; NULL means the same as of the control.
+    -- Ranks of the test; NULL means the ranks of the control.
     test_ranks INTEGER[] := NULL,
-    -- Profiler steps of the test; NULL means the same as of the control.
+    -- Profiler steps of the test; NULL means the steps of the control.
     test_steps BIGINT[] := NULL,
-    -- Only what runs there: host or device; NULL means both.
+    -- Side to include: host or device; NULL means both.
     only_side VARCHAR := NULL,
-    -- Whether names lose template arguments, parameters and return type.
+    -- Whether to shorten names by template arguments, parameters and return type.
     by_short_name BOOLEAN := false,
-    -- Whether operators with other input shapes are another operation.
+    -- Whether operators with different input shapes have separate rows.
     by_shapes BOOLEAN := false,
-    -- Whether equal names of another side or category are another operation.
+    -- Whether equal names with different sides or categories have separate rows.
     by_category BOOLEAN := true,
-    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    -- Whether profiler steps with different numbers have separate rows; otherwise all are named ProfilerStep.
     by_step_number BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   control_run     VARCHAR         Run of the control.
 --   test_run        VARCHAR         Run of the test.
---   side            VARCHAR         host or device; NULL where categories are not told apart.
---   category        VARCHAR         Category as of ops_by_name; likewise.
---   name            VARCHAR         Name, or short name.
---   shapes          VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
---   change          VARCHAR         By counts, not by duration: added, deleted, increased, decreased or unchanged.
---   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
---   test_count      BIGINT [count]  Operations of the test; likewise.
+--   side            VARCHAR         host or device; NULL without by_category.
+--   category        VARCHAR         Category as in ops_by_name; NULL without by_category.
+--   name            VARCHAR         Name, or short name with by_short_name.
+--   shapes          VARCHAR         Input shapes as JSON; NULL without by_shapes.
+--   change          VARCHAR         Change in count, not in duration: added, deleted, increased, decreased or unchanged.
+--   control_count   BIGINT [count]  Number of operations in the control; 0 if none.
+--   test_count      BIGINT [count]  Number of operations in the test; 0 if none.
 --   diff_count      BIGINT [count]  Test minus control.
---   control_sum_ns  BIGINT [ns]     Their duration in the control.
---   test_sum_ns     BIGINT [ns]     Their duration in the test.
+--   control_sum_ns  BIGINT [ns]     Total duration in the control.
+--   test_sum_ns     BIGINT [ns]     Total duration in the test.
 --   diff_sum_ns     BIGINT [ns]     Test minus control.
---   diff_pct        DOUBLE [%]      Test less control in duration, as a share of the control; NULL where that is 0.
+--   diff_pct        DOUBLE [%]      diff_sum_ns as a share of control_sum_ns; NULL if that is 0.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

@@ -1,7 +1,7 @@
--- The kind of accelerator that each rank used, as far as its trace tells.
+-- Type of accelerator used by each rank, as far as its trace records it.
 --
--- The communication backend decides, then the model name of the device, then the names of the runtime
--- calls, by the table vendors. A rank without any of them has NULL.
+-- The communication backend decides, then the device model, then the names of runtime calls, matched with the table
+-- vendors. Ranks without any of these have NULL.
 --
 -- Title: Accelerator of each rank
 -- Status: stable
@@ -18,8 +18,8 @@ CREATE OR REPLACE MACRO device_type_v1(
 -- Columns:
 --   run          VARCHAR  Run name.
 --   rank         INTEGER  Rank of the process.
---   device_type  VARCHAR  NVIDIA GPU, AMD GPU, MTIA, Ascend NPU, Intel XPU or another of the table vendors; or NULL.
---   device_name  VARCHAR  Model, where the trace has the properties of its devices.
+--   device_type  VARCHAR  NVIDIA GPU, AMD GPU, MTIA, Ascend NPU, Intel XPU or another entry of the table vendors; NULL if unknown.
+--   device_name  VARCHAR  Device model; NULL if the trace has no device properties.
 WITH
     device_types AS (
         SELECT v.vendor, v.value AS device_type, v.priority
@@ -31,7 +31,7 @@ WITH
         FROM devices AS d
         GROUP BY d.run, d.rank
     ),
-    -- Each distinct name is compared with the prefixes once.
+    -- Compare each distinct name with the prefixes only once.
     calls AS (
         SELECT n.name, v.vendor
         FROM (SELECT DISTINCT r.name FROM runtime_calls AS r) AS n

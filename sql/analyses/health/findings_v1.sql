@@ -1,40 +1,40 @@
--- What is missing from the traces or wrong with them, what that limits, and what to do about it.
+-- What the traces lack or record wrongly, which analyses that limits, and how to fix it.
 --
--- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note.
--- value is the figure that made the rule speak; rank is NULL where the whole run is meant.
+-- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note. value is the
+-- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.
 --
 -- Title: What limits these numbers
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it
 -- Needs: nothing
--- Scope: runs, ranks; what is wrong with a capture is not a matter of one step
+-- Scope: runs, ranks; flaws of a capture do not belong to a step
 CREATE OR REPLACE MACRO findings_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Share of device activity without a launch from which on it is reported [%].
+    -- Share of device activity without a launch, above which it is reported [%].
     unlinked_above_pct DOUBLE := 1.0,
-    -- Share of a recording in which its device runs work that the trace does not hold, from which on it is reported [%].
+    -- Share of a recording in which the device runs work that is not in the trace, above which it is reported [%].
     unrecorded_above_pct DOUBLE := 1.0,
-    -- Share of a recording in which it is unknown whether its device runs earlier work, from which on it is reported [%].
+    -- Share of a recording that may be idle or earlier work, above which it is reported [%].
     undecided_above_pct DOUBLE := 10.0,
-    -- Length of the first step, as a multiple of the median, from which on it is a start-up transient.
+    -- Length of the first step, as a multiple of the median, above which it is a start-up transient.
     transient_above_ratio DOUBLE := 2.0,
-    -- Difference between the starts of the ranks from which on it is reported [ns].
+    -- Difference between the starts of the ranks, above which it is reported [ns].
     start_spread_above_ns BIGINT := 1000000000
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR     Run name.
---   rank          INTEGER     Rank of the process; NULL: the run.
+--   rank          INTEGER     Rank of the process; NULL for a finding about the run.
 --   severity      VARCHAR     error, warning or note.
 --   finding       VARCHAR     Name of the rule.
---   value         DOUBLE [1]  The figure behind it.
+--   value         DOUBLE [1]  Measurement that triggered the rule.
 --   message_code  VARCHAR     Code of the message in the table messages.
---   message       VARCHAR     What was found.
---   limits        VARCHAR     What it means for analyses.
---   remedy        VARCHAR     What to do.
+--   message       VARCHAR     Description of the finding.
+--   limits        VARCHAR     Consequence for the analyses.
+--   remedy        VARCHAR     Recommended fix.
 WITH
     health AS (
         SELECT h.*
@@ -43,7 +43,7 @@ WITH
     unrecorded_kinds AS (
         SELECT
             u.run, u.rank, u.kind, sum(u.dur)::BIGINT AS ns,
-            -- One stretch of launches may lie in several gaps.
+            -- One launch interval may span several gaps.
             max(u.launch_count) AS launch_count
         FROM unrecorded_time AS u
         WHERE lib.is_requested(runs, u.run) AND lib.is_requested(ranks, u.rank)

@@ -1,9 +1,9 @@
--- One row for each run: what ran. Devices, ranks, hosts, software and events, as far as its traces say.
+-- Devices, ranks, hosts, software and events of each run, as far as its traces record them.
 --
 -- Title: What ran
 -- Status: stable
 -- Since: 0.1
--- Reference: none; what people ask first about a trace of somebody else
+-- Reference: none; the first questions about an unfamiliar trace
 -- Needs: nothing
 -- Scope: runs, ranks; is the same in every step
 -- Materialized: never; it reads runs, whose tags change
@@ -15,15 +15,15 @@ CREATE OR REPLACE MACRO jobs_v1(
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
---   rank_count    BIGINT [count]  Ranks.
---   world_size    BIGINT [1]      Ranks of the whole job, as stated; NULL where no trace says so.
---   host_count    BIGINT [count]  Different hosts; NULL where no trace names one.
---   device_count  BIGINT [count]  Devices that did anything, of all ranks.
---   device_names  VARCHAR         Their models, with a comma between them; NULL where no trace says so.
---   framework     VARCHAR         What was profiled, with its version; NULL where no trace says so.
---   runtime       VARCHAR         CUDA or HIP, with its version: CUDA 12.6; likewise.
---   nccl_version  VARCHAR         NCCL version; likewise.
---   event_count   BIGINT [count]  Events of these ranks.
+--   rank_count    BIGINT [count]  Number of ranks.
+--   world_size    BIGINT [1]      Recorded number of ranks of the whole job; NULL if not recorded.
+--   host_count    BIGINT [count]  Number of distinct hosts; NULL if not recorded.
+--   device_count  BIGINT [count]  Number of devices with activity, over all ranks.
+--   device_names  VARCHAR         Device models, separated by commas; NULL if not recorded.
+--   framework     VARCHAR         Profiled framework with version; NULL if not recorded.
+--   runtime       VARCHAR         CUDA or HIP with version, such as CUDA 12.6; NULL if not recorded.
+--   nccl_version  VARCHAR         NCCL version; NULL if not recorded.
+--   event_count   BIGINT [count]  Number of events of these ranks.
 WITH
     models AS (
         SELECT m.run, count(*) AS device_count, string_agg(DISTINCT m.name, ', ' ORDER BY m.name) AS device_names
@@ -52,7 +52,7 @@ SELECT
     coalesce(m.device_count, 0) AS device_count,
     m.device_names,
     r.framework,
-    -- CUDA counts 1000 a version and 10 a release, HIP 10,000,000 and 100,000.
+    -- CUDA encodes versions as 1000 * major + 10 * minor, HIP as 10,000,000 * major + 100,000 * minor.
     CASE
         WHEN s.cuda IS NOT NULL THEN concat('CUDA ', s.cuda // 1000, '.', s.cuda % 1000 // 10)
         WHEN s.hip IS NOT NULL THEN concat('HIP ', s.hip // 10000000, '.', s.hip % 10000000 // 100000)

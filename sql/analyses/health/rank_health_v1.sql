@@ -1,13 +1,13 @@
--- What each rank's trace holds: events by kind, linked device activity, steps, flaws.
+-- Contents of each rank's trace: events by kind, linked device activity, steps, flaws.
 --
--- Counts only; what they mean for your analyses is said by findings.
+-- These are counts only; findings explains their consequences for the analyses.
 --
 -- Title: Contents of each trace
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it
 -- Needs: nothing
--- Scope: runs, ranks; what is wrong with a capture is not a matter of one step
+-- Scope: runs, ranks; flaws of a capture do not belong to a step
 -- Report: table
 CREATE OR REPLACE MACRO rank_health_v1(
     -- Runs to include; NULL means every run.
@@ -18,25 +18,25 @@ CREATE OR REPLACE MACRO rank_health_v1(
 -- Columns:
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
---   rank_source            VARCHAR         What told the rank: given, distributedInfo, file name or order of names.
---   event_count            BIGINT [count]  Events in the file.
---   cpu_op_count           BIGINT [count]  Host operators.
---   python_call_count      BIGINT [count]  Python frames.
---   memory_event_count     BIGINT [count]  Allocator events.
---   gpu_op_count           BIGINT [count]  Kernels, copies and memsets.
---   linked_pct             DOUBLE [%]      Share of them whose launch is in the trace; NULL without any.
---   communication_count    BIGINT [count]  Communication among them.
---   with_shapes_pct        DOUBLE [%]      Share of host operators with input shapes; NULL without any.
---   unmatched_pct          DOUBLE [%]      Share of GPU time whose class no metadata, category or rule decided; NULL without any.
---   step_count             BIGINT [count]  Profiler steps.
---   median_step_ns         BIGINT [ns]     Median length of a step.
---   lost_count             BIGINT [count]  Spans of the file that could not be read.
---   repaired_count         BIGINT [count]  Events that had to be repaired.
---   odd_argument_count     BIGINT [count]  Argument values that are not of the form of their column, which is NULL.
---   suspect_count          BIGINT [count]  Device activity whose duration cannot be true.
---   suspect_ns             BIGINT [ns]     Its recorded duration, left out of all analyses.
+--   rank_source            VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
+--   event_count            BIGINT [count]  Number of events in the file.
+--   cpu_op_count           BIGINT [count]  Number of host operators.
+--   python_call_count      BIGINT [count]  Number of Python frames.
+--   memory_event_count     BIGINT [count]  Number of allocator events.
+--   gpu_op_count           BIGINT [count]  Number of kernels, copies and memsets.
+--   linked_pct             DOUBLE [%]      Share of gpu_op_count whose launch is in the trace; NULL without device activity.
+--   communication_count    BIGINT [count]  Number of communication operations among them.
+--   with_shapes_pct        DOUBLE [%]      Share of host operators with input shapes; NULL without operators.
+--   unmatched_pct          DOUBLE [%]      Share of GPU time whose class was not decided by metadata, category or rule; NULL without GPU time.
+--   step_count             BIGINT [count]  Number of profiler steps.
+--   median_step_ns         BIGINT [ns]     Median step duration.
+--   lost_count             BIGINT [count]  Number of unreadable spans in the file.
+--   repaired_count         BIGINT [count]  Number of repaired events.
+--   odd_argument_count     BIGINT [count]  Argument values that do not fit the type of their column; the column is NULL.
+--   suspect_count          BIGINT [count]  Device operations with an impossible duration.
+--   suspect_ns             BIGINT [ns]     Recorded duration of these operations; all analyses exclude it.
 --   offset_ns              BIGINT [ns]     Start of this rank since the run's first event.
---   device_skew_ns         BIGINT [ns]     Its device's clock is ahead of the host's by this, as launches and synchronizations tell; of several devices the largest; NULL: unknown.
+--   device_skew_ns         BIGINT [ns]     Lead of the device clock over the host clock, estimated from launches and synchronizations; the largest over all devices; NULL if unknown.
 SELECT
     h.run,
     h.rank,

@@ -1,9 +1,9 @@
 -- The most frequent sequences of kernels that calls of an operator launch.
 --
 -- The analysis takes the outermost operators, annotations and runtime calls of each thread whose name contains
--- operator_name. A call's sequence is every operation that its thread launched during the call, in order of
--- start on the device. Calls with the same name and sequence share one row. HTA considers only calls at the smallest
--- depth in the trace, so it misses the same operator one level deeper (Q42).
+-- operator_name. A call's sequence is every operation that its thread launched during the call, in order of start on
+-- the device. Calls with the same name and sequence share one row. HTA considers only calls at the smallest depth in
+-- the trace, so it misses the same operator one level deeper (Q42).
 --
 -- Title: Frequent kernel sequences
 -- Status: stable

@@ -1,7 +1,7 @@
 -- Busy time of each GPU by the combination of kernel classes that run concurrently.
 --
--- Every busy moment belongs to exactly one combination, so the rows of a rank sum to its busy time. Times are
--- exact; HTA truncates every elementary segment to whole microseconds (Q61).
+-- Every busy moment belongs to exactly one combination, so the rows of a rank sum to its busy time. Times are exact;
+-- HTA truncates every elementary segment to whole microseconds (Q61).
 --
 -- Title: What GPUs run while they are busy
 -- Status: stable

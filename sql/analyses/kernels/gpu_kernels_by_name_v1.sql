@@ -1,10 +1,9 @@
 -- Duration of each kernel, copy and memset by name, per rank and class.
 --
--- Names are ordered by total duration within a rank and class. num_kernels limits the number of names that get a
--- row of their own. duration_ratio instead keeps the names that make up that share of the class's time;
--- num_kernels takes precedence. The remaining launches form one row "others", whose statistics are computed from
--- the launches themselves. HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the
--- ratio (Q22).
+-- Names are ordered by total duration within a rank and class. num_kernels limits the number of names that get a row
+-- of their own. duration_ratio instead keeps the names that make up that share of the class's time; num_kernels takes
+-- precedence. The remaining launches form one row "others", whose statistics are computed from the launches
+-- themselves. HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
 --
 -- Title: Longest kernels of each rank
 -- Status: stable

@@ -1,12 +1,12 @@
 -- Utilization, SM efficiency, occupancy, tensor core use and peak memory of each GPU.
 --
 -- All shares are of step time as the device sees it: a step lasts until the work launched in it has ended. A trace
--- without steps counts as one step. Utilization is the time in which a kernel runs; copies do not count.
--- Estimated SM efficiency counts a moment as full if the running kernels have at least one block per
--- multiprocessor, and as their sum of blocks per multiprocessor otherwise. It is a lower bound if some launches do
--- not record that number (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels are recorded with 0.
--- Use of tensor cores (AMD: matrix cores) is derived from kernel names (table tensor_core_kernels). Known and
--- unknown use are shares of kernel time. Peaks are those of memory_peaks and include the last step.
+-- without steps counts as one step. Utilization is the time in which a kernel runs; copies do not count. Estimated SM
+-- efficiency counts a moment as full if the running kernels have at least one block per multiprocessor, and as their
+-- sum of blocks per multiprocessor otherwise. It is a lower bound if some launches do not record that number
+-- (sm_known_pct). Occupancy is a mean over kernel time; NCCL kernels are recorded with 0. Use of tensor cores (AMD:
+-- matrix cores) is derived from kernel names (table tensor_core_kernels). Known and unknown use are shares of kernel
+-- time. Peaks are those of memory_peaks and include the last step.
 --
 -- Title: Utilization of each GPU
 -- Status: stable

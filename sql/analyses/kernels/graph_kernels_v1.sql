@@ -1,12 +1,11 @@
 -- Kernels inside CUDA graphs: the replay cost of each graph node and the source line that captured it.
 --
--- A replay is a single launch of many kernels, so no operator encloses the individual kernels. torch records
--- which code launched them during capture, with torch.cuda.graph(…, enable_annotations=True,
--- annotation_config={"record_py_stacks": True}) and then
--- torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE), with the default key_by="exec". Pass the text of
--- that file as launch_stacks (on the command line @FILE). The source line is unknown without the file and for nodes
--- that it does not list. Some recorders prefix the node id with the graph id; both forms are recognized by their
--- size. Work outside graphs has no rows.
+-- A replay is a single launch of many kernels, so no operator encloses the individual kernels. torch records which
+-- code launched them during capture, with torch.cuda.graph(…, enable_annotations=True,
+-- annotation_config={"record_py_stacks": True}) and then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE),
+-- with the default key_by="exec". Pass the text of that file as launch_stacks (on the command line @FILE). The source
+-- line is unknown without the file and for nodes that it does not list. Some recorders prefix the node id with the
+-- graph id; both forms are recognized by their size. Work outside graphs has no rows.
 --
 -- Title: Kernels inside CUDA graphs
 -- Status: stable

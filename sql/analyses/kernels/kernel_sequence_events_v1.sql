@@ -1,8 +1,7 @@
 -- Every event that belongs to the most frequent kernel sequences of an operator.
 --
--- The sequences are the top_k of each rank in frequent_kernel_sequences. A sequence contains its calls,
--- every event inside the calls on the same thread, and the operations that they launched. An event belongs to at
--- most one call.
+-- The sequences are the top_k of each rank in frequent_kernel_sequences. A sequence contains its calls, every event
+-- inside the calls on the same thread, and the operations that they launched. An event belongs to at most one call.
 --
 -- Title: Events of frequent kernel sequences
 -- Status: stable

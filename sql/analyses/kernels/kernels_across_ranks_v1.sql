@@ -1,7 +1,7 @@
 -- The longest kernels of a run, and how their time differs between its ranks.
 --
--- Names are ordered by total duration over all ranks, within their class. A rank that never ran the kernel
--- counts as 0: in the mean, and as a candidate for the lowest total. If ranks tie, the lowest rank is named.
+-- Names are ordered by total duration over all ranks, within their class. A rank that never ran the kernel counts as
+-- 0: in the mean, and as a candidate for the lowest total. If ranks tie, the lowest rank is named.
 --
 -- Title: Longest kernels across ranks
 -- Status: stable

@@ -1,12 +1,11 @@
 -- The same occurrence of an operator or kernel on all ranks side by side: slow on one rank, or everywhere.
 --
 -- The k-th occurrence in a step on one rank is compared with the k-th in the same step on the other ranks.
--- Occurrences outside steps, or launched before the capture began, are excluded. A rank is slow if its mean over
--- all occurrences is 3.5 or more standard deviations above the other ranks. An occurrence is slow everywhere if
--- its median over the ranks is that far above the other occurrences. The standard deviation is estimated from the
--- median absolute deviation, and is at least 1 % of the median. Comparisons need at least three ranks or
--- occurrences. A collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by
--- all ranks.
+-- Occurrences outside steps, or launched before the capture began, are excluded. A rank is slow if its mean over all
+-- occurrences is 3.5 or more standard deviations above the other ranks. An occurrence is slow everywhere if its
+-- median over the ranks is that far above the other occurrences. The standard deviation is estimated from the median
+-- absolute deviation, and is at least 1 % of the median. Comparisons need at least three ranks or occurrences. A
+-- collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by all ranks.
 --
 -- Title: The same operator on all ranks
 -- Status: stable

@@ -1,8 +1,8 @@
 -- Histograms of kernel duration, launch call duration and launch delay.
 --
--- The launches are those of cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round
--- numbers, six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter
--- than its call, a call longer than its cutoff, or a delay longer than its cutoff. Empty bins have no row.
+-- The launches are those of cuda_kernel_launch_stats, over all requested ranks together. Bin edges are round numbers,
+-- six per decade (1, 1.5, 2, 3, 5, 7); the first bin is from 0 to 1 ns. An outlier is a kernel shorter than its call,
+-- a call longer than its cutoff, or a delay longer than its cutoff. Empty bins have no row.
 --
 -- Title: Launch durations and delays
 -- Status: stable

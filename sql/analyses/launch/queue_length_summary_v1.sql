@@ -1,7 +1,7 @@
 -- Launch queue length of each device stream: distribution over changes, and mean over time.
 --
--- The distribution columns match HTA: they describe the values at the changes, regardless of how long each
--- value lasts. time_mean weights each value by its duration, so a burst of launches does not dominate it.
+-- The distribution columns match HTA: they describe the values at the changes, regardless of how long each value
+-- lasts. time_mean weights each value by its duration, so a burst of launches does not dominate it.
 --
 -- Title: Launch queue length
 -- Status: stable

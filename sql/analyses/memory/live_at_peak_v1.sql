@@ -1,13 +1,14 @@
--- What was in use when memory was at its peak: by the operator and module that allocated it, and what it is.
+-- Memory in use at the peak of each device, by category and by the operator and module that allocated it.
 --
--- The bytes of a device sum to its peak_allocated_bytes of memory_peaks, exactly. What was allocated before the
--- recording is seen only by its free; the rest, never freed, is one row: parameters and optimizer states as a rule. If the
--- profiler lost events, what is missing is a row too (lost). How categories are told: memory_allocations.
+-- The bytes of a device sum exactly to its peak_allocated_bytes in memory_peaks. Blocks allocated before the
+-- recording are known only if they are freed in it. The rest, never freed, is one row, usually parameters and
+-- optimizer state. If the profiler lost events, the missing bytes are also a row (lost). memory_allocations defines
+-- the categories.
 --
 -- Title: Memory in use at the peak
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks, steps; bytes are true in the last step too
+-- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: torch memory snapshot at the peak
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
 -- Report: first 3; at most 64 ranks
@@ -16,10 +17,11 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps whose peak is meant; NULL means every step, the last one too, and what lies outside of steps.
+    -- Profiler steps to search for the peak; NULL means every step, including the last one, and all activity outside
+    -- steps.
     steps BIGINT[] := NULL,
-    -- Python frames that count for the one that called them, as a regular expression; NULL: none. By default what
-    -- is of Python or PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
+    -- and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
@@ -27,17 +29,17 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   rank           INTEGER         Rank of the process.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
---   state          VARCHAR         freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect: other events of its address were lost; lost: what the allocator counts beyond all of these.
---   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
---   operator_name  VARCHAR         Nearest operator around the allocation that does more than make room; NULL outside of operators, or if it was not seen.
---   module         VARCHAR         nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame          VARCHAR         Nearest Python frame around the allocation that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   block_count    BIGINT [count]  Blocks; NULL for what was never freed or lost.
---   bytes          BIGINT [bytes]  In use; below 0 only of what was lost.
+--   state          VARCHAR         freed later; held to the end of the recording; held before it, and freed later; held before and never freed; suspect (other events of its address were lost); lost (counted by the allocator in excess of all these).
+--   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
+--   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators, or if the allocation is not in the trace.
+--   module         VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   block_count    BIGINT [count]  Number of blocks; NULL for memory never freed or lost.
+--   bytes          BIGINT [bytes]  Bytes in use; negative only for lost.
 --   peak_pct       DOUBLE [%]      Share of the peak.
---   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation was not seen.
---   event_id       BIGINT          Memory event of the largest block: its allocation, else its free; NULL without blocks.
---   peak_ts        BIGINT [ns]     When the peak was, since the run's first event.
+--   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation is not in the trace.
+--   event_id       BIGINT          event_id of the largest block's allocation, otherwise of its free; NULL without blocks.
+--   peak_ts        BIGINT [ns]     Time of the peak since the run's first event.
 WITH
     peaks AS MATERIALIZED (
         SELECT
@@ -46,7 +48,7 @@ WITH
         FROM lib.memory_peaks(runs, ranks, steps, false) AS p
         WHERE p.peak_allocated_bytes IS NOT NULL
     ),
-    -- What another recording of the rank says tells nothing of this one.
+    -- Use only the recording that contains the peak; others say nothing about it.
     blocks AS MATERIALIZED (
         SELECT b.*
         FROM lib.memory_blocks(runs, ranks) AS b
@@ -103,7 +105,7 @@ WITH
     rests AS (
         SELECT
             p.*,
-            -- Never freed: what was there at the beginning less what was freed of it.
+            -- Never freed: the total at the beginning minus what was freed of it.
             greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
             p.peak - coalesce(s.bytes, 0) AS unseen
         FROM peaks AS p

@@ -1,20 +1,27 @@
--- Every block of memory that was allocated or freed in the recording, with its size, its lifetime and what allocated it.
+-- Every memory block allocated or freed in the recording, with size, lifetime, category and the code that allocated
+-- it.
 --
--- A free belongs to the allocation just before it at its address. Blocks whose other end lies outside of the recording
--- say so; those that do not fit - two allocations or two frees of an address in a row, a free of another size - are
--- suspect: events between them were lost, and nothing is guessed. Each memory event is in exactly one row.
+-- A free belongs to the previous allocation at its address. state shows whether a block was allocated or freed
+-- outside the recording. Inconsistent blocks (two allocations or two frees of an address in a row, a free of another
+-- size) are suspect: events between them were lost, and nothing is guessed. Each memory event is in exactly one row.
 --
--- Categories are torch's words, but follow from the surroundings, not from the tensors: parameter was allocated by the
--- constructor of one of torch's modules, or where a module was moved (buffers are too); temporary was freed
--- before the outermost operator around the allocation ended, in the backward pass before the one that names it did,
--- or in the optimizer's step that allocated it; input is of a data loader; optimizer state was allocated in the optimizer's step and outlives it; autograd was allocated
--- and freed in the backward pass, gradient allocated and not freed in it; activation was freed in it, or allocated
--- in an nn.Module call and freed outside of operators. What nothing tells is NULL.
+-- Categories use the terms of torch, but are derived from the surrounding calls, not from the tensors:
+--
+-- - parameter: allocated by the constructor of a torch module, or while a module was moved (includes buffers).
+-- - temporary: freed before the outermost operator around the allocation ended. In the backward pass, freed before
+--   the operator in operator_name ended; in the optimizer, freed within the same optimizer step.
+-- - input: allocated by a data loader.
+-- - optimizer state: allocated in the optimizer step and outlives it.
+-- - autograd: allocated and freed in the backward pass.
+-- - gradient: allocated in the backward pass and not freed in it.
+-- - activation: freed in the backward pass, or allocated in an nn.Module call and freed outside operators.
+--
+-- Other blocks have NULL.
 --
 -- Title: Every memory allocation
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are true in the last step too
+-- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are valid in the last step too
 -- Reference: TensorBoard profiler plugin, memory events
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
 -- Ranks: independent
@@ -23,10 +30,11 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the allocations to include; NULL means every step, the last one too, and what lies outside of steps.
+    -- Profiler steps of the allocations to include; NULL means every step, including the last one, and all activity
+    -- outside steps.
     steps BIGINT[] := NULL,
-    -- Python frames that count for the one that called them, as a regular expression; NULL: none. By default what
-    -- is of Python or PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
+    -- and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
@@ -34,20 +42,20 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 --   rank           INTEGER         Rank of the process.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
---   addr           BIGINT          Address; NULL where it is not recorded.
---   bytes          BIGINT [bytes]  Size.
---   state          VARCHAR         freed; held to the end of the recording; held before it, and freed in it; suspect: its other end was lost, or there is no address.
---   allocated_ts   BIGINT [ns]     When it was allocated, since the run's first event; NULL if that was not seen.
---   freed_ts       BIGINT [ns]     When it was freed; NULL if that was not seen.
---   lifetime_ns    BIGINT [ns]     The time between; NULL if not both were seen.
---   category       VARCHAR         What it is by where it was allocated and freed: parameter, temporary, input, optimizer state, autograd, gradient, activation; NULL if that cannot be told.
---   operator_name  VARCHAR         Nearest operator around the allocation that does more than make room; NULL outside of operators.
---   module         VARCHAR         nn.Module call around the allocation, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame          VARCHAR         Nearest Python frame around the allocation that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   step           BIGINT          Profiler step in which it was allocated; NULL outside of steps.
---   allocation_id  BIGINT          Memory event that allocated it.
---   free_id        BIGINT          Memory event that freed it.
---   op_id          BIGINT          Nearest operator around the allocation, whatever it does.
+--   addr           BIGINT          Memory address; NULL if not recorded.
+--   bytes          BIGINT [bytes]  Size of the block.
+--   state          VARCHAR         freed; held to the end of the recording; held before it, and freed in it; suspect (its other end was lost, or there is no address).
+--   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   lifetime_ns    BIGINT [ns]     Time from allocation to free; NULL unless both are in the trace.
+--   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
+--   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
+--   module         VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   frame          VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   step           BIGINT          Profiler step of the allocation; NULL outside steps.
+--   allocation_id  BIGINT          event_id of the allocation.
+--   free_id        BIGINT          event_id of the free.
+--   op_id          BIGINT          event_id of the innermost enclosing operator of any kind.
 WITH
     blocks AS MATERIALIZED (
         SELECT b.*

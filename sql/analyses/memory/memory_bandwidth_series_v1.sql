@@ -1,9 +1,8 @@
--- Bandwidth of copies and memsets over time, by kind: a row where it changes.
+-- Bandwidth of copies and memsets over time, by kind: one row per change.
 --
--- The sum over the copies that run at once, on all streams of a device. Added up in whole bytes per
--- second, so that it is exactly 0 where nothing runs (HTA adds doubles, Q35). The recorded bandwidth
--- of some profilers is off by a constant factor, so bytes / duration stands beside it. What
--- kernels read and write is not part of it.
+-- The value is the sum over concurrent copies on all streams of a device. It is summed in whole bytes per second, so
+-- it is exactly 0 while nothing runs (HTA adds doubles, Q35). The recorded bandwidth of some profilers is off by a
+-- constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
 --
 -- Title: Copy bandwidth over time
 -- Status: stable
@@ -20,19 +19,20 @@ CREATE OR REPLACE MACRO memory_bandwidth_series_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Duration of a copy that was recorded with none, as traces of whole microseconds do [ns]; 0 leaves it out. HTA takes 1 us.
+    -- Duration assumed for copies recorded with duration 0, as in traces with whole microseconds [ns]; 0 excludes
+    -- them. HTA assumes 1 us.
     zero_duration_as_ns BIGINT := 1000
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   device          BIGINT          Device number.
---   name            VARCHAR         Kind: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
---   ts              BIGINT [ns]     When it changes, since the run's first event.
+--   name            VARCHAR         Kind of copy: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
+--   ts              BIGINT [ns]     Time of the change since the run's first event.
 --   dur             BIGINT [ns]     Time to the next change; NULL after the last change.
---   bandwidth_gbps  DOUBLE [GB/s]   Sum of the recorded bandwidth from then on; 0 where nothing runs, NULL where none is recorded.
---   computed_gbps   DOUBLE [GB/s]   Sum of bytes / duration from then on; likewise.
---   running_count   BIGINT [count]  Copies running from then on.
+--   bandwidth_gbps  DOUBLE [GB/s]   Sum of the recorded bandwidth after the change; 0 if nothing runs, NULL if not recorded.
+--   computed_gbps   DOUBLE [GB/s]   Sum of bytes / duration after the change; 0 if nothing runs, NULL if bytes are not recorded.
+--   running_count   BIGINT [count]  Number of copies running after the change.
 SELECT
     b.run,
     b.rank,

@@ -1,7 +1,7 @@
--- Bandwidth of copies and memsets by kind: distribution over its changes, mean over time, bytes.
+-- Bandwidth of copies and memsets by kind: distribution, mean over time, and bytes.
 --
--- The distribution covers the values above 0 that the recorded bandwidth takes, whatever time they
--- last, as HTA's does; the means over time cover the time in which a copy of the kind runs.
+-- The distribution covers the non-zero values of the recorded bandwidth, regardless of how long each lasts, as in
+-- HTA. The means over time cover the time in which at least one copy of the kind runs.
 --
 -- Title: Copy bandwidth
 -- Status: stable
@@ -17,28 +17,29 @@ CREATE OR REPLACE MACRO memory_bandwidth_summary_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Duration of a copy that was recorded with none, as traces of whole microseconds do [ns]; 0 leaves it out. HTA takes 1 us.
+    -- Duration assumed for copies recorded with duration 0, as in traces with whole microseconds [ns]; 0 excludes
+    -- them. HTA assumes 1 us.
     zero_duration_as_ns BIGINT := 1000
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
 --   device              BIGINT          Device number.
---   name                VARCHAR         Kind: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
---   copy_count          BIGINT [count]  Copies.
---   zero_count          BIGINT [count]  Those of them that were recorded with a duration of 0.
---   total_bytes         BIGINT [bytes]  Bytes of those that record them; NULL where none does.
---   busy_ns             BIGINT [ns]     Time in which one runs at least.
---   point_count         BIGINT [count]  Values above 0 that the recorded bandwidth takes.
---   mean_gbps           DOUBLE [GB/s]   Mean over these; NULL where no bandwidth is recorded.
---   std_gbps            DOUBLE [GB/s]   Sample standard deviation over these; NULL for a single one.
---   min_gbps            DOUBLE [GB/s]   Smallest.
---   p25_gbps            DOUBLE [GB/s]   First quartile, interpolated.
---   p50_gbps            DOUBLE [GB/s]   Median.
---   p75_gbps            DOUBLE [GB/s]   Third quartile, interpolated.
---   max_gbps            DOUBLE [GB/s]   Largest.
---   time_mean_gbps      DOUBLE [GB/s]   Mean of the recorded bandwidth over the busy time.
---   computed_mean_gbps  DOUBLE [GB/s]   Mean of bytes / duration over the busy time.
+--   name                VARCHAR         Kind of copy: Memcpy DtoH, Memcpy HtoD, Memcpy DtoD, ..., Memset or Memcpy Unknown.
+--   copy_count          BIGINT [count]  Number of copies.
+--   zero_count          BIGINT [count]  Copies recorded with a duration of 0.
+--   total_bytes         BIGINT [bytes]  Total bytes of the copies that record them; NULL if none does.
+--   busy_ns             BIGINT [ns]     Time with at least one copy running.
+--   point_count         BIGINT [count]  Number of non-zero values of the recorded bandwidth.
+--   mean_gbps           DOUBLE [GB/s]   Mean of these values; NULL if no bandwidth is recorded.
+--   std_gbps            DOUBLE [GB/s]   Sample standard deviation of these values; NULL for a single one.
+--   min_gbps            DOUBLE [GB/s]   Smallest of these values.
+--   p25_gbps            DOUBLE [GB/s]   First quartile of these values, interpolated.
+--   p50_gbps            DOUBLE [GB/s]   Median of these values.
+--   p75_gbps            DOUBLE [GB/s]   Third quartile of these values, interpolated.
+--   max_gbps            DOUBLE [GB/s]   Largest of these values.
+--   time_mean_gbps      DOUBLE [GB/s]   Mean recorded bandwidth over busy_ns.
+--   computed_mean_gbps  DOUBLE [GB/s]   Mean of bytes / duration over busy_ns.
 WITH
     totals AS (
         SELECT
@@ -56,7 +57,7 @@ WITH
         FROM lib.copy_bandwidth(runs, ranks, steps, include_last_profiler_step, zero_duration_as_ns) AS b
         WHERE b.running_count > 0
     ),
-    -- A change of the computed bandwidth alone is none of the recorded one.
+    -- Skip changes of only the computed bandwidth.
     points AS (
         SELECT
             b.*,

@@ -1,10 +1,10 @@
--- What operators allocate on each device: how often and how much, and how much more was in use after them than before.
+-- Memory allocated by operators on each device: number, bytes, and net increase.
 --
--- Self is what happened while the operator ran on its thread and none that it called did; total is that and what the
--- operators did that it called. An operator that calls one of its name counts both totals. What happened
--- outside of operators, such as Python giving up a tensor, has a row without a name; with it and all steps the
--- self increases of a device sum to end_bytes - before_bytes of memory_peaks. An operator without memory
--- of a device has no row there.
+-- Self covers what happened while the operator ran on its thread outside the operators that it called; total adds the
+-- operators that it called. An operator that calls an operator of its own name counts both totals. Activity outside
+-- operators, such as Python releasing a tensor, is in a row without a name. With that row and all steps, the self
+-- increases of a device sum to end_bytes - before_bytes of memory_peaks. Operators without memory activity on a
+-- device have no row for it.
 --
 -- Title: Memory allocated by operators
 -- Status: stable
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether calls in other nn.Modules are a row of their own.
+    -- Whether calls in different nn.Modules have separate rows.
     by_module BOOLEAN := false
 ) AS TABLE
 -- Columns:
@@ -30,22 +30,22 @@ CREATE OR REPLACE MACRO memory_by_operator_v1(
 --   rank                   INTEGER         Rank of the process.
 --   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
---   operator_name          VARCHAR         Operator as recorded; NULL: outside of operators.
---   module                 VARCHAR         nn.Module call around it, of the forward operator in the backward pass; NULL where modules are not told apart, or it is not known.
---   call_count             BIGINT [count]  Calls, also those that did nothing to memory; NULL outside of operators.
---   self_increase_bytes    BIGINT [bytes]  Allocated less freed, by itself.
---   self_allocated_bytes   BIGINT [bytes]  Allocated by itself.
---   self_allocation_count  BIGINT [count]  Allocations of its own.
---   increase_bytes         BIGINT [bytes]  Allocated less freed, with what it called.
---   allocated_bytes        BIGINT [bytes]  Allocated, with what it called.
---   allocation_count       BIGINT [count]  Allocations, with what it called.
+--   operator_name          VARCHAR         Recorded operator name; NULL outside operators.
+--   module                 VARCHAR         nn.Module call that encloses the operator, or that of the forward operator in the backward pass; NULL without by_module, or if unknown.
+--   call_count             BIGINT [count]  Number of calls, including those without memory activity; NULL outside operators.
+--   self_increase_bytes    BIGINT [bytes]  Allocated minus freed bytes, self.
+--   self_allocated_bytes   BIGINT [bytes]  Allocated bytes, self.
+--   self_allocation_count  BIGINT [count]  Number of allocations, self.
+--   increase_bytes         BIGINT [bytes]  Allocated minus freed bytes, including called operators.
+--   allocated_bytes        BIGINT [bytes]  Allocated bytes, including called operators.
+--   allocation_count       BIGINT [count]  Number of allocations, including called operators.
 WITH RECURSIVE
-    -- An event_id plus the lane is one number for an operator of any run and rank.
+    -- lane + event_id is unique for an operator across runs and ranks.
     lanes AS MATERIALIZED (
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane
         FROM (SELECT DISTINCT m.run, m.rank FROM memory_events AS m WHERE lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)) AS d
     ),
-    -- Narrow rows: of devices a number.
+    -- Keep rows narrow: one integer per device.
     positions AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.device_type, d.device)::INTEGER AS position
         FROM (SELECT DISTINCT m.run, m.rank, m.device_type, m.device FROM memory_events AS m) AS d
@@ -71,7 +71,7 @@ WITH RECURSIVE
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         WHERE c.parent_op_id IS NOT NULL
     ),
-    -- One row for each operator and level that it is reached on: sums are added up on the way.
+    -- One row per operator and ancestor level; sums are accumulated on the way up.
     climbing(position, id, increase, allocated, allocations) AS (
         SELECT o.position, o.id, o.increase, o.allocated, o.allocations
         FROM own AS o

@@ -1,13 +1,13 @@
--- Memory in use over time on each device, with few points and none of the peaks lost.
+-- Memory in use over time on each device, downsampled without losing peaks.
 --
--- Each point is an event as it was recorded; the totals hold until the next one. Of many events those are kept that
--- a curve shows: of each slice of time the first, the last, the lowest and the highest allocated total and the highest
--- reserved one, so that the peak of memory_peaks is always among them.
+-- Each point is a recorded event; its totals hold until the next event. If there are more events than max_points,
+-- each time slice keeps its first and last event, its lowest and highest allocated total, and its highest reserved
+-- total. The peak of memory_peaks is therefore always included.
 --
 -- Title: Memory over time
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks, steps; bytes are true in the last step too
+-- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: TensorBoard profiler plugin, memory curve
 -- Needs: memory events (profile_memory=True)
 -- Report: first 1; chart; at most 64 ranks
@@ -16,9 +16,9 @@ CREATE OR REPLACE MACRO memory_curve_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step, the last one too, and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step, including the last one, and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Points of a device, at most; NULL: every event. Fewer than 5 count as 5.
+    -- Maximum number of points per device, at least 5; NULL: every event.
     max_points BIGINT := 2000
 ) AS TABLE
 -- Columns:
@@ -27,12 +27,12 @@ CREATE OR REPLACE MACRO memory_curve_v1(
 --   device_type      INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device           BIGINT          Device number; -1: CPU.
 --   ts               BIGINT [ns]     Time since the run's first event.
---   event_id         BIGINT          The memory event.
+--   event_id         BIGINT          event_id of the memory event.
 --   step             BIGINT          Profiler step; NULL outside steps.
---   allocated_bytes  BIGINT [bytes]  Allocated total from then on; NULL where totals are not recorded.
---   reserved_bytes   BIGINT [bytes]  Reserved total from then on; NULL where nothing is reserved, as on the host.
---   is_peak          BOOLEAN         Here the allocated total is first as high as it ever is.
---   capacity_bytes   BIGINT [bytes]  Memory of the device; NULL if unknown.
+--   allocated_bytes  BIGINT [bytes]  Allocated total after the event; NULL if totals are not recorded.
+--   reserved_bytes   BIGINT [bytes]  Reserved total after the event; NULL if nothing is reserved, as on the host.
+--   is_peak          BOOLEAN         Whether the allocated total first reaches its maximum here.
+--   capacity_bytes   BIGINT [bytes]  Device memory; NULL if unknown.
 WITH
     peaks AS MATERIALIZED (
         SELECT
@@ -65,7 +65,7 @@ WITH
                 arg_min(p.event_id, (p.ts, p.position, p.event_id)),
                 arg_max(p.event_id, (p.ts, p.position, p.event_id)),
                 arg_min(p.event_id, (p.allocated, p.ts, p.position, p.event_id)),
-                -- A NULL in a tuple is more than any number.
+                -- In a tuple, NULL compares greater than any number.
                 arg_max(p.event_id, (p.allocated, -p.ts, -p.position, -p.event_id)) FILTER (p.allocated IS NOT NULL),
                 arg_max(p.event_id, (p.reserved, -p.ts, -p.position, -p.event_id)) FILTER (p.reserved IS NOT NULL)
             ]) AS event_id

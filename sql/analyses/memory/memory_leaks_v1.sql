@@ -1,14 +1,13 @@
--- Memory that was allocated in the recording and is still held at its end, by what allocated it; what grows with each
--- step comes first.
+-- Memory allocated in the recording and still held at its end, by the code that allocated it; growing memory first.
 --
--- What is kept once, such as the states of an optimizer, is no leak. What each step leaves behind is: is_growing tells
--- it by steps, of which the last is not counted, since what it holds may be freed in the next. A block of any
--- other step has outlived the whole of the last one. A cache that still fills looks the same.
+-- Memory that is held once, such as optimizer state, is not a leak. Memory left behind by every step is: is_growing
+-- compares the steps. The last step is excluded, because the next step may free its blocks. A block of any other step
+-- has outlived the whole last step. A cache that is still filling looks the same.
 --
 -- Title: Memory not freed at the end
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; what is held at the end is a matter of all steps
+-- Scope: runs, ranks; memory held at the end involves all steps
 -- Reference: growth of memory_allocated over steps
 -- Needs: memory events (profile_memory=True); growth needs three profiler steps, modules and frames with_stack
 -- Report: table; at most 64 ranks
@@ -17,8 +16,8 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Python frames that count for the one that called them, as a regular expression; NULL: none. By default what
-    -- is of Python or PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
+    -- and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
@@ -26,18 +25,18 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   rank                INTEGER         Rank of the process.
 --   device_type         INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device              BIGINT          Device number; -1: CPU.
---   operator_name       VARCHAR         Nearest operator around the allocations that does more than make room; NULL outside of operators.
---   module              VARCHAR         nn.Module call around them, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame               VARCHAR         Nearest Python frame around the allocations that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   category            VARCHAR         optimizer state, gradient and so on, as memory_allocations tells it; NULL if that cannot be told.
---   is_growing          BOOLEAN         Every step but the last left some behind; NULL for fewer than two of them.
---   growth_bytes        BIGINT [bytes]  Of what these steps left behind the least in one; NULL if it does not grow, or that cannot be told.
---   live_count          BIGINT [count]  Blocks held at the end.
---   live_bytes          BIGINT [bytes]  Their size.
---   leaking_step_count  BIGINT [count]  Steps but the last that left some behind.
---   step_count          BIGINT [count]  Steps of the rank, but the last.
---   first_step          BIGINT          First step that left some behind, the last one too; NULL if it was outside of steps.
---   event_id            BIGINT          Memory event that allocated the first of them.
+--   operator_name       VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
+--   module              VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   frame               VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   category            VARCHAR         optimizer state, gradient and so on, as in memory_allocations; NULL if unknown.
+--   is_growing          BOOLEAN         Whether every step except the last left blocks behind; NULL for fewer than two such steps.
+--   growth_bytes        BIGINT [bytes]  Smallest amount that one of these steps left behind; NULL if it does not grow, or if unknown.
+--   live_count          BIGINT [count]  Number of blocks held at the end.
+--   live_bytes          BIGINT [bytes]  Total size of these blocks.
+--   leaking_step_count  BIGINT [count]  Steps, except the last, that left blocks behind.
+--   step_count          BIGINT [count]  Number of steps of the rank, except the last.
+--   first_step          BIGINT          First step that left blocks behind, including the last step; NULL if outside steps.
+--   event_id            BIGINT          event_id of the first allocation.
 WITH
     held AS MATERIALIZED (
         SELECT b.* FROM lib.memory_blocks(runs, ranks) AS b WHERE b.state = 'held to the end'

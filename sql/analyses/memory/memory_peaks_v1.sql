@@ -1,16 +1,16 @@
--- How much memory each device had in use at most, when, and how much of what it has that is.
+-- Peak memory of each device, its time, and its share of the device's capacity.
 --
--- The numbers are the totals that torch's allocators wrote on each allocation and free; nothing is added up.
--- Reserved is what the caching allocator took from the driver, allocated what tensors hold of it. The difference is
--- told twice: unused_bytes was never needed at one time, so that another allocator setting might save it;
--- fragmentation_bytes is what lay unused just when the allocator had to take more, because no piece of it was large
--- enough; the rest of the newly reserved piece is in it. What was allocated before the recording counts in all totals
--- of devices; the host's count from the first recording of the process.
+-- The values are the totals that torch's allocators recorded with each allocation and free; nothing is summed up.
+-- Reserved memory is what the caching allocator took from the driver; allocated memory is the part used by tensors.
+-- Their difference is reported in two ways. unused_bytes was never needed at any time, so different allocator
+-- settings might save it. fragmentation_bytes was unused at the moment when the allocator had to reserve more,
+-- because no free segment was large enough; it includes the unused part of the new segment. Device totals include
+-- memory allocated before the recording. Host totals start with the first recording of the process.
 --
 -- Title: Memory peaks
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks, steps; bytes are true in the last step too
+-- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: TensorBoard profiler plugin, peak memory usage
 -- Needs: memory events (profile_memory=True)
 -- Report: first 2; table
@@ -19,9 +19,9 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step, the last one too, and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step, including the last one, and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether each profiler step has a row of its own.
+    -- Whether to return one row per step.
     by_step BOOLEAN := false
 ) AS TABLE
 -- Columns:
@@ -29,17 +29,17 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   rank                  INTEGER         Rank of the process.
 --   device_type           INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                BIGINT          Device number; -1: CPU.
---   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
---   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.
---   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL where nothing is reserved, as on the host.
---   peak_ts               BIGINT [ns]     When the allocated total was first that high, since the run's first event.
---   peak_event_id         BIGINT          The memory event of that moment.
---   capacity_bytes        BIGINT [bytes]  Memory of the device, by its properties; NULL if unknown, as on the host.
+--   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
+--   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, since the run's first event.
+--   peak_event_id         BIGINT          event_id of that memory event.
+--   capacity_bytes        BIGINT [bytes]  Device memory from its properties; NULL if unknown, as on the host.
 --   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.
---   unused_bytes          BIGINT [bytes]  Highest reserved total less highest allocated total.
---   fragmentation_bytes   BIGINT [bytes]  Reserved less allocated when the reserved total grew to its peak; NULL if it was there from the beginning.
---   before_bytes          BIGINT [bytes]  Allocated total before the first of these events.
---   end_bytes             BIGINT [bytes]  Allocated total after the last.
+--   unused_bytes          BIGINT [bytes]  Highest reserved total minus highest allocated total.
+--   fragmentation_bytes   BIGINT [bytes]  Reserved minus allocated total when the reserved total grew to its peak; NULL if it never grew.
+--   before_bytes          BIGINT [bytes]  Allocated total before the first event in scope.
+--   end_bytes             BIGINT [bytes]  Allocated total after the last event in scope.
 SELECT
     p.run,
     p.rank,

@@ -1,13 +1,15 @@
--- The tree of nn.Modules with what each costs on the host, on the device and in memory, forward and backward.
+-- Cost of each nn.Module in the module tree: host time, device time and memory, forward and backward.
 --
--- Instances of a class in the same place are one row, as all layers of a model; with expand each has its own. Self is
--- what no module inside of it does, total adds these. What runs in autograd's backward pass belongs to the module of
--- its forward operator; the first word of a column is backward then. A module that is called inside of the backward
--- pass computes its forward once more (activation checkpointing): that is time of the backward pass too, and named
--- beside; such calls stand where the module's other calls do. Device operations belong to where they were
--- launched, their durations are added up, also where they ran side by side. The row without a path is what belongs to no
--- module, gradients that are added up and the engine's own work too: forward and backward self times of all rows add up to
--- all time in host events and all device operations. Ranks without nn.Module calls have no rows.
+-- Instances of a class at the same position share a row, such as all layers of a model; with expand, each has its own
+-- row. Self excludes nested modules; total includes them. Work in autograd's backward pass belongs to the module of
+-- its forward operator, in the columns that start with backward. A module called inside the backward pass recomputes
+-- its forward (activation checkpointing). That time is part of the backward columns, and is also in the recompute
+-- columns; such calls have the same path as the module's other calls.
+--
+-- Device operations belong to the module that launched them. Their durations are summed even if they ran
+-- concurrently. The row without a path is work outside modules, including gradient accumulation and the autograd
+-- engine. Over all rows, forward and backward self times sum to all time in host events and to all device operations.
+-- Ranks without nn.Module calls have no rows.
 --
 -- Title: Cost of modules
 -- Status: stable
@@ -26,35 +28,35 @@ CREATE OR REPLACE MACRO modules_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether each instance has a row of its own: Block_0 and Block_1 in place of Block.
+    -- Whether each instance has its own row: Block_0 and Block_1 instead of Block.
     expand BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                              VARCHAR         Run name.
 --   rank                             INTEGER         Rank of the process.
---   path                             VARCHAR         Modules around it and its own, the outermost first, with / between them; NULL for what belongs to no module.
---   class                            VARCHAR         Its class.
---   depth                            BIGINT [1]      Number of modules around it.
+--   path                             VARCHAR         Enclosing modules and the module itself, outermost first, separated by /; NULL for work outside modules.
+--   class                            VARCHAR         Class of the module.
+--   depth                            BIGINT [1]      Number of enclosing modules.
 --   instance_count                   BIGINT [count]  Instances that are called, or whose backward pass runs.
---   call_count                       BIGINT [count]  Calls, without those of recompute_count.
---   recompute_count                  BIGINT [count]  Calls inside of the backward pass.
---   host_self_ns                     BIGINT [ns]     Time on the host in its calls and in no module inside.
---   host_total_ns                    BIGINT [ns]     With the modules inside.
---   backward_host_self_ns            BIGINT [ns]     Time on the host in the backward pass of its own operators, and to recompute.
---   backward_host_total_ns           BIGINT [ns]     With the modules inside.
---   recompute_host_ns                BIGINT [ns]     Part of that: calls inside of the backward pass.
---   device_self_ns                   BIGINT [ns]     Time of device operations launched in its calls and in no module inside.
---   device_total_ns                  BIGINT [ns]     With the modules inside.
---   backward_device_self_ns          BIGINT [ns]     Time of device operations launched in the backward pass of its own operators, and to recompute.
---   backward_device_total_ns         BIGINT [ns]     With the modules inside.
---   recompute_device_ns              BIGINT [ns]     Part of that: launched by calls inside of the backward pass.
---   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns as a share of all time of device operations.
---   host_allocated_bytes             BIGINT [bytes]  Memory of the host allocated in its calls, in modules inside too; NULL where the trace has no memory, like what follows.
---   device_allocated_bytes           BIGINT [bytes]  Memory of devices.
---   backward_host_allocated_bytes    BIGINT [bytes]  Memory of the host allocated in the backward pass of its operators, and to recompute.
---   backward_device_allocated_bytes  BIGINT [bytes]  Memory of devices.
+--   call_count                       BIGINT [count]  Number of calls, excluding recompute_count.
+--   recompute_count                  BIGINT [count]  Number of calls inside the backward pass.
+--   host_self_ns                     BIGINT [ns]     Host time in the module's calls, excluding nested modules.
+--   host_total_ns                    BIGINT [ns]     host_self_ns plus that of nested modules.
+--   backward_host_self_ns            BIGINT [ns]     Host time in the backward pass of the module's own operators, including recomputation.
+--   backward_host_total_ns           BIGINT [ns]     backward_host_self_ns plus that of nested modules.
+--   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
+--   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
+--   device_total_ns                  BIGINT [ns]     device_self_ns plus that of nested modules.
+--   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
+--   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns plus that of nested modules.
+--   recompute_device_ns              BIGINT [ns]     Part of backward_device_total_ns launched by calls inside the backward pass.
+--   device_pct                       DOUBLE [%]      device_total_ns and backward_device_total_ns as a share of the total duration of device operations.
+--   host_allocated_bytes             BIGINT [bytes]  Host memory allocated in the module's calls, including nested modules; NULL if the trace has no memory events.
+--   device_allocated_bytes           BIGINT [bytes]  Device memory allocated in the module's calls, including nested modules; NULL if the trace has no memory events.
+--   backward_host_allocated_bytes    BIGINT [bytes]  Host memory allocated in the backward pass of its operators, including recomputation; NULL if the trace has no memory events.
+--   backward_device_allocated_bytes  BIGINT [bytes]  Device memory allocated in the backward pass of its operators, including recomputation; NULL if the trace has no memory events.
 WITH RECURSIVE
-    -- An event_id plus the lane is one number for an event of any run and rank.
+    -- lane + event_id is unique for an event across runs and ranks.
     lanes AS MATERIALIZED (
         SELECT
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
@@ -62,14 +64,14 @@ WITH RECURSIVE
         FROM (SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')) AS d
         WHERE lib.is_requested(runs, d.run) AND lib.is_requested(ranks, d.rank)
     ),
-    -- Operators of the backward pass, and which of autograd's they are in.
+    -- Operators of the backward pass, with the enclosing autograd operator.
     backward AS MATERIALIZED (
         SELECT l.lane + c.event_id AS op_id, l.lane + c.bwd_op_id AS bwd_op_id
         FROM cpu_ops AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
         WHERE c.bwd_op_id IS NOT NULL
     ),
-    -- Those of autograd, with the module of the forward operator.
+    -- Autograd operators, with the module of their forward operator.
     gradients AS MATERIALIZED (
         SELECT l.lane + b.event_id AS bwd_op_id, b.depth, l.lane + f.module_id AS module_id
         FROM cpu_ops AS b
@@ -89,7 +91,7 @@ WITH RECURSIVE
         LEFT JOIN gradients AS g ON g.bwd_op_id = b.bwd_op_id
         WHERE starts_with(p.name, 'nn.Module: ')
     ),
-    -- A call is one of the backward pass if no module is called between autograd's operator and it.
+    -- A call belongs to the backward pass if no other module call lies between it and the autograd operator.
     begun AS MATERIALIZED (
         SELECT c.*, coalesce(c.bwd_depth > coalesce(p.depth, -1), false) AS recomputes
         FROM calls AS c
@@ -105,7 +107,7 @@ WITH RECURSIVE
         JOIN begun AS b ON b.parent_id = f.call_id
         WHERE NOT b.recomputes
     ),
-    -- The place of a module is that of its first call.
+    -- The position of a module in the tree is that of its first call.
     homes AS MATERIALIZED (
         SELECT f.lane, f.name, arg_min({'id': f.parent_path_id}, f.call_id).id AS parent_path_id
         FROM forward_calls AS f
@@ -151,7 +153,7 @@ WITH RECURSIVE
         WHERE lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY ALL
     ),
-    -- Few need their operator: those whose launch is not in the trace.
+    -- Only operations without a launch in the trace need their operator.
     on_device AS (
         SELECT
             l.lane, l.lane + coalesce(g.module_id, o.module_id) AS module_id, l.lane + coalesce(g.bwd_op_id, o.bwd_op_id) AS bwd_op_id,
@@ -181,7 +183,7 @@ WITH RECURSIVE
         UNION ALL
         SELECT m.lane, m.module_id, m.bwd_op_id, 0, 0, m.host_bytes, m.device_bytes FROM in_memory AS m
     ),
-    -- Whichever is inside of the other decides: the module call, or autograd's operator.
+    -- The inner one decides: the module call or the autograd operator.
     decided AS (
         SELECT
             c.* EXCLUDE (module_id, bwd_op_id), coalesce(g.depth > coalesce(m.depth, -1), false) AS is_backward,
@@ -222,7 +224,7 @@ WITH RECURSIVE
         LEFT JOIN paths AS p ON p.lane = a.lane AND p.path_id = a.path_id
         GROUP BY a.lane, p.path
     ),
-    -- Each path counts for all its beginnings, what is in no module for itself.
+    -- Each path counts for all its prefixes; work outside modules counts for itself only.
     beginnings AS (
         SELECT o.lane, o.path AS whole, CASE WHEN o.path IS NOT NULL THEN o.path[:n.n] END AS path
         FROM own AS o
@@ -240,7 +242,7 @@ WITH RECURSIVE
         JOIN own AS o ON o.lane = b.lane AND o.path IS NOT DISTINCT FROM b.whole
         GROUP BY b.lane, b.path
     ),
-    -- A module stands behind those around it, and before what is called later.
+    -- A module follows its enclosing modules and precedes modules called later.
     positions AS (
         SELECT b.lane, b.path, list(t.first_ts ORDER BY b.n) AS position
         FROM (SELECT t.lane, t.path, unnest(range(1, len(t.path) + 1)) AS n FROM totals AS t) AS b

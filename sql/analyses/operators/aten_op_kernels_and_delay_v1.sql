@@ -1,10 +1,9 @@
--- What each operator launches: its kernel sequences, how often, and the delays before the first one.
+-- Kernel sequences launched by each operator: number of calls, and the delays before the first kernel.
 --
--- A launch belongs to the nearest operator around it on its own thread whose name starts with the
--- prefix. The kernels of one call of the operator, in the order of their launches, are its sequence;
--- calls with the same name and sequence make one row. Launches are found by correlation, whatever
--- they are called; a graph launch has all kernels of the graph. HTA takes the operator that started
--- last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
+-- A launch belongs to the innermost enclosing operator on its own thread whose name starts with operator_prefix. The
+-- sequence of a call is its kernels in launch order; calls with the same name and sequence share a row. Launches are
+-- matched by correlation id, whatever their name; a graph launch contributes all kernels of the graph. HTA uses the
+-- operator that started last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
 --
 -- Title: Kernel sequences of each operator
 -- Status: stable
@@ -21,22 +20,22 @@ CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Operators to look at start so; empty means every operator.
+    -- Prefix of the operator names to include; empty means every operator.
     operator_prefix VARCHAR := 'aten::',
-    -- Whether copies and memsets belong to a sequence.
+    -- Whether sequences include copies and memsets.
     include_memory_events BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   operator_name    VARCHAR         Operator.
---   kernel_sequence  VARCHAR         Names of what one call launches, joined by ' -> '.
---   kernel_count     BIGINT [count]  Ops in the sequence.
+--   operator_name    VARCHAR         Name of the operator.
+--   kernel_sequence  VARCHAR         Names of the operations that one call launches, joined by ' -> '.
+--   kernel_count     BIGINT [count]  Operations in the sequence.
 --   call_count       BIGINT [count]  Calls of the operator with this sequence.
 --   launch_delay_ns  DOUBLE [ns]     Mean time from the start of the operator to the start of its first launch.
---   queue_delay_ns   DOUBLE [ns]     Mean time from the start of the first launch to the start of what it launched.
+--   queue_delay_ns   DOUBLE [ns]     Mean time from the start of the first launch to the start of the launched operation.
 --   host_sum_ns      BIGINT [ns]     Total duration of these calls on the host.
---   device_sum_ns    BIGINT [ns]     Total duration of what they launched.
+--   device_sum_ns    BIGINT [ns]     Total duration of the operations launched by these calls.
 WITH RECURSIVE
     launched AS (
         SELECT g.run, g.rank, g.op_id, g.event_id, g.launch_id, g.launch_ts, g.ts, g.dur, g.name
@@ -48,7 +47,7 @@ WITH RECURSIVE
         FROM cpu_ops AS c
         WHERE lib.is_requested(runs, c.run) AND lib.is_requested(ranks, c.rank)
     ),
-    -- From the nearest operator upwards, until the name fits.
+    -- Walk up from the innermost operator until the name matches.
     climbing AS (
         SELECT d.run, d.rank, d.op_id, d.op_id AS candidate_id, o.parent_op_id, starts_with(o.name, operator_prefix) AS fits
         FROM (SELECT DISTINCT l.run, l.rank, l.op_id FROM launched AS l) AS d

@@ -1,9 +1,8 @@
--- The threads of each rank with the size of their call trees, and which tree each of them is in.
+-- Host threads of each rank, the size of their call trees, and the tree that each thread belongs to.
 --
--- A thread with profiler steps is main, one with autograd's evaluate_function or other autograd::
--- operators is backward. A backward thread has a row for each tree that its events are in: that of
--- the main thread, and its own where some of its outermost events lie outside of the annotations
--- that they could hang below (see call_stack).
+-- A thread with profiler steps is main; a thread with autograd's evaluate_function or other autograd:: operators is
+-- backward. A backward thread has one row per tree that contains its events: the tree of the main thread and, if some
+-- of its outermost events lie outside the annotations that they could be attached to, its own tree (see call_stack).
 --
 -- Title: Threads and their call trees
 -- Status: stable
@@ -20,22 +19,22 @@ CREATE OR REPLACE MACRO call_stack_threads_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to hang autograd's threads below the main thread.
+    -- Whether to attach autograd threads below the main thread.
     joins_backward BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   tree_id          BIGINT          Number of the tree among those asked for: a thread, or a main thread with its backward threads.
---   thread_id        BIGINT          Number of the thread.
---   pid              BIGINT          Process id; NULL where the trace has text.
---   tid              BIGINT          Thread id; NULL where the trace has text.
---   label            VARCHAR         main, backward or other.
---   first_name       VARCHAR         Name of its first event in this tree.
---   event_count      BIGINT [count]  Its host events in this tree.
---   top_event_count  BIGINT [count]  Those that no other event of the thread encloses.
+--   tree_id          BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
+--   thread_id        BIGINT          Thread number in the result.
+--   pid              BIGINT          Process id; NULL if the trace has text instead of a number.
+--   tid              BIGINT          Thread id; NULL if the trace has text instead of a number.
+--   label            VARCHAR         Role of the thread: main, backward or other.
+--   first_name       VARCHAR         Name of the thread's first event in this tree.
+--   event_count      BIGINT [count]  Host events of the thread in this tree.
+--   top_event_count  BIGINT [count]  Host events that no other event of the thread encloses.
 --   max_depth        INTEGER [1]     Greatest depth in the tree.
---   kernel_count     BIGINT [count]  Device operations that it launched.
+--   kernel_count     BIGINT [count]  Device operations launched by the thread.
 WITH
     tree AS (
         SELECT t.*

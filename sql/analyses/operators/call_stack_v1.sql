@@ -1,12 +1,10 @@
--- The call tree of every host thread with the device activity below each event: who called whom,
--- how deep, and which kernels it launched.
+-- Call tree of every host thread, with caller, depth, and the device activity launched below each event.
 --
--- Rows are in the order of a depth-first walk, thread by thread: what is below an event are the
--- descendant_count rows behind it (as long as no step is chosen). Device activity hangs below the
--- call that launched it; what has no launch in the trace has no row. The outermost events of
--- autograd's threads hang below the annotation "## backward ##" of the main thread around them, or
--- below its profiler step where the trace has no such annotation. Kernel columns are those of
--- everything below an event, in all steps that are not left out; a device operation counts itself.
+-- Rows are in depth-first order, thread by thread: the descendant_count rows after an event are its descendants
+-- (unless steps are selected). Device activity is below the call that launched it; operations without a launch in the
+-- trace have no row. Outermost events of autograd threads are attached below the enclosing annotation "## backward
+-- ##" of the main thread, or below its profiler step if the trace has no such annotation. Kernel columns cover
+-- everything below an event, in all included steps; a device operation counts itself.
 --
 -- Title: Call tree with device activity
 -- Status: stable
@@ -23,31 +21,31 @@ CREATE OR REPLACE MACRO call_stack_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to hang autograd's threads below the main thread.
+    -- Whether to attach autograd threads below the main thread.
     joins_backward BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   tree_id             BIGINT          Number of the tree among those asked for: a thread, or a main thread with its backward threads.
+--   tree_id             BIGINT          Number of the tree in the result: a thread, or a main thread with its backward threads.
 --   event_id            BIGINT          Position of the event in traceEvents.
 --   table_name          VARCHAR         Table with the event's other columns.
 --   name                VARCHAR         Name of the event.
---   label               VARCHAR         The thread: main (has the profiler steps), backward (autograd's), else other.
+--   label               VARCHAR         Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   pid                 BIGINT          Process id, or device.
 --   tid                 BIGINT          Thread id, or stream.
 --   ts                  BIGINT [ns]     Start since the run's first event.
 --   dur                 BIGINT [ns]     Duration.
 --   step                BIGINT          Profiler step; NULL outside steps.
---   parent_id           BIGINT          event_id of the event above; NULL at the top.
---   depth               INTEGER [1]     Events above: 0 at the top.
---   height              INTEGER [1]     Longest way down: 0 for device activity, 1 for a host event with no host event below.
---   descendant_count    BIGINT [count]  Events below, device activity included.
---   kernel_count        BIGINT [count]  Device operations below.
---   kernel_ns           BIGINT [ns]     Sum of their durations; 0 without any.
---   first_kernel_ts     BIGINT [ns]     Start of the first of them.
---   last_kernel_end_ts  BIGINT [ns]     End of the last of them.
---   kernel_span_ns      BIGINT [ns]     From the one to the other.
+--   parent_id           BIGINT          event_id of the parent event; NULL at the top.
+--   depth               INTEGER [1]     Number of events above; 0 at the top.
+--   height              INTEGER [1]     Longest path down: 0 for device activity, 1 for a host event with no host event below.
+--   descendant_count    BIGINT [count]  Number of events below, including device activity.
+--   kernel_count        BIGINT [count]  Number of device operations below.
+--   kernel_ns           BIGINT [ns]     Total duration of these operations; 0 if there are none.
+--   first_kernel_ts     BIGINT [ns]     Start of the first of these operations.
+--   last_kernel_end_ts  BIGINT [ns]     End of the last of these operations.
+--   kernel_span_ns      BIGINT [ns]     Time from first_kernel_ts to last_kernel_end_ts.
 WITH
     tree AS (
         SELECT t.*, t.table_name = 'gpu_ops' AS on_gpu, t.next_position - t.position - 1 AS descendants

@@ -1,9 +1,9 @@
 -- Hardware counters of each kernel (CUPTI profiler mode) with the operators that launched it.
 --
--- In that mode a trace has a range per kernel instead of the kernel. A range belongs to the launch of
--- its correlation id; where the ranges have none, the n-th range of a rank belongs to its n-th kernel
--- launch, if there are as many of both. Otherwise, and where no operator is around the launch, the
--- operators are NULL. A row per range and counter.
+-- In this mode, the trace has a range per kernel instead of the kernel. A range belongs to the launch with its
+-- correlation id. If ranges have no id, the n-th range of a rank belongs to its n-th kernel launch, provided that
+-- both numbers agree. Otherwise, or if no operator encloses the launch, the operator columns are NULL. One row per
+-- range and counter.
 --
 -- Title: Hardware counters
 -- Status: stable
@@ -24,18 +24,18 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       event_id of the range.
---   ts               BIGINT [ns]  Start of the range, since the run's first event; profilers give all of them one duration.
---   dur              BIGINT [ns]  Its duration.
---   name             VARCHAR      Kernel.
---   counter          VARCHAR      Counter; NULL for a range without any.
---   value            DOUBLE [1]   Its value; NULL where it is no number.
+--   ts               BIGINT [ns]  Start of the range since the run's first event.
+--   dur              BIGINT [ns]  Duration of the range; profilers assign the same one to all ranges.
+--   name             VARCHAR      Kernel name.
+--   counter          VARCHAR      Name of the counter; NULL for a range without counters.
+--   value            DOUBLE [1]   Value of the counter; NULL if not a number.
 --   flop_weight      BIGINT [1]   Floating-point operations per count of this counter: 2 for fma; NULL for other counters.
 --   matched_by       VARCHAR      correlation or position; NULL: the launch is unknown.
 --   launch_id        BIGINT       event_id of the launch.
---   op_id            BIGINT       event_id of the innermost operator around it.
---   top_level_op     VARCHAR      Outermost operator.
---   bottom_level_op  VARCHAR      Innermost operator.
---   op_stack         VARCHAR      Operators around the launch as JSON, outermost first.
+--   op_id            BIGINT       event_id of the innermost operator that encloses the launch.
+--   top_level_op     VARCHAR      Outermost operator that encloses the launch.
+--   bottom_level_op  VARCHAR      Innermost operator that encloses the launch.
+--   op_stack         VARCHAR      Operators that enclose the launch as JSON, outermost first.
 WITH RECURSIVE
     ranges AS (
         SELECT
@@ -50,13 +50,13 @@ WITH RECURSIVE
             AND lib.is_requested(runs, e.run)
             AND lib.is_requested(ranks, e.rank)
     ),
-    -- A driver call inside of a runtime call of the same launch is no launch of its own.
+    -- A driver call inside a runtime call of the same launch is not a separate launch.
     launches AS (
         SELECT c.run, c.rank, c.span, c.event_id, c.ts, c.correlation, c.op_id, c.step, c.in_last_step
         FROM runtime_calls AS c
         WHERE
             regexp_matches(lower(c.name), 'launch.*kernel')
-            -- Few jobs have ranges: without, nothing is read.
+            -- Few jobs have ranges; without ranges, no calls are read.
             AND (c.run, c.rank) IN (SELECT (r.run, r.rank) FROM ranges AS r)
             AND lib.is_requested(runs, c.run)
             AND lib.is_requested(ranks, c.rank)

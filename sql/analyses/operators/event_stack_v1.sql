@@ -1,8 +1,8 @@
--- What stands above and below chosen events in the call tree: the chain from a kernel up to the
--- outermost Python frame, or everything that an operator did.
+-- Callers and callees of selected events: the chain from a kernel up to the outermost Python frame, or everything
+-- below an operator.
 --
--- Depths and the joining of backward threads are those of call_stack. An event that has no place in
--- a call tree, such as a kernel whose launch is not in the trace, has no rows.
+-- Depths and the attachment of backward threads are those of call_stack. Events outside any call tree, such as
+-- kernels whose launch is not in the trace, have no rows.
 --
 -- Title: Callers and callees of an event
 -- Status: stable
@@ -14,25 +14,25 @@ CREATE OR REPLACE MACRO event_stack_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the chosen events; NULL means every step and what lies outside of steps.
+    -- Profiler steps of the selected events; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- The events, by event_id; NULL means the longest device operation of each rank.
+    -- Selected events by event_id; NULL means the longest device operation of each rank.
     event_ids BIGINT[] := NULL,
-    -- Whether to include what stands above them.
+    -- Whether to include callers.
     include_ancestors BOOLEAN := true,
-    -- Whether to include what stands below them.
+    -- Whether to include callees.
     include_descendants BOOLEAN := false,
-    -- Whether to hang autograd's threads below the main thread.
+    -- Whether to attach autograd threads below the main thread.
     joins_backward BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
---   chosen_event_id  BIGINT       The event that was asked for.
+--   chosen_event_id  BIGINT       event_id of the selected event.
 --   relation         VARCHAR      ancestor, chosen or descendant.
---   depth            INTEGER [1]  Events above: 0 at the top.
+--   depth            INTEGER [1]  Number of events above; 0 at the top.
 --   event_id         BIGINT       Position of the event in traceEvents.
 --   table_name       VARCHAR      Table with the event's other columns.
 --   name             VARCHAR      Name of the event.
@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO event_stack_v1(
 --   ts               BIGINT [ns]  Start since the run's first event.
 --   dur              BIGINT [ns]  Duration.
 --   step             BIGINT       Profiler step; NULL outside steps.
---   parent_id        BIGINT       event_id of the event above; NULL at the top.
+--   parent_id        BIGINT       event_id of the parent event; NULL at the top.
 WITH
     tree AS (
         SELECT t.*

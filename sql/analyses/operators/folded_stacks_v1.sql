@@ -1,11 +1,10 @@
--- Folded stacks for flame graphs: each chain of calls on the host with the time that is its own, on the host and on
--- the device.
+-- Folded stacks for flame graphs: call chains on the host with their self time on the host and on the device.
 --
--- Python frames, nn.Modules, annotations, operators and runtime calls are one chain, whether the trace recorded its
--- call stacks or not. Times are of a chain itself, so that rows add up: host_ns to all time in host events, device_ns to
--- all device operations. What is not shown counts for what called it, and so does a chain whose share, with all below
--- it, is small on both sides. Device operations belong to the chain that launched them; their durations are added up,
--- also where they ran side by side.
+-- Python frames, nn.Modules, annotations, operators and runtime calls form one chain, whether or not the trace
+-- recorded call stacks. Times are self times, so rows sum up: host_ns to all time in host events, device_ns to all
+-- device operations. Hidden names are attributed to their caller. So is a chain whose share, including everything
+-- below it, is below min_pct on both sides. Device operations belong to the chain that launched them; their durations
+-- are summed even if they ran concurrently.
 --
 -- Title: Flame graph
 -- Status: stable
@@ -23,22 +22,23 @@ CREATE OR REPLACE MACRO folded_stacks_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Names that are shown, by what they are of: frame, module, annotation, step, operator, runtime; NULL means all.
+    -- Kinds of names to show: frame, module, annotation, step, operator, runtime; NULL means all.
     kinds VARCHAR[] := NULL,
-    -- Names that are not shown, as a regular expression; NULL: none.
+    -- Names to hide, as a regular expression; NULL: none.
     hidden VARCHAR := NULL,
-    -- Smallest share [%] of the host time or of the device time of a rank, with all below it, for a row of its own; 0: all.
+    -- Minimum share of the rank's host time or device time, including everything below, for a row of its own [%]; 0:
+    -- all.
     min_pct DOUBLE := 0.1
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   stack         VARCHAR         Names with semicolons between them, the outermost first; NULL for what no shown event holds, and for small outermost ones.
---   depth         BIGINT [1]      Number of names.
---   call_count    BIGINT [count]  Calls of the last name; small chains below it not counted.
---   host_ns       BIGINT [ns]     Time on the host that is not in another row.
---   device_count  BIGINT [count]  Device operations launched then.
---   device_ns     BIGINT [ns]     Sum of their durations.
+--   stack         VARCHAR         Names separated by semicolons, outermost first; NULL for time outside shown events, and for small outermost chains.
+--   depth         BIGINT [1]      Number of names in the stack.
+--   call_count    BIGINT [count]  Calls of the last name, excluding small chains below it.
+--   host_ns       BIGINT [ns]     Host self time.
+--   device_count  BIGINT [count]  Device operations launched by the chain itself.
+--   device_ns     BIGINT [ns]     Total duration of these operations.
 WITH
     costs AS MATERIALIZED (
         SELECT c.* FROM lib.costs_by_path(runs, ranks, steps, include_last_profiler_step, kinds, hidden) AS c
@@ -68,7 +68,7 @@ WITH
             OR (z.host_ns > 0 AND 100 * z.host_ns >= min_pct * t.host_ns)
             OR (z.device_ns > 0 AND 100 * z.device_ns >= min_pct * t.device_ns)
     ),
-    -- How much of each chain is shown.
+    -- Depth to which each chain is shown.
     cut AS (
         SELECT h.run, h.rank, h.chain, max(h.depth) AS depth
         FROM chains AS h
@@ -89,7 +89,7 @@ WITH
         FROM (SELECT r.beginning, any_value(r.path) AS path FROM rows AS r GROUP BY r.beginning) AS d
     ),
     texts AS (
-        -- A semicolon inside a name would be another level.
+        -- A semicolon inside a name would start another level.
         SELECT d.beginning, string_agg(replace(n.name, ';', ':'), ';' ORDER BY d.position) AS stack
         FROM named AS d
         JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = d.name_hash

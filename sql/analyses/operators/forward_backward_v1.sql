@@ -1,24 +1,22 @@
--- Each forward operator with the backward operators that autograd ran for it: host time and kernel
--- time of both.
+-- Each forward operator with the backward operators that autograd ran for it: host time and kernel time of both.
 --
--- They belong together by the arrows of the trace, else by autograd's sequence numbers
--- (cpu_ops.fwd_op_id). Of backward operators inside each other that belong to the same forward
--- operator, the outermost counts. Kernel time is that of everything below an operator, on all
--- streams, overlaps included; kernels of the backward pass may run in a later step. Forward
--- operators without a backward operator have no row. Where times are whole microseconds, operators
--- that start in the same one cannot be told apart by the arrows.
+-- Operators are paired by the flow arrows of the trace, otherwise by autograd sequence numbers (cpu_ops.fwd_op_id).
+-- Of nested backward operators with the same forward operator, only the outermost counts. Kernel time covers
+-- everything below an operator on all streams, including concurrent kernels; kernels of the backward pass may run in
+-- a later step. Forward operators without a backward operator have no row. If times are whole microseconds, arrows
+-- cannot distinguish operators that start in the same microsecond.
 --
 -- Title: Forward operators with their backward pass
 -- Status: experimental
 -- Since: 0.1
--- Reference: none; HTA's fwdbwd columns are never filled
+-- Reference: none; HTA never fills its fwdbwd columns
 -- Needs: host operators with fwdbwd arrows or sequence numbers (record with a backward pass)
 CREATE OR REPLACE MACRO forward_backward_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps of the forward operator to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps of the forward operators to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -26,18 +24,18 @@ CREATE OR REPLACE MACRO forward_backward_v1(
 -- Columns:
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
---   step                   BIGINT          Profiler step of the forward operator; NULL outside of steps.
+--   step                   BIGINT          Profiler step of the forward operator; NULL outside steps.
 --   forward_id             BIGINT          event_id of the forward operator.
---   forward_name           VARCHAR         Its name.
---   forward_ns             BIGINT [ns]     Its duration.
---   forward_kernel_count   BIGINT [count]  Device operations below it.
---   forward_kernel_ns      BIGINT [ns]     Sum of their durations.
---   backward_count         BIGINT [count]  Backward operators.
---   backward_id            BIGINT          event_id of the first of them.
---   backward_name          VARCHAR         Its name.
---   backward_ns            BIGINT [ns]     Sum of the durations of all of them.
---   backward_kernel_count  BIGINT [count]  Device operations below them.
---   backward_kernel_ns     BIGINT [ns]     Sum of their durations.
+--   forward_name           VARCHAR         Name of the forward operator.
+--   forward_ns             BIGINT [ns]     Duration of the forward operator.
+--   forward_kernel_count   BIGINT [count]  Device operations below the forward operator.
+--   forward_kernel_ns      BIGINT [ns]     Total duration of these device operations.
+--   backward_count         BIGINT [count]  Number of backward operators.
+--   backward_id            BIGINT          event_id of the first backward operator.
+--   backward_name          VARCHAR         Name of that operator.
+--   backward_ns            BIGINT [ns]     Total duration of all backward operators.
+--   backward_kernel_count  BIGINT [count]  Device operations below the backward operators.
+--   backward_kernel_ns     BIGINT [ns]     Total duration of these device operations.
 WITH
     tree AS (
         SELECT t.run, t.rank, t.tree_id, t.position, t.next_position - t.position - 1 AS descendants, t.event_id, t.table_name, t.dur

@@ -1,9 +1,9 @@
 -- Each kernel, copy and memset with the user annotation that it ran for.
 --
--- The annotation is the innermost one around the launch, on the thread of the launch; profiler steps
--- are no annotations here. Where the launch is in none, or not in the trace, the innermost span counts
--- that the profiler drew on the op's own stream around it, profiler steps included. Spans of several
--- threads can cross on a stream, so that what a launch says is the surer answer.
+-- The annotation is the innermost one around the launch, on the launching thread; profiler steps do not count as
+-- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the innermost span that
+-- the profiler recorded around the operation on its own stream is used, including profiler steps. Spans of several
+-- threads can cross on a stream, so a match by launch is more reliable.
 --
 -- Title: Kernels with their user annotation
 -- Status: stable
@@ -23,25 +23,25 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
---   event_id         BIGINT          Position of the op in traceEvents.
---   name             VARCHAR         Name of the op.
+--   event_id         BIGINT          Position of the operation in traceEvents.
+--   name             VARCHAR         Name of the operation.
 --   short_name       VARCHAR         Name without template arguments, parameters and return type.
 --   kind             VARCHAR         kernel, memcpy or memset.
 --   class            VARCHAR         computation, communication or memory.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   correlation      BIGINT          Correlation id.
---   launch_id        BIGINT          event_id of the call that launched it; NULL where that is not in the trace.
---   step             BIGINT          Profiler step of the launch; NULL outside of steps.
+--   launch_id        BIGINT          event_id of the call that launched it; NULL if not in the trace.
+--   step             BIGINT          Profiler step of the launch; NULL outside steps.
 --   start_ns         BIGINT [ns]     Start since the run's first event.
 --   dur_ns           BIGINT [ns]     Duration.
---   annotation_id    BIGINT          event_id of the annotation; NULL where there is none.
---   annotation       VARCHAR         Its name.
---   annotation_path  VARCHAR         Names of all annotations around it, the outermost first, joined by ' / '.
---   matched_by       VARCHAR         launch or span; NULL where there is no annotation.
+--   annotation_id    BIGINT          event_id of the annotation; NULL if there is none.
+--   annotation       VARCHAR         Name of the annotation.
+--   annotation_path  VARCHAR         Names of all enclosing annotations, outermost first, joined by ' / '.
+--   matched_by       VARCHAR         How the annotation was found: launch or span; NULL if there is none.
 --   bytes            BIGINT [bytes]  Bytes copied or set.
---   bandwidth_gbps   DOUBLE [GB/s]   Bandwidth as recorded.
---   external_id      BIGINT          External id: that of the operator that launched it.
+--   bandwidth_gbps   DOUBLE [GB/s]   Recorded bandwidth.
+--   external_id      BIGINT          External id of the operator that launched it.
 WITH RECURSIVE
     ops AS (
         SELECT g.*
@@ -52,7 +52,7 @@ WITH RECURSIVE
         FROM annotations AS a
         WHERE lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- Along the annotations that something was launched in, from the innermost outwards.
+    -- Walk outwards from the innermost annotation with launches.
     climbing AS (
         SELECT r.run, r.rank, r.event_id, r.name AS annotation, r.name AS annotation_path, r.parent_annotation_id AS above_id
         FROM ranges AS r

@@ -1,9 +1,8 @@
--- What keeps the device busy, by the operators that launched it: each kernel counts once, under the innermost operator
--- around its launch.
+-- Device time by launching operator: each kernel counts once, for the innermost operator that encloses its launch.
 --
--- The rows of a rank add up to the time of its device operations. Times are added up, also of kernels that ran side by
--- side. What a graph replayed outside of operators stands under [graph replay], what else was launched in no operator, or
--- before the trace began, under [no operator], with a row for each category.
+-- The rows of a rank sum to the total duration of its device operations; concurrent kernels each count. Graph replays
+-- outside operators are in [graph replay]. Other operations launched outside operators, or before the trace began,
+-- are in [no operator], with one row per category.
 --
 -- Title: Operators that launch kernels
 -- Status: stable
@@ -21,22 +20,22 @@ CREATE OR REPLACE MACRO launching_operators_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether each kernel of an operator is a row of its own.
+    -- Whether each kernel of an operator has its own row.
     by_kernel BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
---   name            VARCHAR         Operator without its overload, [graph replay] or [no operator].
---   kernel          VARCHAR         Kernel, or kind and direction of a copy; NULL where they are not told apart.
---   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other where no rule knows it.
---   phase           VARCHAR         forward, backward or optimizer; NULL where the launch is not in the trace.
---   call_count      BIGINT [count]  Calls of the operator that launched something of the row; NULL without an operator.
---   kernel_count    BIGINT [count]  Device operations.
---   device_ns       BIGINT [ns]     Sum of their durations.
+--   name            VARCHAR         Operator name without overload, [graph replay] or [no operator].
+--   kernel          VARCHAR         Kernel name, or kind and direction of a copy; NULL without by_kernel.
+--   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
+--   phase           VARCHAR         forward, backward or optimizer; NULL if the launch is not in the trace.
+--   call_count      BIGINT [count]  Calls of the operator that launched operations of the row; NULL without an operator.
+--   kernel_count    BIGINT [count]  Number of device operations.
+--   device_ns       BIGINT [ns]     Total duration of these device operations.
 --   mean_ns         DOUBLE [ns]     Mean duration.
---   device_pct      DOUBLE [%]      Share of all time of device operations of the rank.
---   cumulative_pct  DOUBLE [%]      That share of the row and all before it.
+--   device_pct      DOUBLE [%]      Share of the total duration of the rank's device operations.
+--   cumulative_pct  DOUBLE [%]      Share of that total in this row and all rows before it.
 WITH
     launched AS (
         SELECT

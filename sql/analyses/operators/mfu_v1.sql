@@ -1,9 +1,10 @@
--- Model FLOPs utilization: what of each step the device would need at its peak for the products of matrices that ran.
+-- Model FLOPs utilization: share of each step that its matrix products would take at the peak rate of the device.
 --
--- GEMM, convolution and attention count, each at the peak of the type that it computes with (device_peaks), backward
--- passes too; so does what is computed again in the backward pass, which others count as hardware FLOPs only. All other
--- kernels are known to have none, so that they are covered; those of compilers' templates, graphs and other libraries
--- are not. mfu_pct holds for covered_pct of the time of computation kernels: what is not covered can only raise it.
+-- GEMM, convolution and attention count, in forward and backward pass, each at the peak of its data type
+-- (device_peaks). Recomputation in the backward pass counts too; others count it as hardware FLOPs only. Kernels of
+-- all other known operators count as covered with no FLOPs. Kernels of compiler templates, graphs and other libraries
+-- are not covered. mfu_pct is a lower bound for the covered_pct of computation kernel time: uncovered kernels can
+-- only raise it.
 --
 -- Title: Model FLOPs utilization (MFU)
 -- Status: stable
@@ -16,33 +17,33 @@ CREATE OR REPLACE MACRO mfu_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step, and the whole of traces without steps.
+    -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether each step is a row of its own; else the steps of a rank together.
+    -- Whether to return one row per step; otherwise all steps of a rank are combined.
     by_step BOOLEAN := true,
-    -- Peak of the arithmetic of all types [TFLOP/s], in place of the list; NULL: as listed.
+    -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_peak_tflops DOUBLE := NULL
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
---   step             BIGINT            Profiler step; NULL for all together, and for the whole of a trace without steps.
+--   step             BIGINT            Profiler step; NULL for all steps together, and for a trace without steps.
 --   step_count       BIGINT [count]    Number of steps.
---   step_ns          BIGINT [ns]       Their time.
---   recorded_ns      BIGINT [ns]       The part of it without work that the trace does not hold (unrecorded_time): the denominator of rates and shares.
---   computation_ns   BIGINT [ns]       Sum of the durations of computation kernels that they launched.
---   matrix_ns        BIGINT [ns]       The part of it in products of matrices whose FLOPs are known.
---   flops            BIGINT [1]        Floating-point operations of these; NULL: unknown.
---   achieved_tflops  DOUBLE [TFLOP/s]  flops in recorded_ns.
---   peak_ns          DOUBLE [ns]       Time that they would take at the peak; NULL: unknown.
---   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: the rate of these kernels while they run.
+--   step_ns          BIGINT [ns]       Total step time.
+--   recorded_ns      BIGINT [ns]       step_ns minus unrecorded time (unrecorded_time); the denominator of rates and shares.
+--   computation_ns   BIGINT [ns]       Total duration of computation kernels launched in the steps.
+--   matrix_ns        BIGINT [ns]       Part of computation_ns in matrix products with known FLOPs.
+--   flops            BIGINT [1]        Floating-point operations of these products; NULL: unknown.
+--   achieved_tflops  DOUBLE [TFLOP/s]  flops / recorded_ns.
+--   peak_ns          DOUBLE [ns]       Time that these products would take at the peak rate; NULL: unknown.
+--   matrix_peak_pct  DOUBLE [%]        peak_ns as a share of matrix_ns: efficiency of these kernels while they run.
 --   mfu_pct          DOUBLE [%]        peak_ns as a share of recorded_ns.
---   covered_pct      DOUBLE [%]        Share of computation_ns in kernels of which it is known whether, and what, they multiply.
---   unknown_count    BIGINT [count]    Calls that are not covered.
+--   covered_pct      DOUBLE [%]        Share of computation_ns in kernels whose FLOPs are known, including those with none.
+--   unknown_count    BIGINT [count]    Number of calls that are not covered.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
---   reason           VARCHAR           Why most of what is not covered, or all of it, is unknown.
+--   reason           VARCHAR           Why FLOPs are unknown, for most of the uncovered time.
 WITH
     windows AS MATERIALIZED (
         SELECT w.run, w.rank, w.step, CASE WHEN by_step THEN w.step END AS shown_step, w.step_ns, w.recorded_ns
@@ -63,7 +64,7 @@ WITH
             k.run, k.rank, k.shown_step, sum(k.computation_ns)::BIGINT AS computation_ns, sum(k.covered_ns)::BIGINT AS covered_ns,
             sum(k.matrix_ns)::BIGINT AS matrix_ns, sum(k.peak_ps)::BIGINT AS peak_ps, sum(k.peakless_count) AS peakless_count,
             sum(k.unknown_count)::BIGINT AS unknown_count,
-            -- No product of matrices is 0 operations only where all kernels are known.
+            -- Without a matrix product, FLOPs are 0 only if all kernels are known.
             CASE
                 WHEN count(k.flops) = 0 AND sum(k.covered_ns) = sum(k.computation_ns) THEN 0
                 ELSE TRY_CAST(sum(k.flops) AS BIGINT)

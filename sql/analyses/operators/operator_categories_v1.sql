@@ -1,9 +1,8 @@
--- What kind of work the device does: time by category (gemm, attention, norm, …) and phase (forward, backward,
--- optimizer).
+-- Device time by kind of work (gemm, attention, norm, …) and phase (forward, backward, optimizer).
 --
--- The operator that launched a kernel says what it is for; where it does not, as in compiled regions and CUDA graphs,
--- the kernel's name does. Rules are a list (operation_categories). The rows of a rank add up to the time of its
--- device operations; what no rule knows is other.
+-- The category comes from the operator that launched a kernel or, if it does not show it as in compiled regions and
+-- CUDA graphs, from the kernel name. The rules are a table (operation_categories). The rows of a rank sum to the
+-- total duration of its device operations.
 --
 -- Title: Device time by kind of work
 -- Status: stable
@@ -23,13 +22,13 @@ CREATE OR REPLACE MACRO operator_categories_v1(
 -- Columns:
 --   run                VARCHAR         Run name.
 --   rank               INTEGER         Rank of the process.
---   category           VARCHAR         Kind of work; other where no rule knows it.
---   phase              VARCHAR         forward, backward or optimizer; NULL where the launch is not in the trace.
---   operator_count     BIGINT [count]  Operators by name that launched it.
---   kernel_count       BIGINT [count]  Device operations.
---   device_ns          BIGINT [ns]     Sum of their durations.
---   device_pct         DOUBLE [%]      Share of all time of device operations of the rank.
---   by_kernel_name_ns  BIGINT [ns]     The part of device_ns of which the kernel's name alone told the category.
+--   category           VARCHAR         Kind of work; other if no rule matches.
+--   phase              VARCHAR         forward, backward or optimizer; NULL if the launch is not in the trace.
+--   operator_count     BIGINT [count]  Number of distinct launching operators.
+--   kernel_count       BIGINT [count]  Number of device operations.
+--   device_ns          BIGINT [ns]     Total duration of these device operations.
+--   device_pct         DOUBLE [%]      Share of the total duration of the rank's device operations.
+--   by_kernel_name_ns  BIGINT [ns]     Part of device_ns whose category comes from the kernel name alone.
 WITH
     launched AS (
         SELECT g.run, g.rank, g.category, g.category_source, p.phase, g.operator_name, g.dur

@@ -1,18 +1,18 @@
--- What each operator costs: calls, time on the host and on the device, memory and floating-point operations, of
--- itself and with all that it called. The numbers of torch's key_averages.
+-- Cost of each operator: calls, host and device time, memory and FLOPs, self and total, as in torch's key_averages.
 --
--- The rules are torch's. Self time on the host is the time in which the thread was in nothing that the operator
--- called: no operator, annotation, Python frame or runtime call. Where a runtime call outlasts the operator that it
--- starts in (two clocks recorded them), both count for what is around them: the sums stay whole, and what is around
--- them may have a self time below 0. Device time belongs to the innermost operator around
--- the launch, never to an annotation itself, and is added up, also of kernels that ran side by side. Memory is what was
--- allocated less what was freed on any thread while the operator ran; what changed outside of all of them is [memory].
--- What no operator launched has rows of its own, [graph replay] and [no operator], so that device_self_ns of all rows is
--- the time of all device operations; like torch, each kernel has one instead.
--- An operator that calls nothing but itself once, as overloads do, counts once. Operators of the backward pass have
--- the stack of their forward operator. A call that recorded no stack has the frames that the Python tracer saw around
--- it; like torch, none. Two things cannot be told from a trace: operators that end on another thread
--- (only those of gloo are known to), and when operators ended that were still running when the recording ended.
+-- The rules are those of torch. Host self time is the time in which the thread was in no operator, annotation, Python
+-- frame or runtime call that the operator called. If a runtime call outlasts the operator in which it starts (two
+-- clocks recorded them), both count for their caller. Sums stay correct, and the caller's self time may be negative.
+-- Device time belongs to the innermost operator that encloses the launch, never to an annotation. It is summed even
+-- if kernels ran concurrently. Memory is allocated minus freed bytes on any thread while the operator ran; changes
+-- outside all operators are [memory].
+--
+-- Operations launched by no operator have rows of their own, [graph replay] and [no operator]; so device_self_ns of
+-- all rows sums to the duration of all device operations. With like_torch, each such kernel has a row instead. An
+-- operator that only calls one operator of its own name, as overloads do, counts once. Backward operators have the
+-- stack of their forward operator. A call without a recorded stack has the frames that the Python tracer saw around
+-- it; with like_torch, none. Two facts are not in a trace: which operators end on another thread (only those of gloo
+-- are known to), and when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
 -- Status: stable
@@ -31,57 +31,57 @@ CREATE OR REPLACE MACRO operator_table_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether calls with other input shapes are a row of their own.
+    -- Whether calls with different input shapes have separate rows.
     by_shapes BOOLEAN := false,
-    -- Whether calls with other input types are.
+    -- Whether calls with different input types have separate rows.
     by_dtype BOOLEAN := false,
-    -- How many of the innermost Python frames tell calls apart; 0: none.
+    -- Number of innermost Python frames by which calls are separated; 0: none.
     stack_frames BIGINT := 0,
-    -- Whether overloads, as Tensor of aten::add.Tensor, are told apart.
+    -- Whether overloads, such as Tensor of aten::add.Tensor, have separate rows.
     by_overload BOOLEAN := false,
-    -- Whether calls in other nn.Modules are.
+    -- Whether calls in different nn.Modules have separate rows.
     by_module BOOLEAN := false,
-    -- Whether calls on other threads are.
+    -- Whether calls on different threads have separate rows.
     by_thread BOOLEAN := false,
-    -- Whether calls in other profiler steps are.
+    -- Whether calls in different profiler steps have separate rows.
     by_step BOOLEAN := false,
-    -- Whether Python frames, runtime calls and what runs on the device have rows too, all in torch's order, and FLOPs
-    -- are counted with with_flops only.
+    -- Whether to match torch's table: rows for Python frames, runtime calls and device operations, torch's order, and
+    -- FLOPs only if recorded with with_flops.
     like_torch BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                      VARCHAR         Run name.
 --   rank                     INTEGER         Rank of the process.
---   name                     VARCHAR         Operator without its overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
---   side                     VARCHAR         host or device: where the call itself is.
---   is_user_annotation       BOOLEAN         A range of record_function.
---   overload_name            VARCHAR         Overload, empty without one; NULL where they are not told apart, as all keys that follow.
---   input_shapes             VARCHAR         Input shapes as JSON; [] for a list of tensors.
---   input_types              VARCHAR         Input types as JSON.
---   stack                    VARCHAR         Python frames as JSON, the innermost first.
---   module                   VARCHAR         Nearest nn.Module call around it; not known of annotations.
---   pid                      BIGINT          Process id.
---   tid                      BIGINT          Thread id.
---   step                     BIGINT          Profiler step.
---   call_count               BIGINT [count]  Calls; of [graph replay] and [no operator] device operations.
---   host_self_ns             BIGINT [ns]     Time on the host in nothing that it called.
---   host_total_ns            BIGINT [ns]     Time on the host.
---   device_self_ns           BIGINT [ns]     Time of the device operations that it launched itself; of its own for a row of the device.
---   device_total_ns          BIGINT [ns]     With those that what it called launched.
---   host_self_bytes          BIGINT [bytes]  Memory of the host allocated less freed, in nothing that it called; NULL where no memory was recorded.
---   host_total_bytes         BIGINT [bytes]  The same while it ran.
---   device_self_bytes        BIGINT [bytes]  Memory of devices, in nothing that it called.
---   device_total_bytes       BIGINT [bytes]  The same while it ran.
---   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL where there is none, or no shapes were recorded.
---   host_self_pct            DOUBLE [%]      host_self_ns as a share of all that was called on the host, Python frames and runtime calls counted in.
---   host_total_pct           DOUBLE [%]      host_total_ns as a share of that; calls inside calls count again.
---   device_self_pct          DOUBLE [%]      device_self_ns as a share of all time of device operations, whoever launched them.
---   device_total_pct         DOUBLE [%]      device_total_ns as a share of that.
---   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, as names of kernels tell; copies are not. NULL where no name tells, or without such time.
---   tensor_core_unknown_pct  DOUBLE [%]      Share of it whose names do not tell.
---   position                 BIGINT [1]      Where torch lists the row: in the order of first calls; NULL where not asked for.
+--   name                     VARCHAR         Operator name without overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
+--   side                     VARCHAR         Side on which the call itself runs: host or device.
+--   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
+--   overload_name            VARCHAR         Overload, empty if there is none; NULL without by_overload.
+--   input_shapes             VARCHAR         Input shapes as JSON, with [] for a list of tensors; NULL without by_shapes.
+--   input_types              VARCHAR         Input types as JSON; NULL without by_dtype.
+--   stack                    VARCHAR         Python frames as JSON, innermost first; NULL without stack_frames.
+--   module                   VARCHAR         Innermost enclosing nn.Module call; NULL without by_module, and for annotations.
+--   pid                      BIGINT          Process id; NULL without by_thread.
+--   tid                      BIGINT          Thread id; NULL without by_thread.
+--   step                     BIGINT          Profiler step; NULL without by_step.
+--   call_count               BIGINT [count]  Number of calls; for [graph replay] and [no operator], of device operations.
+--   host_self_ns             BIGINT [ns]     Host time excluding callees.
+--   host_total_ns            BIGINT [ns]     Host time including callees.
+--   device_self_ns           BIGINT [ns]     Duration of the device operations that it launched itself; for a device row, its own duration.
+--   device_total_ns          BIGINT [ns]     Duration of the device operations launched by it and its callees.
+--   host_self_bytes          BIGINT [bytes]  Host memory allocated minus freed, excluding callees; NULL if memory is not recorded.
+--   host_total_bytes         BIGINT [bytes]  Host memory allocated minus freed, including callees; NULL if memory is not recorded.
+--   device_self_bytes        BIGINT [bytes]  Device memory allocated minus freed, excluding callees; NULL if memory is not recorded.
+--   device_total_bytes       BIGINT [bytes]  Device memory allocated minus freed, including callees; NULL if memory is not recorded.
+--   flops                    BIGINT [1]      Floating-point operations by torch's formulas; NULL if there is no formula, or no shapes are recorded.
+--   host_self_pct            DOUBLE [%]      host_self_ns as a share of all host time, including Python frames and runtime calls.
+--   host_total_pct           DOUBLE [%]      host_total_ns as a share of the same host time; nested calls count again.
+--   device_self_pct          DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
+--   device_total_pct         DOUBLE [%]      device_total_ns as a share of the total duration of all device operations.
+--   tensor_core_pct          DOUBLE [%]      Share of device_self_ns on tensor cores, judged by kernel names; NULL if unknown for all, or without such time.
+--   tensor_core_unknown_pct  DOUBLE [%]      Share of device_self_ns for which the kernel name does not show tensor core use.
+--   position                 BIGINT [1]      Position of the row in torch's order of first calls; NULL without like_torch.
 WITH RECURSIVE
-    -- An event_id plus the lane is one number for an event of any run and rank.
+    -- lane + event_id is unique for an event across runs and ranks.
     known AS (
         SELECT k.run, k.rank, bool_or(k.profile_memory) AS profile_memory, bool_or(k.with_flops) AS with_flops
         FROM ranks AS k
@@ -96,7 +96,7 @@ WITH RECURSIVE
             NOT like_torch OR coalesce(k.with_flops, false) AS counts_flops
         FROM known AS k
     ),
-    -- What needs the tree works on narrow rows; names, shapes and stacks are read once, at the end.
+    -- Compute the call tree on narrow rows; read names, shapes and stacks once, at the end.
     calls AS MATERIALIZED (
         SELECT
             l.lane, l.lane + c.event_id AS call_id, l.lane + c.parent_id AS parent_id, c.ts, c.dur,
@@ -114,7 +114,7 @@ WITH RECURSIVE
         FROM lib._called_events(runs, ranks, false, false) AS c
         JOIN lanes AS l ON l.run = c.run AND l.rank = c.rank
     ),
-    -- What is in no tree, and who is the parent of its children.
+    -- Calls excluded from the tree, with the parent that adopts their children.
     left_out AS MATERIALIZED (
         SELECT c.call_id, c.parent_id FROM calls AS c WHERE c.is_dropped OR c.is_async
     ),
@@ -158,7 +158,7 @@ WITH RECURSIVE
         WHERE e.parent_id IS NOT NULL
         GROUP BY e.parent_id
     ),
-    -- An only child with its parent's name is part of the parent, as the tree was before any were merged.
+    -- An only child with its parent's name is merged into the parent, based on the tree before merging.
     merged AS MATERIALIZED (
         SELECT h.first_id AS call_id, h.parent_id
         FROM children AS h
@@ -210,7 +210,7 @@ WITH RECURSIVE
         LEFT JOIN framed AS f ON f.run = c.run AND f.rank = c.rank AND f.stack_id = c.stack_id
         ANTI JOIN (SELECT d.call_id FROM calls AS d WHERE d.is_dropped) AS n ON n.call_id = l.lane + c.event_id
     ),
-    -- The first call outside of the backward pass with a sequence number gives its stack to those inside.
+    -- The first call outside the backward pass with a sequence number provides the stack for calls inside it.
     forward_stacks AS MATERIALIZED (
         SELECT k.lane, lib.span_of(k.call_id - k.lane) AS span, k.sequence_number, arg_min(k.stack, (k.ts, -k.dur, k.call_id)) AS stack
         FROM keyed AS k
@@ -226,7 +226,7 @@ WITH RECURSIVE
         LEFT JOIN forward_stacks AS f ON f.lane = k.lane AND f.span = lib.span_of(k.call_id - k.lane) AND f.sequence_number = k.sequence_number
         WHERE stack_frames > 0
     ),
-    -- The keys of the few calls that others were merged into.
+    -- Keys of the few calls that others were merged into.
     heirs AS MATERIALIZED (
         SELECT k.call_id, k.overload_name, k.input_shapes, k.input_types, coalesce(b.stack, k.stack) AS stack
         FROM keyed AS k
@@ -272,7 +272,7 @@ WITH RECURSIVE
         LEFT JOIN backward_stacks AS b ON b.call_id = k.call_id
         LEFT JOIN modules AS o ON o.run = k.run AND o.rank = k.rank AND o.event_id = k.module_id
     ),
-    -- Until when calls of any thread last that have begun so far.
+    -- Latest end of all calls on any thread that have started so far.
     covered AS (
         SELECT s.lane, s.ts, max(max(s.ts + s.dur)) OVER (PARTITION BY s.lane ORDER BY s.ts) AS until_ts
         FROM seen AS s

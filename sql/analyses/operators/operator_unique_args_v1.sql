@@ -1,9 +1,9 @@
--- Each operator with each set of arguments that it was called with: shapes, types, strides and scalars, with the times
--- and the kernels that these arguments cost.
+-- Each operator by set of arguments (shapes, types, strides, scalars), with the host time, device time and kernels of
+-- each set.
 --
--- Device time belongs to the innermost operator around the launch: an operator that only calls others has none, and the
--- rows of a rank add up to what was launched in operators. Statistics are those of single calls that launched
--- something. What was not recorded is NULL, and calls without it are one row.
+-- Device time belongs to the innermost operator that encloses the launch. An operator that only calls others has
+-- none, and the rows of a rank sum to everything launched in operators. The statistics are over single calls that
+-- launched something. Arguments that were not recorded are NULL, and calls without them share a row.
 --
 -- Title: Operators by shape
 -- Status: stable
@@ -21,29 +21,29 @@ CREATE OR REPLACE MACRO operator_unique_args_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Operators to look at start so; empty means every operator.
+    -- Prefix of the operator names to include; empty means every operator.
     operator_prefix VARCHAR := ''
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
---   name              VARCHAR         Operator, with its overload where it is recorded.
+--   name              VARCHAR         Operator name, with its overload if recorded.
 --   input_shapes      VARCHAR         Input shapes as JSON.
 --   input_types       VARCHAR         Input types as JSON.
 --   input_strides     VARCHAR         Input strides as JSON.
 --   concrete_inputs   VARCHAR         Scalar inputs as JSON.
---   call_count        BIGINT [count]  Calls.
---   host_total_ns     BIGINT [ns]     Time on the host, with what they called.
---   launching_count   BIGINT [count]  Calls that launched something themselves.
---   kernel_count      BIGINT [count]  Device operations that they launched themselves.
---   device_self_ns    BIGINT [ns]     Sum of their durations.
---   mean_call_ns      DOUBLE [ns]     Device time of a call that launched something: mean; NULL where none did.
---   median_call_ns    DOUBLE [ns]     Median.
---   std_call_ns       DOUBLE [ns]     Sample standard deviation; NULL for a single one.
---   min_call_ns       BIGINT [ns]     Shortest.
---   max_call_ns       BIGINT [ns]     Longest.
---   kernels           VARCHAR         Kernels as JSON, those that took longest first: name, count, sum_ns.
---   example_event_id  BIGINT          event_id of the call that took longest on the device, else on the host.
+--   call_count        BIGINT [count]  Number of calls.
+--   host_total_ns     BIGINT [ns]     Host time including callees.
+--   launching_count   BIGINT [count]  Number of calls that launched operations themselves.
+--   kernel_count      BIGINT [count]  Device operations that the calls launched themselves.
+--   device_self_ns    BIGINT [ns]     Total duration of these device operations.
+--   mean_call_ns      DOUBLE [ns]     Mean device time of a launching call; NULL if there is none.
+--   median_call_ns    DOUBLE [ns]     Median device time of a launching call; NULL if there is none.
+--   std_call_ns       DOUBLE [ns]     Sample standard deviation of the device time of launching calls; NULL for a single one.
+--   min_call_ns       BIGINT [ns]     Shortest device time of a launching call.
+--   max_call_ns       BIGINT [ns]     Longest device time of a launching call.
+--   kernels           VARCHAR         Kernels as JSON with name, count and sum_ns, longest total first.
+--   example_event_id  BIGINT          event_id of the call with the longest device time, otherwise host time.
 WITH
     calls AS (
         SELECT

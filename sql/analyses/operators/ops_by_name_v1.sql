@@ -1,14 +1,14 @@
--- How often and how long each operation runs, by name: operators, annotations, runtime and Python
--- calls on the host; kernels, copies, memsets and syncs on the device.
+-- Count and duration of each operation by name: operators, annotations, runtime and Python calls on the host;
+-- kernels, copies, memsets and synchronizations on the device.
 --
--- All wanted ranks and steps of a run are added up. Durations on the host contain those of what was
--- called inside, so that they do not add up to the time of a thread.
+-- All requested ranks and steps of a run are combined. Durations on the host include nested calls, so they do not sum
+-- to the time of a thread.
 --
 -- Title: Longest operations
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA LabeledTrace.get_ops_summary
--- Needs: nothing more than a trace
+-- Needs: only a trace
 CREATE OR REPLACE MACRO ops_by_name_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,
@@ -18,25 +18,24 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Only what runs there: host or device; NULL means both.
+    -- Side to include: host or device; NULL means both.
     only_side VARCHAR := NULL,
-    -- Whether names lose template arguments, parameters and return type.
+    -- Whether to shorten names by template arguments, parameters and return type.
     by_short_name BOOLEAN := false,
-    -- Whether operators with other input shapes are another operation.
+    -- Whether operators with different input shapes have separate rows.
     by_shapes BOOLEAN := false,
-    -- Whether equal names of another side or category are another operation.
+    -- Whether equal names with different sides or categories have separate rows.
     by_category BOOLEAN := true,
-    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    -- Whether profiler steps with different numbers have separate rows; otherwise all are named ProfilerStep.
     by_step_number BOOLEAN := true
 ) AS TABLE
 -- Columns:
 --   run       VARCHAR         Run name.
---   side      VARCHAR         host or device; NULL where categories are not told apart.
---   category  VARCHAR         cpu_op, user_annotation, python_function, a category of runtime calls; kernel,
---                             gpu_memcpy, gpu_memset or cuda_sync; NULL where categories are not told apart.
---   name      VARCHAR         Name, or short name.
---   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
---   op_count  BIGINT [count]  Operations.
+--   side      VARCHAR         host or device; NULL without by_category.
+--   category  VARCHAR         cpu_op, user_annotation, python_function, a category of runtime calls; kernel, gpu_memcpy, gpu_memset or cuda_sync; NULL without by_category.
+--   name      VARCHAR         Name, or short name with by_short_name.
+--   shapes    VARCHAR         Input shapes as JSON; NULL without by_shapes.
+--   op_count  BIGINT [count]  Number of operations.
 --   sum_ns    BIGINT [ns]     Total duration.
 --   min_ns    BIGINT [ns]     Shortest duration.
 --   max_ns    BIGINT [ns]     Longest duration.

@@ -1,11 +1,11 @@
--- How far operators are from what the device can do: achieved TFLOP/s and TB/s against the roofline, by operator and
--- shapes; those that waste most time first.
+-- Roofline analysis: achieved TFLOP/s and TB/s against device peaks by operator and shapes, most wasted time first.
 --
--- The roofline of a call is the longer of two times: its floating-point operations at the peak of their type, and its
--- bytes at the peak of the memory, every input read once and every output written once. wasted_ns is the time of its
--- kernels above that. Below 0, with a share above 100 %, inputs came from a cache. Computation kernels only; what a
--- list of peaks (device_peaks), formulas (lib._operator_models) or the trace do not tell is NULL, with the reason,
--- and covered_pct says how much of the time is known. Peaks are those of the makers, without sparsity.
+-- The roofline time of a call is the longer of two times: its floating-point operations at the peak of their type,
+-- and its bytes at peak memory bandwidth, with every input read once and every output written once. wasted_ns is the
+-- kernel time above it. Negative values, with a share above 100 %, mean that inputs came from a cache. Only
+-- computation kernels are included. Values unknown to the table of peaks (device_peaks), the formulas
+-- (lib._operator_models) or the trace are NULL, with the reason; covered_pct is the share of time that is known.
+-- Peaks are the vendors' figures, without sparsity.
 --
 -- Title: Roofline: operators against device peaks
 -- Status: stable
@@ -23,44 +23,44 @@ CREATE OR REPLACE MACRO roofline_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether calls with other input shapes are a row of their own.
+    -- Whether calls with different input shapes have separate rows.
     by_shapes BOOLEAN := true,
-    -- Whether calls that launch other kernels are.
+    -- Whether calls that launch different kernels have separate rows.
     by_kernel BOOLEAN := false,
-    -- Peak of the arithmetic of all types [TFLOP/s], in place of the list; NULL: as listed.
+    -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_peak_tflops DOUBLE := NULL,
-    -- Peak of the memory [TB/s], likewise.
+    -- Peak memory bandwidth [TB/s], instead of device_peaks; NULL: from device_peaks.
     custom_peak_tbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
---   name             VARCHAR           Operator without its overload, [graph replay] or [no operator].
+--   name             VARCHAR           Operator name without overload, [graph replay] or [no operator].
 --   category         VARCHAR           Kind of work.
---   input_shapes     VARCHAR           Input shapes as JSON; NULL where not told apart, or not recorded.
---   kernels          VARCHAR           Kernels of a call, with ' -> ' between them; NULL where not told apart.
---   call_count       BIGINT [count]    Calls that launched kernels; without an operator, kernels.
---   kernel_count     BIGINT [count]    Kernels.
---   device_ns        BIGINT [ns]       Sum of their durations.
---   device_pct       DOUBLE [%]        Share of the rank's time of computation kernels.
---   flops            BIGINT [1]        Floating-point operations; NULL: unknown, as in what follows.
---   moved_bytes      BIGINT [bytes]    Bytes to read and to write at least.
---   intensity        DOUBLE [1]        Operations for each byte.
---   math_type        VARCHAR           Arithmetic: bf16, tf32, … products of matrices, fp32_vector and fp64_vector all else.
---   achieved_tflops  DOUBLE [TFLOP/s]  Operations in the time of the kernels.
---   peak_tflops      DOUBLE [TFLOP/s]  Peak of that arithmetic.
---   achieved_tbps    DOUBLE [TB/s]     Bytes in the time of the kernels.
---   peak_tbps        DOUBLE [TB/s]     Peak of the memory.
---   bound            VARCHAR           compute or memory: what the roofline is made of.
---   roofline_ns      DOUBLE [ns]       The least time.
+--   input_shapes     VARCHAR           Input shapes as JSON; NULL without by_shapes, or if not recorded.
+--   kernels          VARCHAR           Kernels of a call, separated by ' -> '; NULL without by_kernel.
+--   call_count       BIGINT [count]    Number of calls that launched kernels; without an operator, of kernels.
+--   kernel_count     BIGINT [count]    Number of kernels.
+--   device_ns        BIGINT [ns]       Total duration of these kernels.
+--   device_pct       DOUBLE [%]        Share of the rank's computation kernel time.
+--   flops            BIGINT [1]        Floating-point operations; NULL if unknown, as in the following columns.
+--   moved_bytes      BIGINT [bytes]    Minimum number of bytes to read and write.
+--   intensity        DOUBLE [1]        Arithmetic intensity: floating-point operations per byte.
+--   math_type        VARCHAR           Arithmetic type: bf16, tf32, … for matrix products, fp32_vector and fp64_vector otherwise.
+--   achieved_tflops  DOUBLE [TFLOP/s]  flops / device_ns.
+--   peak_tflops      DOUBLE [TFLOP/s]  Peak compute rate for math_type.
+--   achieved_tbps    DOUBLE [TB/s]     moved_bytes / device_ns.
+--   peak_tbps        DOUBLE [TB/s]     Peak memory bandwidth.
+--   bound            VARCHAR           Resource that limits the roofline: compute or memory.
+--   roofline_ns      DOUBLE [ns]       Roofline time: lower bound of the duration.
 --   peak_pct         DOUBLE [%]        roofline_ns as a share of device_ns.
---   wasted_ns        BIGINT [ns]       device_ns above roofline_ns.
---   covered_pct      DOUBLE [%]        Share of the rank's time of computation kernels of which the roofline is known.
---   unknown_count    BIGINT [count]    Rows of the rank without a roofline.
+--   wasted_ns        BIGINT [ns]       device_ns minus roofline_ns.
+--   covered_pct      DOUBLE [%]        Share of the rank's computation kernel time with a known roofline.
+--   unknown_count    BIGINT [count]    Number of rows of the rank without a roofline.
 --   reason_code      VARCHAR           Code of the reason in the table messages.
---   reason           VARCHAR           Why it is not known.
+--   reason           VARCHAR           Why the roofline is unknown.
 WITH
-    -- Least times in whole picoseconds: sums are exact in any order.
+    -- Roofline times are rounded to whole picoseconds: sums are exact in any order.
     calls AS (
         SELECT c.*, round(1000 * c.roofline_ns)::BIGINT AS roofline_ps
         FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, custom_peak_tflops, custom_peak_tbps) AS c
@@ -69,7 +69,7 @@ WITH
         SELECT
             c.run, c.rank, c.name, c.category, CASE WHEN by_shapes THEN c.input_shapes END AS input_shapes,
             CASE WHEN by_kernel THEN c.kernels END AS kernels, c.math_type, c.peak_tflops, c.peak_tbps, c.reason_code,
-            -- Within one type of arithmetic calls may be bound otherwise.
+            -- Calls with the same arithmetic type may be bound by different resources.
             CASE
                 WHEN c.roofline_ns IS NULL THEN NULL
                 WHEN c.flops > 0 AND c.flops / c.peak_tflops > c.moved_bytes / c.peak_tbps THEN 'compute'

@@ -1,12 +1,12 @@
--- Time by source line: each Python frame, file(line): function, with what it costs on the host and on the device.
+-- Host and device time by source line, as Python frames: file(line): function.
 --
--- Self is the time while the frame is the innermost one that is shown: what operators, runtime calls and frames that
--- are not shown do there counts for it. Total adds the frames that it called; a frame that calls itself counts once.
--- Device time is that of the operations launched meanwhile, added up also where they ran side by side. Operators of the
--- backward pass run on a thread without frames: what they launch is named beside, under the line of the forward
--- operator. The row without a frame is what ran in none that is shown, so that host_self_ns and device_self_ns add up to
--- all time in host events and all device operations. Frames are those of the Python tracer; where a trace has none,
--- those that operators recorded, and then the time of Python itself is not in it.
+-- Self time is the time while the frame is the innermost shown one: operators, runtime calls and hidden frames in it
+-- count for it. Total time adds the frames that it called; a recursive frame counts once. Device time is that of the
+-- operations launched meanwhile, summed even if they ran concurrently. Backward operators run on a thread without
+-- frames. Their operations are reported in the backward columns, on the line of the forward operator. The row without
+-- a frame is activity outside shown frames; with it, host_self_ns and device_self_ns sum to all time in host events
+-- and to all device operations. Frames are those of the Python tracer or, if a trace has none, those recorded by
+-- operators; the time of Python itself is then missing.
 --
 -- Title: Source lines that cost most
 -- Status: stable
@@ -25,34 +25,34 @@ CREATE OR REPLACE MACRO source_lines_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Frames that count for the line that called them, as a regular expression; NULL: none.
+    -- Frames to attribute to the calling line, as a regular expression; NULL: none.
     hidden VARCHAR := '^<built-in|^nn\.Module: ',
-    -- Whether frames of PyTorch, of wrappers around functions (decorators) and of the code of compiled graphs are lines too;
-    -- else they count for the line that called them.
+    -- Whether frames of PyTorch, of function wrappers (decorators) and of compiled graphs have rows too; otherwise
+    -- they are attributed to the calling line.
     all_frames BOOLEAN := false
 ) AS TABLE
 -- Columns:
 --   run                       VARCHAR         Run name.
 --   rank                      INTEGER         Rank of the process.
---   frame                     VARCHAR         file(line): function; NULL for what ran in no frame that is shown.
---   file                      VARCHAR         File of it; NULL where the frame names none.
+--   frame                     VARCHAR         file(line): function; NULL for activity outside shown frames.
+--   file                      VARCHAR         Source file; NULL if the frame names none.
 --   line                      BIGINT [1]      First line of the function.
---   function                  VARCHAR         Function.
---   call_count                BIGINT [count]  Calls; NULL where frames are those that operators recorded.
---   host_self_ns              BIGINT [ns]     Time on the host in it and in no frame that it called.
---   host_total_ns             BIGINT [ns]     Time on the host.
---   device_self_ns            BIGINT [ns]     Time of device operations launched in it and in no frame that it called.
---   device_total_ns           BIGINT [ns]     With those launched in what it called.
---   backward_device_self_ns   BIGINT [ns]     Time of device operations that the backward pass of its own operators launched; also in other rows.
---   backward_device_total_ns  BIGINT [ns]     With that of the frames that it called.
+--   function                  VARCHAR         Name of the function.
+--   call_count                BIGINT [count]  Number of calls; NULL if frames are those recorded by operators.
+--   host_self_ns              BIGINT [ns]     Host time excluding called frames.
+--   host_total_ns             BIGINT [ns]     Host time including called frames.
+--   device_self_ns            BIGINT [ns]     Duration of device operations launched by the frame itself.
+--   device_total_ns           BIGINT [ns]     Duration of device operations launched by the frame and the frames that it called.
+--   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; other rows contain them too.
+--   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns plus that of called frames.
 --   host_self_pct             DOUBLE [%]      host_self_ns as a share of all time in host events.
---   device_self_pct           DOUBLE [%]      device_self_ns as a share of all time of device operations.
+--   device_self_pct           DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 WITH
     costs AS MATERIALIZED (
         SELECT c.*, row_number() OVER (ORDER BY c.run, c.rank, c.beginnings[-1]) AS chain
         FROM lib.costs_by_path(
             runs, ranks, steps, include_last_profiler_step, ['frame', 'module'],
-            -- Nothing hidden is no pattern: the empty one matches every name.
+            -- If nothing is hidden there must be no pattern: an empty one matches every name.
             nullif(concat_ws('|', nullif(hidden, ''), CASE WHEN NOT all_frames THEN
                 '(^|/)torch/.*\(\d+\): |(^|/)(contextlib|functools)\.py\(|: _?(wrapper|wrapped|decorated|decorate_context)$|torchinductor_|^<eval_with_key>'
             END), '')
@@ -68,7 +68,7 @@ WITH
         FROM costs AS c
         GROUP BY ALL
     ),
-    -- Each name of a chain once.
+    -- Count each name of a chain once.
     members AS (
         SELECT c.chain, unnest(list_distinct(c.path)) AS name_hash
         FROM costs AS c
@@ -81,7 +81,7 @@ WITH
         JOIN costs AS c ON c.chain = m.chain
         GROUP BY ALL
     ),
-    -- A frame that is always between others has no time of itself; what ran in none has no frames inside.
+    -- A frame that never was innermost has no self time; activity outside frames has no callees.
     lines AS (
         SELECT
             coalesce(w.run, o.run) AS run, coalesce(w.rank, o.rank) AS rank, coalesce(w.name_hash, o.name_hash) AS name_hash,

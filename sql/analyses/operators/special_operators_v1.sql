@@ -1,8 +1,8 @@
--- How often each rank does what matters: optimizer steps, collectives, values read by the host, allocations.
+-- Number of significant calls on each rank: optimizer steps, collectives, values read by the host, allocations.
 --
--- Every rank has a row for each kind that any rank of its run has, so that a rank that never does it shows 0.
--- The kinds, the names that they go by and what their number says are a list (lib._special_operator_kinds).
--- Ranks that do something more or less often than the rank in the middle differ from it.
+-- Every rank has a row for each kind that occurs on any rank of its run, so a rank that never does it shows 0. The
+-- kinds, their names and their meaning are defined in lib._special_operator_kinds. A rank differs if its count is not
+-- the median count.
 --
 -- Title: Calls that matter, by rank
 -- Status: stable
@@ -21,16 +21,16 @@ CREATE OR REPLACE MACRO special_operators_v1(
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
---   kind          VARCHAR         What people call it.
+--   kind          VARCHAR         Kind of call.
 --   rank          INTEGER         Rank of the process.
 --   stage         INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
---   op_count      BIGINT [count]  How often it does that.
---   sum_ns        BIGINT [ns]     Sum of their durations.
---   name          VARCHAR         The most frequent name of it on the rank; NULL where there is none.
---   median_count  BIGINT [count]  op_count of the rank in the middle; of two, the lower one.
---   is_different  BOOLEAN         op_count is not that of the rank in the middle; NULL for a rank alone.
---   about_code    VARCHAR         Code of about in the table messages.
---   meaning       VARCHAR         What their number says.
+--   op_count      BIGINT [count]  Number of calls.
+--   sum_ns        BIGINT [ns]     Total duration of the calls.
+--   name          VARCHAR         Most frequent name of these calls on the rank; NULL if there are none.
+--   median_count  BIGINT [count]  Median of op_count over the ranks; the lower one for an even number.
+--   is_different  BOOLEAN         Whether op_count differs from median_count; NULL for a single rank.
+--   about_code    VARCHAR         Code of meaning in the table messages.
+--   meaning       VARCHAR         What the count means.
 WITH
     totals AS MATERIALIZED (
         SELECT h.run, h.rank, h.name, count(*) AS op_count, sum(h.dur)::BIGINT AS total

@@ -1,12 +1,11 @@
 -- Duration of each user annotation by name, per rank, on the device or on the host.
 --
--- On the device an annotation spans, on each stream, what its range launched. Names are ordered by
--- their total duration inside a rank. With num_annotations only so many names keep a row of their
--- own, with duration_ratio so many as make up that share of the rank's total (num_annotations wins);
--- the rest becomes one true row "others", computed from its ranges. Nested annotations count each
--- for itself, so that the totals of a rank overlap. HTA aggregates sums of sums in "others" and in
--- every other row as soon as there is one (Q21), and takes a quantile of cumulative sums as the
--- ratio (Q22).
+-- On the device, an annotation spans the operations that its range launched, on each stream. Names are ordered by
+-- total duration within a rank. num_annotations limits the number of names that get a row of their own.
+-- duration_ratio instead keeps the names that make up that share of the rank's total; num_annotations takes
+-- precedence. The remaining ranges form one row "others", whose statistics are computed from the ranges themselves.
+-- Nested annotations each count, so the totals of a rank overlap. HTA aggregates sums of sums in "others" and, once
+-- that row exists, in every other row (Q21), and takes a quantile of cumulative sums as the ratio (Q22).
 --
 -- Title: Longest user annotations
 -- Status: stable
@@ -22,26 +21,26 @@ CREATE OR REPLACE MACRO user_annotation_breakdown_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Whether to look at the copies on the device; else at the ranges on the host.
+    -- Whether to use the device copies of annotations; otherwise the ranges on the host.
     use_gpu_annotation BOOLEAN := true,
-    -- Names that keep a row of their own, per rank; NULL means every name.
+    -- Names with a row of their own, per rank; NULL means every name.
     num_annotations BIGINT := NULL,
-    -- Share of the rank's total whose names keep a row; used where num_annotations is NULL.
+    -- Share of the rank's total covered by names with a row of their own; used if num_annotations is NULL.
     duration_ratio DOUBLE := NULL,
-    -- Names that never become others: each a part of the name, or a regular expression that finds it.
+    -- Names never combined into others: substrings or regular expressions.
     keep_patterns VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
 --   name              VARCHAR         Name of the annotation, or others.
---   annotation_count  BIGINT [count]  Ranges with this name.
+--   annotation_count  BIGINT [count]  Number of ranges.
 --   sum_ns            BIGINT [ns]     Total duration.
 --   min_ns            BIGINT [ns]     Shortest duration.
 --   max_ns            BIGINT [ns]     Longest duration.
 --   mean_ns           DOUBLE [ns]     Mean duration.
 --   std_ns            DOUBLE [ns]     Sample standard deviation; NULL for a single range.
---   name_count        BIGINT [count]  Names in the row: 1, or those that others stands for.
+--   name_count        BIGINT [count]  Names in the row: 1, or the number of names combined in others.
 WITH
     ranges AS (
         SELECT a.run, a.rank, a.name, a.dur

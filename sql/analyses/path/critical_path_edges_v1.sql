@@ -1,20 +1,20 @@
--- Edges of the critical path: what had to happen before what, and how long that took.
+-- Edges of the critical path graph: dependencies between events, with their durations.
 --
--- operator: time inside a host operator or call, or of a device operation (of one that still runs when
--- the next on its stream starts: until then). dependency: order without
--- time, between outermost operators of a thread, between a thread and the one that runs its backward
--- pass, between overlapping launches of two threads. kernel_launch_delay: from the start of a call to
--- the operation that it launched, where the stream was idle by then. kernel_kernel_delay: else, from
--- the operation that had ended last on the stream. sync_dependency: from a device operation to the call
--- that waits for it, or to what follows a wait on another stream. The last stretch of a waiting call
--- has no time of its own: what it waits for has.
+-- - operator: time inside a host operator or call, or of a device operation; if it still runs when the next operation
+--   on its stream starts, only until then.
+-- - dependency: order without time, between outermost operators of a thread, between a thread and the one that runs
+--   its backward pass, or between overlapping launches of two threads.
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_kernel_delay: otherwise, from the operation that ended last on the stream.
+-- - sync_dependency: from a device operation to the call that waits for it, or to the operation after a wait on
+--   another stream. The last part of a waiting call has no duration of its own, because it belongs to the awaited
+--   operation.
 --
--- Records of synchronization tell who waits for whom. Most traces have none
--- (enable_cuda_sync_events=True); there waits are inferred, or with infer_syncs := false left out as
--- HTA does, so that no path leads from the device back to the host.
+-- Synchronization records show which call waits for which operation. Most traces have none
+-- (enable_cuda_sync_events=True). For these traces waits are inferred; with infer_syncs := false they are omitted as
+-- in HTA, so no path leads from the device back to the host.
 --
--- The longest path over these edges is the critical path: hta-sql critical-path, or
--- hta_sql.critical_path.
+-- The longest path over these edges is the critical path: hta-sql critical-path, or hta_sql.critical_path.
 --
 -- Title: Edges of the critical path
 -- Status: stable
@@ -32,15 +32,18 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Text in the name of the host events that span the window, for example ProfilerStep; NULL or empty means everything.
     annotation VARCHAR := NULL,
-    -- Number of the first of these events, in order of time, from 0.
+    -- Index of the first of these events in time order, from 0.
     first_instance BIGINT := 0,
-    -- Number of the last one; NULL means the first one alone.
+    -- Index of the last of these events; NULL means only the first.
     last_instance BIGINT := NULL,
     -- Texts in the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL,
-    -- Whether every device operation depends on its launch where no delay says so, at no time; what-if questions need it.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if
+    -- analyses need it.
     include_launch_edges BOOLEAN := false,
-    -- Whether waits without a record are told from what ended: for a call, the operation that ended last while it waited; for a stream, the last one of another stream that had ended when its next operation started. Of those launched before.
+    -- Whether to infer waits that are not recorded. A call is assumed to wait for the operation that ended last
+    -- during the call, and a stream for the last operation of another stream that ended before its next operation
+    -- started. Only operations launched before count.
     infer_syncs BOOLEAN := true
 ) AS TABLE
 -- Columns:
@@ -52,7 +55,7 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
 --   weight_ns       BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
---   event_id        BIGINT       Event that the time belongs to; NULL for launch delays and dependencies.
+--   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 SELECT
     e.run,

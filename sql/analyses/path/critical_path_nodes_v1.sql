@@ -1,12 +1,11 @@
--- Nodes of the critical path: start and end of each host operator, call and device operation of a window.
+-- Nodes of the critical path graph: start and end of each host operator, call and device operation in a window.
 --
--- A node is a point in time. Numbers are a topological order: every edge of critical_path_edges leads
--- from a lower to a higher one, also where many things happen at one instant. The window is everything,
--- or reaches from the start of one event to the end of another, chosen by name and number; what starts
--- in it on the host belongs to it, and what that launches on the device. A device operation without a
--- launch in the window has no node. Events that last no time have two nodes at one instant. Device operations
--- stand on the clock of the host: where the device's differs (rank_health: device_skew_ns), its skew is taken off,
--- and none starts before its launch.
+-- A node is a point in time. Node numbers are a topological order: every edge of critical_path_edges leads from a
+-- lower to a higher number, even among simultaneous events. The window is the whole trace, or reaches from the start
+-- of one event to the end of another, selected by name and index. It contains host events that start in it and the
+-- device operations that they launch. A device operation without a launch in the window has no node. Events of zero
+-- duration have two nodes at the same time. Device operations are placed on the host clock. If the device clock
+-- differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its launch.
 --
 -- Title: Nodes of the critical path
 -- Status: stable
@@ -24,9 +23,9 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Text in the name of the host events that span the window, for example ProfilerStep; NULL or empty means everything.
     annotation VARCHAR := NULL,
-    -- Number of the first of these events, in order of time, from 0.
+    -- Index of the first of these events in time order, from 0.
     first_instance BIGINT := 0,
-    -- Number of the last one; NULL means the first one alone.
+    -- Index of the last of these events; NULL means only the first.
     last_instance BIGINT := NULL,
     -- Texts in the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL
@@ -34,23 +33,23 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
 -- Columns:
 --   run          VARCHAR          Run name.
 --   rank         INTEGER          Rank of the process.
---   node_id      BIGINT           Number of the node in its rank, from 0, in order of time.
---   ts           BIGINT [ns]      When, on the clock of the host.
---   is_start     BOOLEAN          The start of the event, else its end.
+--   node_id      BIGINT           Node number within the rank, from 0, in time order.
+--   ts           BIGINT [ns]      Time on the host clock.
+--   is_start     BOOLEAN          Whether the node is the start of the event, otherwise its end.
 --   event_id     BIGINT           Position of the event in traceEvents.
 --   name         VARCHAR          Name of the event.
---   kind         VARCHAR          operator, call, data_load or gpu.
+--   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   event_ts     BIGINT [ns]      Start of the event, likewise.
+--   event_ts     BIGINT [ns]      Start of the event on the host clock.
 --   dur          BIGINT [ns]      Duration of the event.
---   pid          BIGINT           Process of a host event.
---   tid          BIGINT           Thread of a host event.
---   parent_id    BIGINT           The nearest event that encloses a host event.
+--   pid          BIGINT           Process id of a host event.
+--   tid          BIGINT           Thread id of a host event.
+--   parent_id    BIGINT           event_id of the innermost enclosing event of a host event.
 --   device       BIGINT           Device of a device operation.
 --   stream       BIGINT           Stream of a device operation.
---   launch_id    BIGINT           The call that launched a device operation.
+--   launch_id    BIGINT           event_id of the call that launched the device operation.
 --   is_blocking  BOOLEAN          Whether the call waits for the device.
---   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
+--   takes_lock   BOOLEAN          Whether the call launches work or allocates pinned memory, which takes a lock shared by all threads.
 SELECT
     n.run,
     n.rank,

@@ -1,8 +1,8 @@
 -- Arguments of host and device events as recorded in the trace, one row per event and argument.
 --
--- Names are those of the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are
--- null in the trace are omitted. Older spellings get today's name if a column stores the argument
--- ("external id" of 2021 is "External id", "size" of MTIA is "bytes").
+-- Names are those of the trace, such as "Input Dims" or "blocks per SM", and values are JSON. Arguments that are null
+-- in the trace are omitted. Older spellings get today's name if a column stores the argument ("external id" of 2021
+-- is "External id", "size" of MTIA is "bytes").
 --
 -- Title: Arguments of events
 -- Status: stable

@@ -1,14 +1,14 @@
 -- Why devices are idle: idle time in steps by the host activity on the thread that launches the next operation.
 --
 -- Rows are ordered by time, longest first. The rows of a rank sum exactly to the three idle and three unrecorded
--- times of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in
--- the trace. Time until the end of the call that launches the next operation is attributed to the host. Time from
--- there to the start of that operation is attributed to the device (device queue).
+-- times of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in the
+-- trace. Time until the end of the call that launches the next operation is attributed to the host. Time from there
+-- to the start of that operation is attributed to the device (device queue).
 --
 -- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the
 -- device has finished, the queue had drained, and any host activity that follows is only a consequence. Such rows
--- have relation effect: without the synchronization the device might have had work. Data loading counts as a
--- cause even then.
+-- have relation effect: without the synchronization the device might have had work. Data loading counts as a cause
+-- even then.
 --
 -- Title: Why GPUs are idle
 -- Status: stable

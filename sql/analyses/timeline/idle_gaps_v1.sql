@@ -1,8 +1,8 @@
 -- Every idle gap of each device stream: length, category, the kernels around it, and the launch that ended it.
 --
 -- host_wait: the host launched the next operation only after all previous operations had ended. kernel_wait: a gap
--- below the threshold between operations that were both queued. other: a longer gap, for instance a wait for
--- another stream.
+-- below the threshold between operations that were both queued. other: a longer gap, for instance a wait for another
+-- stream.
 --
 -- Title: Every idle gap
 -- Status: stable

@@ -1,9 +1,8 @@
 -- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
 -- Shares are of the recorded step time of all ranks together, summed from step_accounting. Utilization is the time in
--- which a kernel runs and does more than wait for other ranks. Peak memory includes the last step.
--- Launch-bound time is device idle time before the host has launched the next operation, for any reason;
--- idle_causes shows the reasons.
+-- which a kernel runs and does more than wait for other ranks. Peak memory includes the last step. Launch-bound time
+-- is device idle time before the host has launched the next operation, for any reason; idle_causes shows the reasons.
 --
 -- Title: Key figures
 -- Status: stable

@@ -1,10 +1,10 @@
 -- Breakdown of each host step into compute, exposed transfer, exposed wait, exposed copies, unrecorded and idle time.
 --
 -- The ten parts sum exactly to the step. Steps are host steps, so time before the first device activity of a step
--- counts as idle. Concurrent activity counts once, in the order computation, transfer, wait, copies.
--- Matching collectives across ranks separates waiting for other ranks from transferring. If a collective has no
--- match, or its end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A
--- trace without steps counts as one step, from its first event to its last end.
+-- counts as idle. Concurrent activity counts once, in the order computation, transfer, wait, copies. Matching
+-- collectives across ranks separates waiting for other ranks from transferring. If a collective has no match, or its
+-- end times disagree between ranks, all of its time counts as transfer (exposed_unmatched_ns). A trace without steps
+-- counts as one step, from its first event to its last end.
 --
 -- Unrecorded time is neither idle nor compute. The device runs work that was launched before the recording, whose
 -- records were lost, or that had not ended when the recording stopped (`unrecorded_time`). At the start of a

@@ -2,11 +2,9 @@
 --
 -- Events shorter than a bucket are merged with others of the same lane and kind that start in the same bucket, so the
 -- timeline of a whole job stays small. Longer events have a row of their own. Times are relative to the first
--- selected
--- event. Host lanes are the threads with the most launches; they show outermost operators, and runtime calls outside
--- operators. Idle time is as in `idle_causes`: no stream of the rank is active within a step. Idle gaps of at least
--- an
--- eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
+-- selected event. Host lanes are the threads with the most launches; they show outermost operators, and runtime calls
+-- outside operators. Idle time is as in `idle_causes`: no stream of the rank is active within a step. Idle gaps of at
+-- least an eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
 --
 -- Title: Timeline
 -- Status: stable

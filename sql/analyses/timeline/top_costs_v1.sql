@@ -4,8 +4,8 @@
 -- `step_accounting`. Idle time is split as in `idle_causes`. A gap is idle_host until the host has launched the
 -- operation that ends it, or throughout if no operation follows. The rest of the gap is idle_queued. A gap is
 -- idle_unknown if that launch is not in the trace. In unrecorded time the device ran work that is not in the trace,
--- so it is neither idle time nor a cost of the host. Kernels are the longest of class computation by summed
--- duration, so concurrent kernels on two streams both count. Costs of zero have no row.
+-- so it is neither idle time nor a cost of the host. Kernels are the longest of class computation by summed duration,
+-- so concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs most
 -- Status: stable

@@ -1,9 +1,9 @@
 -- Every host and device event with a duration, in one table with the columns that most tools need.
 --
 -- Categories are the current Kineto names: cpu_op, user_annotation, gpu_user_annotation, python_function, kernel,
--- gpu_memcpy, gpu_memset, cuda_sync. Runtime and driver calls, and events of no other table, keep the category in
--- the trace. The profiler's own span and events without a category are excluded. A runtime call is linked to the
--- first operation with its correlation id, and a device operation to the call that launched it.
+-- gpu_memcpy, gpu_memset, cuda_sync. Runtime and driver calls, and events of no other table, keep the category in the
+-- trace. The profiler's own span and events without a category are excluded. A runtime call is linked to the first
+-- operation with its correlation id, and a device operation to the call that launched it.
 --
 -- Title: Every event
 -- Status: stable

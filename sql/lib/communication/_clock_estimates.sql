@@ -1,11 +1,11 @@
 -- How far the clock of each rank is from that of the lowest rank that collectives connect it with.
 --
--- All ranks leave a collective together: of each rank and the reference of its channel, the median
--- difference of ends is the difference of their clocks, after a drift where the last third of the
--- time that they share shows one against the first (of at least 1 us, eight times its error and below 2e-4). Differences
--- add up along the channels, and are pooled over the ranks of a host; where hosts are not known, each rank
--- has its own clock. Collectives of which not all ranks are found, and those whose gaps do not
--- agree (a score of 7000 or more), say nothing. A second round takes the median over all ranks of a collective.
+-- All ranks leave a collective together: of each rank and the reference of its channel, the median difference of ends
+-- is the difference of their clocks, after a drift where the last third of the time that they share shows one against
+-- the first (of at least 1 us, eight times its error and below 2e-4). Differences add up along the channels, and are
+-- pooled over the ranks of a host; where hosts are not known, each rank has its own clock. Collectives of which not
+-- all ranks are found, and those whose gaps do not agree (a score of 7000 or more), say nothing. A second round takes
+-- the median over all ranks of a collective.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,13 +21,13 @@ CREATE OR REPLACE MACRO lib._clock_estimates(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank.
---   domain           VARCHAR         What shares a clock: the host, or the rank where hosts are not known.
+--   domain           VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
 --   reference_rank   INTEGER         Rank whose clock counts.
 --   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the reference, at mid_ts.
---   spread_ns        DOUBLE [ns]     Median distance of the ends from that.
+--   spread_ns        DOUBLE [ns]     Median deviation of the samples from the estimate.
 --   drift            DOUBLE [1]      Time that it gains in each unit of time.
 --   mid_ts           BIGINT [ns]     Middle of the capture of the reference, by the clock of the rank.
---   sample_count     BIGINT [count]  Ends that the estimate stands on.
+--   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.
 --   is_applied       BOOLEAN         More than three times the spread, or drifting: taken off.
 WITH RECURSIVE
     -- By the clock of each rank: clocks may be seconds apart.

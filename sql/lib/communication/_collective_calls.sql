@@ -1,8 +1,8 @@
--- The communication kernels, and what gloo ran on the host: which collective each one runs, and in which
--- group, from its own arguments, else from the operator that launched it, else from its name.
+-- The communication kernels, and what gloo ran on the host: which collective each one runs, and in which group, from
+-- its own arguments, else from the operator that launched it, else from its name.
 --
--- Of many spellings one: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An
--- all-to-all runs in a kernel that is called SendRecv: the operator around record_param_comms tells.
+-- Of many spellings one: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An all-to-all runs in
+-- a kernel that is called SendRecv: the operator around record_param_comms tells.
 --
 -- Status: stable
 -- Since: 0.1
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   pg_desc          VARCHAR         Process group description.
 --   pg_ranks         VARCHAR         Global ranks of the process group as recorded.
 --   group_size       BIGINT [count]  Ranks in the process group.
---   elem_type        VARCHAR         Type of the elements.
+--   elem_type        VARCHAR         Element type.
 --   in_elems         BIGINT [count]  Elements sent.
 --   out_elems        BIGINT [count]  Elements received.
 --   in_split_sizes   VARCHAR         Split sizes of the input as JSON.

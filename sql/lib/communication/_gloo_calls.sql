@@ -1,10 +1,9 @@
 -- The collectives that gloo ran on the host: annotations, as there are no kernels.
 --
--- Nothing in the trace says which group one belongs to. A group has two threads of its own, made with
--- it: where a rank's gloo threads are twice its groups, both in the order in which they were made, the
--- thread tells the group; a rank of one group needs no thread. Otherwise the group is not known.
--- What is sent to a rank runs on the caller's thread: its partner is known in a rank of one group only,
--- as ranks are counted within a group.
+-- Nothing in the trace says which group one belongs to. A group has two threads of its own, made with it: where a
+-- rank's gloo threads are twice its groups, both in the order in which they were made, the thread tells the group; a
+-- rank of one group needs no thread. Otherwise the group is not known. What is sent to a rank runs on the caller's
+-- thread: its partner is known in a rank of one group only, as ranks are counted within a group.
 --
 -- Status: stable
 -- Since: 0.1
@@ -28,7 +27,7 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   pg_desc       VARCHAR         Process group description.
 --   pg_ranks      VARCHAR         Global ranks of the process group.
 --   group_size    BIGINT [count]  Ranks in the process group.
---   elem_type     VARCHAR         Type of the elements.
+--   elem_type     VARCHAR         Element type.
 --   in_elems      BIGINT [count]  Elements of its first input.
 --   src_rank      BIGINT          Sending rank of a point-to-point operation.
 --   dst_rank      BIGINT          Receiving rank of a point-to-point operation.

@@ -1,5 +1,5 @@
--- Who sends how much to whom in each all-to-all: by what the sender says, or the receiver where the sender
--- has no trace.
+-- Who sends how much to whom in each all-to-all: by what the sender says, or the receiver where the sender has no
+-- trace.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
 -- What each rank sends and receives in each all-to-all, to and from each rank of the group.
 --
--- Split sizes count rows (along the first dimension), messages elements: a row has as many elements as makes
--- both equal. No split sizes ("[]") means equal parts. What the profiler does not say, or cut short
--- ("[3, 5, ...]"), is NULL with a reason.
+-- Split sizes count rows (along the first dimension), messages elements: a row has as many elements as makes both
+-- equal. No split sizes ("[]") means equal parts. What the profiler does not say, or cut short ("[3, 5, ...]"), is
+-- NULL with a reason.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   step           BIGINT          Profiler step.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
 --   is_complete    BOOLEAN         Found on all ranks whose traces have the group.
---   found_count    BIGINT [count]  Ranks on which this collective was found.
+--   found_count    BIGINT [count]  Number of ranks on which the collective was found.
 --   wait_ns        BIGINT [ns]     Until the last rank started.
 --   transfer_ns    BIGINT [ns]     From then to the first end.
 --   members        INTEGER[]       Ranks of the group in their order; NULL where nothing tells them.

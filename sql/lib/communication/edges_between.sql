@@ -1,14 +1,13 @@
 -- What had to happen before what: the edges of a critical path, between nodes that are there.
 --
--- operator: along a host thread inside of operators, and along a device operation. dependency
--- (weight 0): from one outermost operator of a thread to the next; from a thread to the one that
--- runs its backward pass and back, where one goes on when the other rests; between launching calls
--- of two threads that overlap, in the order in which they return. kernel_launch_delay: from the start of a call to
--- what it launched, if the stream was idle by then. kernel_kernel_delay: else, from the end of what
--- had ended last on the stream; where the operation before still runs, its time until then counts as
--- operator (HTA adds up both in full, Q55). sync_dependency (weight 0): from a device operation to the call that
--- waits for it, or to the first operation of a stream behind a wait for it. A waiting call's own last
--- stretch weighs nothing.
+-- operator: along a host thread inside of operators, and along a device operation. dependency (weight 0): from one
+-- outermost operator of a thread to the next; from a thread to the one that runs its backward pass and back, where
+-- one goes on when the other rests; between launching calls of two threads that overlap, in the order in which they
+-- return. kernel_launch_delay: from the start of a call to what it launched, if the stream was idle by then.
+-- kernel_kernel_delay: else, from the end of what had ended last on the stream; where the operation before still
+-- runs, its time until then counts as operator (HTA adds up both in full, Q55). sync_dependency (weight 0): from a
+-- device operation to the call that waits for it, or to the first operation of a stream behind a wait for it. A
+-- waiting call's own last stretch weighs nothing.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,14 +1,13 @@
 -- Where ranks that are matched as one collective do not run the same one, and where a rank lacks one.
 --
--- What must be equal on all ranks: the collective, the type of the elements, and their number where the
--- kind of collective says so (an all-to-all or a gather of uneven parts has other numbers on each rank, an
--- all-gather is compared by what comes out of it, a reduce-scatter by what goes in). What most ranks say
--- is usual; among as many, what the lowest rank says. What is not recorded is not compared, nor what a kernel's
--- name alone says. What is matched by order is compared where its ends agree and the group is known: else
--- it is the match that is wrong.
+-- What must be equal on all ranks: the collective, the type of the elements, and their number where the kind of
+-- collective says so (an all-to-all or a gather of uneven parts has other numbers on each rank, an all-gather is
+-- compared by what comes out of it, a reduce-scatter by what goes in). What most ranks say is usual; among as many,
+-- what the lowest rank says. What is not recorded is not compared, nor what a kernel's name alone says. What is
+-- matched by order is compared where its ends agree and the group is known: else it is the match that is wrong.
 --
--- A rank lacks a collective that other ranks of its channel were in while it was between two others of its
--- own: captures that open or close at other moments do not explain that.
+-- A rank lacks a collective that other ranks of its channel were in while it was between two others of its own:
+-- captures that open or close at other moments do not explain that.
 --
 -- Status: stable
 -- Since: 0.1

@@ -19,11 +19,11 @@ CREATE OR REPLACE MACRO lib.p2p_messages(
 --   src_rank       INTEGER         Sending rank.
 --   dst_rank       INTEGER         Receiving rank.
 --   bytes          BIGINT [bytes]  Size of the message; NULL where elements or their type are not known.
---   start_ns       BIGINT [ns]     Start in the time that all ranks share.
+--   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns         BIGINT [ns]     End in the time that all ranks share.
 --   wait_ns        BIGINT [ns]     Until the other side started; NULL without it.
 --   transfer_ns    BIGINT [ns]     From then to the first end; NULL without the other side.
---   match_method   VARCHAR         seq, ordinal, time, stream or none.
+--   match_method   VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
     _sides AS (
         SELECT m.*, m.collective = 'send' AS is_send, m.member_ranks::INTEGER[] AS pair

@@ -1,7 +1,7 @@
 -- What device activity is called when runs are compared: its operator, shapes, kernel and place, by steady names.
 --
--- A kernel whose launch is not in the trace has what most launches of the same kernel with the same grid have in
--- its run, on whatever rank, else what most of the same name have; of those shapes only where they all have one.
+-- A kernel whose launch is not in the trace has what most launches of the same kernel with the same grid have in its
+-- run, on whatever rank, else what most of the same name have; of those shapes only where they all have one.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,10 +16,10 @@ CREATE OR REPLACE MACRO lib._compared_ops(
 --   rank                  INTEGER  Rank of the process.
 --   event_id              BIGINT   Position of the event in traceEvents.
 --   operator              VARCHAR  Operator that launched it; of communication the collective; NULL: none.
---   shapes                VARCHAR  Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   shapes                VARCHAR  Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
 --   kernel                VARCHAR  Short name of the kernel.
 --   root                  VARCHAR  Outermost operator around the launch.
---   module_or_annotation  VARCHAR  nn.Module around the launch, else user annotation; NULL: none.
+--   module_or_annotation  VARCHAR  nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR  Kind of work, as in operation_categories; other where no rule knows it.
 --   phase                 VARCHAR  forward, backward or optimizer.
 WITH

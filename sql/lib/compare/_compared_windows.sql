@@ -1,7 +1,8 @@
--- The windows in which steps are compared: the device's steps (lib.device_steps), numbered, next to the host's duration.
+-- The windows in which steps are compared: the device's steps (lib.device_steps), numbered, next to the host's
+-- duration.
 --
--- A device runs behind its host, at times a whole step. Which operations are a step's own is told by their launch, not by
--- its window: the window tells where the device idles, and what runs meanwhile that belongs to no step.
+-- A device runs behind its host, at times a whole step. Which operations are a step's own is told by their launch,
+-- not by its window: the window tells where the device idles, and what runs meanwhile that belongs to no step.
 --
 -- Status: stable
 -- Since: 0.1

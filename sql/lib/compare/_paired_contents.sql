@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
 --   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.
 --   module_or_annotation  VARCHAR         nn.Module or annotation around the launch; NULL: none.
 --   self_ns               BIGINT [ns]     Its share of the step.
---   op_count              BIGINT [count]  Operations that started.
+--   op_count              BIGINT [count]  Number of operations that started.
 WITH
     _names AS (
         SELECT map_from_entries(list_transform(

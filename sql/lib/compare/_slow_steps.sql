@@ -1,7 +1,8 @@
 -- How the steps of each side are distributed: their median, and a group of them that takes longer than the others.
 --
 -- The sorted logarithms are split in two groups where the squares within the groups are smallest. The slower group
--- counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four steps are not split.
+-- counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four steps are not
+-- split.
 --
 -- Status: stable
 -- Since: 0.1

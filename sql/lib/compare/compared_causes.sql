@@ -1,8 +1,9 @@
 -- What made the step of one side longer, by rank: idle time by what the host did, and own work of the device.
 --
--- Waiting for another rank is an effect and no cause: it is left out, and so is what takes no longer and is only hidden less. A cause is on the ranks on which it grew by half as
--- much as where it grew most. It counts if it grew by 1 % of the step and a fifth of the step's difference, in the
--- direction of the step. If each side has one rank, these are compared whatever their numbers.
+-- Waiting for another rank is an effect and no cause: it is left out, and so is what takes no longer and is only
+-- hidden less. A cause is on the ranks on which it grew by half as much as where it grew most. It counts if it grew
+-- by 1 % of the step and a fifth of the step's difference, in the direction of the step. If each side has one rank,
+-- these are compared whatever their numbers.
 --
 -- Status: stable
 -- Since: 0.1

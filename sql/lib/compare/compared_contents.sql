@@ -1,13 +1,13 @@
 -- Two sides of a comparison, step against step: what the step takes, its parts, and what changed in them.
 --
--- A mean over all steps of all ranks, so that parts add up: rows of a part sum to the part, parts to the step, exactly.
--- Steps are the samples of the noise, all ranks of a step one: they wait for each other. Where no rank communicates,
--- each step of each rank is a sample. Both sides vary alike, as far as few steps tell (pooled variance); the step is
--- tested on logarithms. A difference counts if it is beyond chance (99 %; of parts and rows, which are many, 99.9 %) and,
--- of the step, above 0.5 %, of parts and rows above 0.1 % of the step. So does a step that is 1.5 times as long where all steps
--- of one side are slower than all of the other. If a side has one step, noise is unknown: then rows above 1 % of the step count, and
--- the step's own verdict is unknown. Where noise is above 2 % of the step, of parts and rows above 1 %, a difference
--- that is not beyond it is unknown, not absent.
+-- A mean over all steps of all ranks, so that parts add up: rows of a part sum to the part, parts to the step,
+-- exactly. Steps are the samples of the noise, all ranks of a step one: they wait for each other. Where no rank
+-- communicates, each step of each rank is a sample. Both sides vary alike, as far as few steps tell (pooled
+-- variance); the step is tested on logarithms. A difference counts if it is beyond chance (99 %; of parts and rows,
+-- which are many, 99.9 %) and, of the step, above 0.5 %, of parts and rows above 0.1 % of the step. So does a step
+-- that is 1.5 times as long where all steps of one side are slower than all of the other. If a side has one step,
+-- noise is unknown: then rows above 1 % of the step count, and the step's own verdict is unknown. Where noise is
+-- above 2 % of the step, of parts and rows above 1 %, a difference that is not beyond it is unknown, not absent.
 --
 -- Status: stable
 -- Since: 0.1
@@ -36,10 +36,10 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   same_work_pct         DOUBLE [%]      Share whose operator and shapes are the same; likewise.
 --   paired_pct            DOUBLE [%]      Share whose operator or kernel is the same; likewise.
 --   weakest_match         VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
---   control_kernel        VARCHAR         Kernel that takes most of it in the control; NULL: none.
---   test_kernel           VARCHAR         Likewise in the test.
---   control_shapes        VARCHAR         Shapes that take most of it in the control; NULL if unknown.
---   test_shapes           VARCHAR         Likewise in the test.
+--   control_kernel        VARCHAR         Kernel with the most of this time in the control; NULL: none.
+--   test_kernel           VARCHAR         Kernel with the most of this time in the test; NULL: none.
+--   control_shapes        VARCHAR         Shapes with the most of this time in the control; NULL if unknown.
+--   test_shapes           VARCHAR         Shapes with the most of this time in the test; NULL if unknown.
 --   module_or_annotation  VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
 --   control_step_count    BIGINT [count]  Steps of the control.
 --   test_step_count       BIGINT [count]  Steps of the test.

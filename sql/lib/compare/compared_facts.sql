@@ -11,8 +11,8 @@ CREATE OR REPLACE MACRO lib.compared_facts(
     contents
 ) AS TABLE
 -- Columns:
---   position       BIGINT [1]  Place of the fact in the list.
---   fact           VARCHAR     What is told.
+--   position       BIGINT [1]  Position of the property in the list, from 1.
+--   fact           VARCHAR     Name of the compared property.
 --   control_value  VARCHAR     What the control says; NULL: nothing.
 --   test_value     VARCHAR     What the test says; likewise.
 --   verdict        VARCHAR     same, unknown (a side does not say), limited (it explains a difference) or not comparable (times answer another question).

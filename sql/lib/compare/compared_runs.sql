@@ -3,7 +3,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_runs(
-    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs
 ) AS TABLE
 -- Columns:

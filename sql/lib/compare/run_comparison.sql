@@ -3,7 +3,7 @@
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.run_comparison(
-    -- Control and test, or one run for both; NULL means the first two runs of the store by name.
+    -- Control and test, in this order, or one run for both; NULL means the first two runs of the store by name.
     runs,
     -- Ranks of the control; NULL means every rank.
     ranks,
@@ -11,9 +11,9 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     steps,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step,
-    -- Ranks of the test; NULL means the same as of the control.
+    -- Ranks of the test; NULL means the ranks of the control.
     test_ranks,
-    -- Profiler steps of the test; NULL means the same as of the control.
+    -- Profiler steps of the test; NULL means the steps of the control.
     test_steps,
     -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed

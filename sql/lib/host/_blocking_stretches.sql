@@ -1,9 +1,9 @@
 -- Where a rank's critical path runs in communication kernels: what was waited for, to the end.
 --
--- Backwards from the last node of the rank: of all that a node depends on, what came last had kept it waiting.
--- So the path has one place at each instant, unlike the path with the largest sum of weights. Its nodes
--- are found by doubling: after k rounds each node knows the one 2^k before it, and the first 2^k nodes of
--- the path are known. A trace that shows no stream that waits for another tells of no path on the device.
+-- Backwards from the last node of the rank: of all that a node depends on, what came last had kept it waiting. So the
+-- path has one place at each instant, unlike the path with the largest sum of weights. Its nodes are found by
+-- doubling: after k rounds each node knows the one 2^k before it, and the first 2^k nodes of the path are known. A
+-- trace that shows no stream that waits for another tells of no path on the device.
 --
 -- Status: stable
 -- Since: 0.1

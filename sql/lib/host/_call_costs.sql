@@ -1,7 +1,7 @@
 -- What each way of being called costs on the host and on the device: by stack, times of itself.
 --
--- Host time is that of lib.host_self_times. Device time belongs to the stack of the launch, or of the operator that the
--- trace names for it; the row without a stack is device time of which neither is known.
+-- Host time is that of lib.host_self_times. Device time belongs to the stack of the launch, or of the operator that
+-- the trace names for it; the row without a stack is device time of which neither is known.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._call_costs(
 --   call_count    BIGINT [count]  Host events.
 --   host_ns       BIGINT [ns]     Time of themselves.
 --   device_count  BIGINT [count]  Device operations that they launched.
---   device_ns     BIGINT [ns]     Sum of their durations.
+--   device_ns     BIGINT [ns]     Total duration of these device operations.
 --   backward_ns   BIGINT [ns]     Device time that the backward pass of these operators launched; it is in device_ns of other rows.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (

@@ -1,5 +1,5 @@
--- Everything that torch's profiler counts as a call on the host, with what calls are told apart by:
--- operators, annotations, Python frames and calls of the runtime.
+-- Everything that torch's profiler counts as a call on the host, with what calls are told apart by: operators,
+-- annotations, Python frames and calls of the runtime.
 --
 -- What is not asked for is NULL and not read.
 --

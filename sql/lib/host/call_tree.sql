@@ -1,15 +1,15 @@
--- The call trees of host threads with what they launched: what call_stack, call_stack_threads and
--- event_stack look at.
+-- The call trees of host threads with what they launched: what call_stack, call_stack_threads and event_stack look
+-- at.
 --
--- Rows are numbered as a depth-first walk meets them, so that whatever is below an event follows it
--- without a gap: sums over a subtree are window frames, and no depth of stack needs recursion. An
--- event opens its level and the next row that is no deeper closes it; openings and closings of one
--- level take turns, so the row behind an opening, level by level, is its closing.
+-- Rows are numbered as a depth-first walk meets them, so that whatever is below an event follows it without a gap:
+-- sums over a subtree are window frames, and no depth of stack needs recursion. An event opens its level and the next
+-- row that is no deeper closes it; openings and closings of one level take turns, so the row behind an opening, level
+-- by level, is its closing.
 --
--- Device activity hangs below the call that launched it; what has no launch in the trace is in no
--- tree. Autograd runs the backward pass on threads of its own: with joins_backward their outermost
--- events hang below the annotation "## backward ##" of the main thread around them, or below its
--- profiler step where no such annotation is there (HTA's rule, for any number of such threads).
+-- Device activity hangs below the call that launched it; what has no launch in the trace is in no tree. Autograd runs
+-- the backward pass on threads of its own: with joins_backward their outermost events hang below the annotation "##
+-- backward ##" of the main thread around them, or below its profiler step where no such annotation is there (HTA's
+-- rule, for any number of such threads).
 --
 -- Status: stable
 -- Since: 0.1

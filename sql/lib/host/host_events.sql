@@ -1,5 +1,5 @@
--- Everything that lasts on a host thread, of the four tables that hold it, with today's category:
--- operators, runtime calls, annotations and Python calls.
+-- Everything that lasts on a host thread, of the four tables that hold it, with today's category: operators, runtime
+-- calls, annotations and Python calls.
 --
 -- Copies of annotations on the device are none. What is not asked for of these columns is not read.
 --
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO lib.host_events(
 --   collective        VARCHAR          Collective operation.
 --   in_elems          BIGINT [count]   Elements sent.
 --   out_elems         BIGINT [count]   Elements received.
---   elem_type         VARCHAR          Type of the elements.
+--   elem_type         VARCHAR          Element type.
 --   group_size        BIGINT [count]   Ranks in the process group.
 --   python_id         BIGINT           Python id; of Python calls only.
 --   python_parent_id  BIGINT           Python id of the call around it; likewise.

@@ -1,10 +1,9 @@
--- Gaps on each device stream and their cause: what idle_gaps, idle_time_breakdown and
--- idle_time_stats look at.
+-- Gaps on each device stream and their cause: what idle_gaps, idle_time_breakdown and idle_time_stats look at.
 --
--- A gap lies between the running maximum of ends and the next start, so overlapping kernels leave
--- none (HTA subtracts the previous row's end and adds up negative gaps, Q27). host_wait: the launch
--- of the next op started after everything before it had ended. kernel_wait: else, shorter than the
--- threshold. other: the rest, and longer gaps before an op whose launch is not in the trace.
+-- A gap lies between the running maximum of ends and the next start, so overlapping kernels leave none (HTA subtracts
+-- the previous row's end and adds up negative gaps, Q27). host_wait: the launch of the next op started after
+-- everything before it had ended. kernel_wait: else, shorter than the threshold. other: the rest, and longer gaps
+-- before an op whose launch is not in the trace.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- Each rank as a row of points, the starts and ends of its collectives, with the work between them.
 --
--- Work is all that passes between two points but the time in which a rank has nothing left to do and a
--- collective goes on: from its last computation or copy to the end of that collective. Times are in the time
--- that all ranks share. Left out, so that they pass as work: collectives that some ranks lack, the first one
--- of a rank in the capture, and those that a rank has left before the last one came, which hold nobody up.
+-- Work is all that passes between two points but the time in which a rank has nothing left to do and a collective
+-- goes on: from its last computation or copy to the end of that collective. Times are in the time that all ranks
+-- share. Left out, so that they pass as work: collectives that some ranks lack, the first one of a rank in the
+-- capture, and those that a rank has left before the last one came, which hold nobody up.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- Copies and memsets as what they add to the bandwidth of their kind, in whole bytes per second.
 --
--- Whole numbers add up and go back to exactly zero; doubles leave residues. The kind is direction
--- and nothing else, whatever the vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or
--- Memcpy Unknown. Traces of whole microseconds record a short copy with a duration of 0: it counts
--- with the duration that the caller gives it. A rate that 64 bits cannot hold is unknown.
+-- Whole numbers add up and go back to exactly zero; doubles leave residues. The kind is direction and nothing else,
+-- whatever the vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces of whole
+-- microseconds record a short copy with a duration of 0: it counts with the duration that the caller gives it. A rate
+-- that 64 bits cannot hold is unknown.
 --
 -- Status: stable
 -- Since: 0.1

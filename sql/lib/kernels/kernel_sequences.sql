@@ -1,8 +1,8 @@
 -- What each call of an operator launches, in the order in which it runs: one row per call.
 --
--- Wanted are the outermost events of a thread whose name contains a text: operators, annotations,
--- runtime and Python calls. A call has what its thread launched while it ran, copies and memsets
--- included; calls that launched less than min_pattern_len make no row.
+-- Wanted are the outermost events of a thread whose name contains a text: operators, annotations, runtime and Python
+-- calls. A call has what its thread launched while it ran, copies and memsets included; calls that launched less than
+-- min_pattern_len make no row.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,10 +1,9 @@
 -- Operations that wait in each device stream's queue: a point where their number changes.
 --
--- A launch puts its operations into the queue when the call starts; an operation leaves it when it
--- starts on the device. What happens in one nanosecond is one point, and none where the number stays
--- as it was, so the order of equal times does not matter. Where the clocks of host and device
--- disagree and an operation starts before its launch, it has not waited: a queue is never negative.
--- Operations whose launch is not in the trace are left out.
+-- A launch puts its operations into the queue when the call starts; an operation leaves it when it starts on the
+-- device. What happens in one nanosecond is one point, and none where the number stays as it was, so the order of
+-- equal times does not matter. Where the clocks of host and device disagree and an operation starts before its
+-- launch, it has not waited: a queue is never negative. Operations whose launch is not in the trace are left out.
 --
 -- Status: stable
 -- Since: 0.1

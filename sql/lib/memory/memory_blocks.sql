@@ -1,7 +1,8 @@
 -- Blocks of memory: each allocation with the free that ended it, as far as the recording saw both.
 --
 -- Addresses are used again, so that a free belongs to the allocation just before it at its address. What does not fit
--- - two allocations or two frees in a row, a free of another size - is two blocks of which one end is lost; nothing is
+-- - two allocations or two frees in a row, a free of another size - is two blocks of which one end is lost; nothing
+--   is
 -- guessed. Each event is in exactly one block.
 --
 -- Status: stable

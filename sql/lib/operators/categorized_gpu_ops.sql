@@ -1,6 +1,7 @@
 -- The device activity that an analysis looks at, each under the operator that launched it, with the kind of its work.
 --
--- The operator says what the work is; where it does not, the kernel's name does. Communication is what its class says.
+-- The operator says what the work is; where it does not, the kernel's name does. Communication is what its class
+-- says.
 --
 -- Status: stable
 -- Since: 0.1

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
 --   call_count    BIGINT [count]  Events of the last name.
 --   host_ns       BIGINT [ns]     Time of themselves, and of what they called that is not shown.
 --   device_count  BIGINT [count]  Device operations that these launched.
---   device_ns     BIGINT [ns]     Sum of their durations.
+--   device_ns     BIGINT [ns]     Total duration of these device operations.
 --   backward_ns   BIGINT [ns]     Device time that the backward pass of operators in them launched; it is in device_ns of other rows.
 WITH RECURSIVE
     _costs AS MATERIALIZED (

@@ -1,7 +1,7 @@
 -- Products of matrices that each step ran: their operations, and the time that these take at the peak of their types.
 --
--- GEMM, convolution and attention. Of a kernel it is known whether and what it multiplies, or there is a reason why not;
--- steps have a row for each reason, and one for all that is known.
+-- GEMM, convolution and attention. Of a kernel it is known whether and what it multiplies, or there is a reason why
+-- not; steps have a row for each reason, and one for all that is known.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,5 +1,5 @@
--- What operators computed on the device call by call: time of their kernels, what the work needed, and the least time in
--- which the device could have done it.
+-- What operators computed on the device call by call: time of their kernels, what the work needed, and the least time
+-- in which the device could have done it.
 --
 -- Kernels of class computation only. Those of no operator, and of operators without a formula, are rows too, with a
 -- reason. A wrapper's formula counts only where one of its own kernels multiplies matrices. Float is computed as TF32
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   input_shapes  VARCHAR           Input shapes as JSON.
 --   kernels       VARCHAR           Names of what it launched, in the order of their starts, with ' -> ' between them.
 --   kernel_count  BIGINT [count]    Kernels.
---   device_ns     BIGINT [ns]       Sum of their durations.
+--   device_ns     BIGINT [ns]       Total duration of these device operations.
 --   is_matrix     BOOLEAN           Products of matrices: GEMM, convolution, attention; NULL: unknown.
 --   math_type     VARCHAR           What it computes with: bf16, tf32, fp32_vector, …; NULL: unknown.
 --   flops         BIGINT [1]        Floating-point operations; NULL: unknown.

@@ -5,21 +5,21 @@
 CREATE OR REPLACE MACRO lib.summed_ops(
     -- Name of a relation with lane, side, category, name, shapes, dur; lane is any grouping key.
     single_ops,
-    -- Whether names lose template arguments, parameters and return type.
+    -- Whether to shorten names by template arguments, parameters and return type.
     by_short_name,
-    -- Whether operators with other input shapes are another operation.
+    -- Whether operators with different input shapes have separate rows.
     by_shapes,
-    -- Whether equal names of another side or category are another operation.
+    -- Whether equal names with different sides or categories have separate rows.
     by_category,
-    -- Whether profiler steps of other numbers are another operation; else all are ProfilerStep.
+    -- Whether profiler steps with different numbers have separate rows; otherwise all are named ProfilerStep.
     by_step_number
 ) AS TABLE
 -- Columns:
 --   lane      ANY             The grouping key.
---   side      VARCHAR         host or device; NULL where categories are not told apart.
+--   side      VARCHAR         host or device; NULL without by_category.
 --   category  VARCHAR         Category; likewise.
 --   name      VARCHAR         Name, or short name; ProfilerStep for all steps.
---   shapes    VARCHAR         Input shapes as JSON; NULL where shapes are not told apart.
+--   shapes    VARCHAR         Input shapes as JSON; NULL without by_shapes.
 --   op_count  BIGINT [count]  Operations.
 --   sum_ns    BIGINT [ns]     Total duration.
 --   min_ns    BIGINT [ns]     Shortest duration.

@@ -1,12 +1,11 @@
--- The events between which a critical path is looked for: host operators and calls that start in
--- the window, and the device activity that those calls launch.
+-- The events between which a critical path is looked for: host operators and calls that start in the window, and the
+-- device activity that those calls launch.
 --
--- The window is that of annotations by name, or everything. Copies of annotations on the device are
--- no instances (HTA counts them, Q50), and events that last no time stay (HTA drops them, Q51). A
--- device operation without a launch in the window has no place, as in HTA. A call waits (is_blocking)
--- if it is named so in any vendor's way, or if the copy that it launched had ended when it returned.
--- Times of device operations are on the clock of the host (lib.device_clock_skew): recorded time less the
--- skew, and no start before the call that launches it.
+-- The window is that of annotations by name, or everything. Copies of annotations on the device are no instances (HTA
+-- counts them, Q50), and events that last no time stay (HTA drops them, Q51). A device operation without a launch in
+-- the window has no place, as in HTA. A call waits (is_blocking) if it is named so in any vendor's way, or if the
+-- copy that it launched had ended when it returned. Times of device operations are on the clock of the host
+-- (lib.device_clock_skew): recorded time less the skew, and no start before the call that launches it.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,9 +20,9 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
     include_last_profiler_step,
     -- Text in the name of the host events that span the window; NULL or empty means everything.
     annotation,
-    -- Number of the first of these events, in order of time, from 0.
+    -- Index of the first of these events in time order, from 0.
     first_instance,
-    -- Number of the last one; NULL means the first one alone.
+    -- Index of the last of these events; NULL means only the first.
     last_instance,
     -- Texts in the names of ranges and Python frames that load data; NULL means none.
     data_load_names
@@ -33,20 +32,20 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   rank         INTEGER          Rank of the process.
 --   event_id     BIGINT           Position of the event in traceEvents.
 --   name         VARCHAR          Name of the event.
---   kind         VARCHAR          operator, call, data_load or gpu.
+--   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
 --   ts           BIGINT [ns]      Start, on the clock of the host.
 --   dur          BIGINT [ns]      Duration, 0 where a negative one is recorded.
---   pid          BIGINT           Process of a host event.
---   tid          BIGINT           Thread of a host event.
+--   pid          BIGINT           Process id of a host event.
+--   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
 --   parent_id    BIGINT           The nearest of them.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
---   launch_id    BIGINT           The call that launched a device operation.
+--   launch_id    BIGINT           event_id of the call that launched the device operation.
 --   launch_ts    BIGINT [ns]      Start of that call.
 --   is_blocking  BOOLEAN          Whether the call waits for the device.
---   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
+--   takes_lock   BOOLEAN          Whether the call launches work or allocates pinned memory, which takes a lock shared by all threads.
 WITH
     _scoped AS NOT MATERIALIZED (
         SELECT

@@ -1,10 +1,10 @@
--- The edges of a critical path on the device: along each operation, from its launch, and from what it
--- came after on its stream.
+-- The edges of a critical path on the device: along each operation, from its launch, and from what it came after on
+-- its stream.
 --
--- operator: along an operation, and along one that still runs when the next of its stream starts, until
--- then (HTA adds up both in full, Q55). kernel_launch_delay: from the start of a call to what it
--- launched, if the stream was idle by then. kernel_kernel_delay: else, from the end of what had ended
--- last on the stream, unless the operation starts behind a wait for another stream.
+-- operator: along an operation, and along one that still runs when the next of its stream starts, until then (HTA
+-- adds up both in full, Q55). kernel_launch_delay: from the start of a call to what it launched, if the stream was
+-- idle by then. kernel_kernel_delay: else, from the end of what had ended last on the stream, unless the operation
+-- starts behind a wait for another stream.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
 -- The edges of a critical path on the host: along each thread, and from thread to thread.
 --
--- operator: inside of operators and calls. dependency (weight 0): from one outermost operator of a
--- thread to the next; from a thread to the one that runs its backward pass and back, where one goes on
--- when the other rests; between launching calls of two threads that overlap, in the order in which they
--- return. A waiting call's own last stretch weighs nothing.
+-- operator: inside of operators and calls. dependency (weight 0): from one outermost operator of a thread to the
+-- next; from a thread to the one that runs its backward pass and back, where one goes on when the other rests;
+-- between launching calls of two threads that overlap, in the order in which they return. A waiting call's own last
+-- stretch weighs nothing.
 --
 -- Status: stable
 -- Since: 0.1

@@ -14,9 +14,9 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     include_last_profiler_step,
     -- Text in the name of the host events that span the window; NULL or empty means everything.
     annotation,
-    -- Number of the first of these events, in order of time, from 0.
+    -- Index of the first of these events in time order, from 0.
     first_instance,
-    -- Number of the last one; NULL means the first one alone.
+    -- Index of the last of these events; NULL means only the first.
     last_instance,
     -- Texts in the names of ranges and Python frames that load data; NULL means none.
     data_load_names,

@@ -1,9 +1,9 @@
 -- The start and the end of every event of a critical path, numbered so that all edges go forward.
 --
--- In order of time. What happens at one instant is ordered as it can follow: device operations end,
--- host events end (inner ones first) and start (outer ones first), device operations start; events
--- of no length stand inside what encloses them, behind their launch. So the numbers are a topological
--- order, and no graph has a cycle. Device operations stand on the clock of the host.
+-- In order of time. What happens at one instant is ordered as it can follow: device operations end, host events end
+-- (inner ones first) and start (outer ones first), device operations start; events of no length stand inside what
+-- encloses them, behind their launch. So the numbers are a topological order, and no graph has a cycle. Device
+-- operations stand on the clock of the host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,9 +18,9 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
     include_last_profiler_step,
     -- Text in the name of the host events that span the window; NULL or empty means everything.
     annotation,
-    -- Number of the first of these events, in order of time, from 0.
+    -- Index of the first of these events in time order, from 0.
     first_instance,
-    -- Number of the last one; NULL means the first one alone.
+    -- Index of the last of these events; NULL means only the first.
     last_instance,
     -- Texts in the names of ranges and Python frames that load data; NULL means none.
     data_load_names
@@ -33,19 +33,19 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
 --   is_start     BOOLEAN          The start of the event, else its end.
 --   node_ts      BIGINT [ns]      When, on the clock of the host.
 --   name         VARCHAR          Name of the event.
---   kind         VARCHAR          operator, call, data_load or gpu.
+--   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
 --   ts           BIGINT [ns]      Start of the event, on the clock of the host.
 --   dur          BIGINT [ns]      Duration of the event.
---   pid          BIGINT           Process of a host event.
---   tid          BIGINT           Thread of a host event.
+--   pid          BIGINT           Process id of a host event.
+--   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
 --   parent_id    BIGINT           The nearest of them.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
---   launch_id    BIGINT           The call that launched a device operation.
+--   launch_id    BIGINT           event_id of the call that launched the device operation.
 --   is_blocking  BOOLEAN          Whether the call waits for the device.
---   takes_lock   BOOLEAN          A call that launches, or allocates pinned memory: one at a time.
+--   takes_lock   BOOLEAN          Whether the call launches work or allocates pinned memory, which takes a lock shared by all threads.
 WITH
     _events AS MATERIALIZED (
         SELECT e.*

@@ -1,5 +1,5 @@
--- The device activity that lib.scoped_gpu_ops leaves out because its duration cannot be true: how
--- much, per rank, and its recorded duration.
+-- The device activity that lib.scoped_gpu_ops leaves out because its duration cannot be true: how much, per rank, and
+-- its recorded duration.
 --
 -- Status: stable
 -- Since: 0.1

@@ -10,8 +10,8 @@ CREATE OR REPLACE MACRO lib.run_facts(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR     Run name.
---   position    BIGINT [1]  Place of the fact in the list.
---   fact        VARCHAR     What is told.
+--   position    BIGINT [1]  Position of the property in the list, from 1.
+--   fact        VARCHAR     Name of the compared property.
 --   fact_value  VARCHAR     What it is; NULL if unknown.
 --   severity    VARCHAR     What another value means: limited or not comparable.
 WITH

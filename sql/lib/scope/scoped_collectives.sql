@@ -1,5 +1,5 @@
--- The communication kernels that an analysis looks at: wanted runs, ranks and steps. What they have been
--- matched with may lie outside.
+-- The communication kernels that an analysis looks at: wanted runs, ranks and steps. What they have been matched with
+-- may lie outside.
 --
 -- Status: stable
 -- Since: 0.1

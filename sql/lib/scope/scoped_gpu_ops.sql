@@ -1,8 +1,7 @@
--- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs, no
--- operation whose duration cannot be true.
+-- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs, no operation whose duration
+-- cannot be true.
 --
--- By default the last profiler step of a run with two or more steps is left out: profilers stop in
--- the middle of it.
+-- By default the last profiler step of a run with two or more steps is left out: profilers stop in the middle of it.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- What runs on host threads as a named range: operators, annotations, runtime calls, Python calls of
--- the wanted runs, ranks and steps.
+-- What runs on host threads as a named range: operators, annotations, runtime calls, Python calls of the wanted runs,
+-- ranks and steps.
 --
--- Copies of annotations on the device are left out: they are no events of their own. So are memory
--- events, counters, the profiler's own overhead and events whose duration is below zero.
+-- Copies of annotations on the device are left out: they are no events of their own. So are memory events, counters,
+-- the profiler's own overhead and events whose duration is below zero.
 --
 -- Status: stable
 -- Since: 0.1

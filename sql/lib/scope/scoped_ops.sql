@@ -1,8 +1,8 @@
 -- Everything that a run executes, on the host and on the device, as it is compared by name.
 --
--- Host events as of scoped_host_events and all device activity, synchronization included, but nothing
--- whose duration cannot be true. A step has the device activity that was launched in it: what has no
--- launch in the trace counts where no steps are chosen, and belongs to none.
+-- Host events as of scoped_host_events and all device activity, synchronization included, but nothing whose duration
+-- cannot be true. A step has the device activity that was launched in it: what has no launch in the trace counts
+-- where no steps are chosen, and belongs to none.
 --
 -- Status: stable
 -- Since: 0.1

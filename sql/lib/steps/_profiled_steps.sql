@@ -1,10 +1,9 @@
--- The steps of each rank as its device sees them, from traces of events: getting data, forward and backward
--- pass, tail; computing, communicating and receiving alone.
+-- The steps of each rank as its device sees them, from traces of events: getting data, forward and backward pass,
+-- tail; computing, communicating and receiving alone.
 --
--- Steps are those of lib.device_steps. The forward pass begins with the first computation
--- that was launched in the step neither by the backward pass nor by the optimizer; the backward pass ends with
--- the last computation that was launched under autograd's engine, a backward operator or an annotation that
--- says so.
+-- Steps are those of lib.device_steps. The forward pass begins with the first computation that was launched in the
+-- step neither by the backward pass nor by the optimizer; the backward pass ends with the last computation that was
+-- launched under autograd's engine, a backward operator or an annotation that says so.
 --
 -- Status: stable
 -- Since: 0.1

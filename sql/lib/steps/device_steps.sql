@@ -1,8 +1,8 @@
 -- The steps of each rank as its device sees them: one follows the other, with all that runs meanwhile.
 --
--- A step begins with the host's, or where the device is not yet done with the one before, there; it ends with
--- the host's, or where the last operation that was launched in it ends. So steps of a rank do not overlap, and
--- have all that runs in their time, whatever launched it. A trace without steps is one.
+-- A step begins with the host's, or where the device is not yet done with the one before, there; it ends with the
+-- host's, or where the last operation that was launched in it ends. So steps of a rank do not overlap, and have all
+-- that runs in their time, whatever launched it. A trace without steps is one.
 --
 -- Status: stable
 -- Since: 0.1

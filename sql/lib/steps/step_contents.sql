@@ -1,9 +1,9 @@
 -- What each step's time went to, by part, operator, shapes and kernel: what two runs are compared by.
 --
--- Every nanosecond of a step is in one row. A step has the operations that it launched, whenever they run. What runs in
--- its window (lib._compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
--- other. By how much the sum is longer or shorter than the host's step is the part lag. A rank without device activity
--- is told by its host.
+-- Every nanosecond of a step is in one row. A step has the operations that it launched, whenever they run. What runs
+-- in its window (lib._compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
+-- other. By how much the sum is longer or shorter than the host's step is the part lag. A rank without device
+-- activity is told by its host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -24,15 +24,15 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   part                  VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
 --   operator              VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
---   shapes                VARCHAR         Input shapes as JSON; of communication elements and their type; NULL if unknown.
+--   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
 --   kernel                VARCHAR         Short name of the kernel; NULL for idle, unrecorded and host time.
 --   root                  VARCHAR         Outermost operator around the launch; NULL: none.
---   module_or_annotation  VARCHAR         nn.Module around the launch, else user annotation; NULL: none.
+--   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
 --   phase                 VARCHAR         forward, backward or optimizer; NULL for idle time.
 --   self_ns               BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
 --   dur_ns                BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
---   op_count              BIGINT [count]  Operations that started.
+--   op_count              BIGINT [count]  Number of operations that started.
 WITH
     _windows AS MATERIALIZED (
         SELECT w.* FROM lib._compared_windows(runs, ranks) AS w

@@ -1,7 +1,7 @@
 -- Device time of each kernel, longest first: say here in one sentence what it answers.
 --
--- Say here what is counted and what is not. Kernels that overlap count twice; the last profiler step is
--- left out by default, since profilers stop in the middle of it.
+-- Say here what is counted and what is not. Kernels that overlap count twice; the last profiler step is left out by
+-- default, since profilers stop in the middle of it.
 --
 -- Title: Device time of each kernel
 -- Status: experimental
