@@ -1,11 +1,10 @@
--- Which communication kernels of the ranks of a run are one collective, how far the clocks of the ranks
--- are apart, and who waited for whom.
+-- Match communication kernels across the ranks of a run into collectives, estimate clock offsets, and compute waits.
 --
--- In stages, each a macro of lib: what each kernel runs (collective_calls) ▸ in which channel, which is
--- what keeps its order on all its ranks (collective_channels) ▸ by how many places the sequences of a
--- channel are shifted (sequence_shifts) ▸ where a hole is in one (repaired_positions) ▸ what is one
--- collective (matched_items) ▸ the clocks (clock_estimates). Then, in corrected time, a rank waits from
--- its own start to the start of the last rank.
+-- The stages are macros of lib: identify what each kernel runs (collective_calls) ▸ assign it to a channel, whose
+-- operations have the same order on all ranks (collective_channels) ▸ find the shift between the sequences of a
+-- channel (sequence_shifts) ▸ find holes in a sequence (repaired_positions) ▸ match kernels into collectives
+-- (matched_items) ▸ estimate the clocks (clock_estimates). In corrected time, a rank then waits from its own start to
+-- the start of the last rank.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +14,8 @@ CREATE OR REPLACE MACRO derived.matched_collectives_v1(
 ) AS TABLE
 -- Columns: those of matched_collectives.
 WITH
-    -- What a call says is wide, and read three times rather than kept: once for each label, once in numbers, once at the end.
+    -- Rows of calls are wide, so they are read three times instead of materialized: for labels, for numbers, and at
+    -- the end.
     labeled_calls AS NOT MATERIALIZED (
         SELECT c.*
         FROM lib._collective_calls(runs) AS c
@@ -27,7 +27,8 @@ WITH
     labeled AS MATERIALIZED (
         SELECT
             c.run, c.rank, c.span, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.on_host, c.seq, c.shape_id, l.lane_id,
-            -- All ranks launch the collectives of a group in the same order, which is that of their starts on one stream only.
+            -- All ranks launch the collectives of a group in the same order, which equals the order of starts only
+            -- within one stream.
             coalesce(last_value(c.launch_ts IGNORE NULLS) OVER (
                 PARTITION BY c.run, c.rank, c.span, c.device, c.stream ORDER BY c.ts, c.event_id
             ), -1) AS issued_ts
@@ -38,7 +39,7 @@ WITH
         SELECT
             l.lane_id, l.rank, l.event_id, l.ts, l.end_ts, l.on_host, l.seq, l.shape_id,
             row_number() OVER in_order - 1 AS position,
-            -- On the host a rank ends when it is told to: such ends show neither places nor clocks.
+            -- On the host, end times depend on scheduling, so they reveal neither alignment nor clock offsets.
             CASE WHEN NOT l.on_host THEN lead(l.end_ts) OVER in_order - l.end_ts END AS gap,
             count(*) OVER (PARTITION BY l.lane_id, l.rank) AS n
         FROM labeled AS l
@@ -71,7 +72,7 @@ WITH
     keyed AS (
         SELECT
             c.run, c.span, i.lane_id, i.rank, i.event_id, i.ts, i.end_ts, m.number, m.nth, m.method, c.rank_count,
-            -- The rank's first collective in the capture: why it came when it did was not seen.
+            -- For the rank's first collective in the capture, the cause of its start time is not recorded.
             i.ts = s.first_ts AS is_first
         FROM items AS i
         JOIN lib._matched_items('shifted', 'repaired') AS m ON m.lane_id = i.lane_id AND m.rank = i.rank AND m.position = i.position
@@ -121,8 +122,8 @@ WITH
         FROM items AS i
         GROUP BY i.lane_id
     ),
-    -- Ends must agree, or a wait is not one: within 50 us of ten times what is usual in the channel, and within a quarter of its gaps.
-    -- What runs on several hosts says nothing about their clocks.
+    -- A wait is reliable only if end times agree: within 50 us plus ten times the usual spread of the channel, and
+    -- within a quarter of its gaps. Work across several hosts gives no information about their clocks.
     tolerances AS (
         SELECT
             g.lane_id,
@@ -148,7 +149,7 @@ SELECT
     c.clock_correction_ns,
     c.ts - c.clock_correction_ns AS start_ns,
     c.end_ts - c.clock_correction_ns AS end_ns,
-    -- Who was through before the last one came did not wait for it.
+    -- A rank that ended before the last one started did not wait for it.
     CASE WHEN c.found_count > 1 THEN least(g.last_start - (c.ts - c.clock_correction_ns), c.end_ts - c.ts) END AS wait_ns,
     CASE WHEN c.found_count > 1 THEN greatest(0, g.first_end - g.last_start) END AS transfer_ns,
     CASE WHEN c.found_count > 1 THEN g.end_spread END AS end_spread_ns,

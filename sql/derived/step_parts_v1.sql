@@ -1,16 +1,17 @@
--- Where each step of the host goes on the device, in parts that sum to it, and the same of the blocks of the
--- common window, which are as long on all ranks.
+-- Breakdown of each host step by device activity, in parts that sum to the step; and the same for the blocks of the
+-- common window, which have the same length on all ranks.
 --
--- The common window reaches from the first to the last collective that all ranks have seen, in the time that all
--- ranks share. Blocks tile it: a step starts a new block at the median of its starts over the ranks. Steps in which
--- ranks do not meet are merged with the next one. Without two such starts, each block has the same number of
--- collectives: two or more, in at most eight blocks.
+-- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Blocks
+-- tile the window: a step starts a new block at the median of its starts over the ranks. Steps without a common
+-- collective are merged with the next one. Without two such starts, each block has the same number of collectives:
+-- two or more, in at most eight blocks.
 --
--- One sweep over kernels, copies and the bounds of steps, with one counter for each kind. Sums are made
--- between each bound of a step and the next; a part is the difference of their running sums at the bounds of
--- a step, so that steps may overlap, as they do where the profiler opens the next before it closes one. A collective is two pieces: waiting for the last rank,
--- then the transfer; one whose end times disagree between ranks is one piece, like one without a match. What runs at once counts in this order: computation, transfer, wait, copies. Where nothing
--- recorded runs, time of `unrecorded_time` counts as that.
+-- The breakdown is one sweep over kernels, copies and step bounds, with one counter per kind. Sums are computed
+-- between consecutive bounds. A part is the difference of running sums at the bounds of a step, so steps may overlap,
+-- as they do if the profiler opens the next step before it closes the current one. A collective counts as two pieces:
+-- waiting for the last rank, then the transfer. If it is unmatched, or its end times disagree between ranks, it is
+-- one piece. Concurrent activity counts once, in the order computation, transfer, wait, copies. Time without recorded
+-- activity that is in `unrecorded_time` counts as unrecorded.
 --
 -- Status: stable
 -- Since: 0.1
@@ -43,7 +44,7 @@ WITH
         FROM steps AS s
         WHERE lib.is_requested(runs, s.run)
     ),
-    -- Senders and receivers do not leave together as exactly as the ranks of a collective.
+    -- The ends of a send and its receive agree less exactly than those of a collective.
     meeting_kinds AS (
         SELECT p.run, p.span, bool_and(p.is_p2p) AS is_p2p
         FROM parts AS p
@@ -57,7 +58,7 @@ WITH
         WHERE p.is_meeting
         GROUP BY p.run, p.rank, p.span
     ),
-    -- What a rank waits less in there it computes, copies or idles more.
+    -- Within the window, a rank that waits less than the others computes, copies or idles more.
     common AS (
         SELECT m.run, m.span, max(m.first_end) AS from_ns, min(m.last_end) AS to_ns, count(*) AS rank_count
         FROM meetings AS m
@@ -95,7 +96,7 @@ WITH
         WHERE p.is_meeting AND p.end_ns > c.from_ns AND p.end_ns <= c.to_ns
         GROUP BY p.run, p.span, p.collective_id
     ),
-    -- Cuts with a collective since the cut before.
+    -- Keep cuts with a collective since the previous cut.
     ordered_cuts AS (
         SELECT o.run, o.span, o.at_ns, o.is_cut, count_if(NOT o.is_cut) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns, o.is_cut ROWS UNBOUNDED PRECEDING) AS met_count
         FROM (
@@ -110,7 +111,7 @@ WITH
         WHERE o.is_cut
         QUALIFY o.met_count > coalesce(lag(o.met_count) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns), 0)
     ),
-    -- Bounds are ends of collectives, at which all ranks have done as much.
+    -- Bounds are ends of collectives, when all ranks have done the same work.
     counted_meetings AS (
         SELECT
             m.run, m.span, m.at_ns,
@@ -148,7 +149,7 @@ WITH
         FROM known AS k
         WHERE NOT EXISTS (FROM stepped AS s WHERE s.run = k.run AND s.rank = k.rank AND s.span = k.span)
         UNION ALL
-        -- In the rank's own time.
+        -- Converted to the rank's own clock.
         SELECT
             m.run, m.rank, m.span, NULL, false, true, b.block,
             b.from_ns + round(k.ahead_ns + k.drift * (b.from_ns + k.ahead_ns - k.clock_mid_ts))::BIGINT,
@@ -168,13 +169,13 @@ WITH
         FROM split AS p
         WHERE p.end_ts > p.ts + p.waited
     ),
-    -- Nothing recorded runs in these, and they do not overlap: one bit each is enough.
+    -- These intervals contain no recorded activity and do not overlap, so one bit each is enough.
     unrecorded AS (
         SELECT u.run, u.rank, u.span, CASE u.kind WHEN 'before' THEN 1::BIGINT << 50 WHEN 'after' THEN 1::BIGINT << 51 ELSE 3::BIGINT << 50 END::DOUBLE AS unit, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
         WHERE u.kind <> 'undecided' AND lib.is_requested(runs, u.run)
     ),
-    -- A counter of ten bits for each kind, in one number: a running sum of whole numbers below 2^53 is exact.
+    -- 10-bit counters per kind packed into one integer: running sums of integers below 2^53 are exact.
     bounds AS (
         SELECT p.run, p.rank, p.span, p.ts AS at_ts, p.unit, 0 AS is_bound FROM pieces AS p
         UNION ALL
@@ -198,7 +199,7 @@ WITH
             c.run, c.rank, c.span, c.at_ts,
             lead(c.at_ts) OVER sweep AS next_ts,
             (sum(c.change) OVER sweep)::BIGINT AS running,
-            -- Between which bounds of windows it lies.
+            -- Index of the interval between two step bounds.
             (sum(c.is_bound) OVER sweep)::BIGINT AS position
         FROM changes AS c
         WINDOW sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING)
@@ -217,7 +218,7 @@ WITH
             END AS part
         FROM segments AS s
     ),
-    -- What lies between two bounds, which are few.
+    -- Sums per interval between two bounds; these are few.
     places AS (
         SELECT
             t.run, t.rank, t.span, t.position, min(t.at_ts) AS from_ts,
@@ -253,7 +254,7 @@ WITH
             earlier AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
             later AS (PARTITION BY p.run, p.rank, p.span ORDER BY p.position ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
     ),
-    -- One interval a recording at most.
+    -- At most one interval per recording.
     undecided AS (
         SELECT u.run, u.rank, u.span, u.ts, u.ts + u.dur AS end_ts
         FROM unrecorded_time AS u
@@ -270,7 +271,7 @@ WITH
             b.before_ns - a.before_ns AS unrecorded_before_ns,
             b.after_ns - a.after_ns AS unrecorded_after_ns,
             b.lost_ns - a.lost_ns AS unrecorded_lost_ns,
-            -- A step in which nothing runs waits for its first kernel all the time.
+            -- A step without activity waits for its first kernel throughout.
             least(coalesce(a.busy_from, w.end_ts), w.end_ts) - w.ts AS idle_before_ns,
             CASE WHEN a.busy_from < w.end_ts THEN w.end_ts - least(w.end_ts, b.busy_to) ELSE 0 END AS idle_after_ns
         FROM windows AS w

@@ -1,23 +1,21 @@
--- Time in which a device ran work that the trace does not hold: before the recording began, where records were
--- lost, and after the recording ended; and time at the start in which that cannot be decided.
+-- Time in which a device ran work that is not in the trace: before the recording began, where records were lost, and
+-- after the recording ended; and time at the start that may be idle or such work.
 --
--- No recorded operation runs in any of these intervals, and no two of a rank overlap.
+-- No recorded operation runs in any of these intervals, and no two intervals of a rank overlap.
 --
--- before: a launched operation waits only for device work that was launched earlier, for a host callback or for
--- another process. So where an operation is queued and no recorded one runs, unrecorded work does. An operation
--- counts as queued if it waits longer than 100 µs and than five times the 99th percentile of the waits of the rank's
--- other operations, since host and device clocks of some recorders differ by milliseconds. If it is the first
--- recorded operation of its stream, that stream was busy with work launched before the recording, and so from the
--- start of the recording on. An operation whose launch is not in the trace and whose correlation id is below those
--- of all recorded calls was launched before the first of them: if it starts later than that call, it was queued
--- from then on. If it starts earlier, nothing tells how long it was queued.
---
--- lost: ten or more kernel launches in a row have no kernel, outside of the capture of a graph. Their kernels ran
--- after the operations launched before them and before the operations launched after them. after: the same at the
--- end of the recording, up to the end of the last synchronization with the device.
---
--- undecided: the start of a recording up to the first launch or the end of the first synchronization with the
--- whole device, unless it is known to be unrecorded: the device was idle or ran earlier work, and nothing tells.
+-- - before: a launched operation waits only for device work launched earlier, for a host callback, or for another
+--   process. If an operation is queued while no recorded operation runs, unrecorded work is running. An operation
+--   counts as queued if its wait exceeds 100 µs and five times the 99th percentile of the rank's other waits. The
+--   threshold is needed because the host and device clocks of some recorders differ by milliseconds. If the operation
+--   is the first recorded one of its stream, that stream was busy since the start of the recording with work launched
+--   before it. An operation without a launch in the trace was launched before the first recorded call if its
+--   correlation id is below all recorded ones. If it starts after that call, it was queued from then on. If it starts
+--   earlier, its queue time is unknown.
+-- - lost: ten or more consecutive kernel launches have no kernel, outside the capture of a graph. Their kernels ran
+--   after the operations launched before them, and before the operations launched after them.
+-- - after: the same at the end of the recording, up to the end of the last device synchronization.
+-- - undecided: the start of a recording up to the first launch, or up to the end of the first synchronization with
+--   the whole device, unless it is known to be unrecorded. The device was either idle or running earlier work.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -40,7 +38,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run)
     ),
-    -- The operation that was launched first of those that have not started.
+    -- The earliest launched operation that has not started yet.
     swept AS (
         SELECT
             o.run, o.rank, o.span, o.ts, o.launch_id, o.event_id, o.correlation,
@@ -73,7 +71,8 @@ WITH
         WHERE c.correlation > 0 AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    -- Of each gap: whether an operation is queued behind earlier work, and whether one of before the first call is.
+    -- For each gap, whether an operation is queued behind earlier work, and whether one was launched before the first
+    -- call.
     judged_gaps AS (
         SELECT
             g.run, g.rank, g.span, g.end_ts, coalesce(g.queued.id, g.event_id) AS evidence_id, r.ts AS recording_ts, f.ts AS first_call_ts,
@@ -84,7 +83,7 @@ WITH
         LEFT JOIN usual AS u ON u.run = g.run AND u.rank = g.rank
         LEFT JOIN first_calls AS f ON f.run = g.run AND f.rank = g.rank AND f.span = g.span
     ),
-    -- From when to when earlier work is known to have run.
+    -- Interval in which earlier work is known to have run.
     busy_before AS MATERIALIZED (
         SELECT
             j.run, j.rank, j.span, min(CASE WHEN j.is_queued THEN j.recording_ts ELSE j.first_call_ts END) AS from_ts,
@@ -123,7 +122,7 @@ WITH
         GROUP BY n.run, n.rank, n.span, n.stretch
         HAVING count(*) >= 10
     ),
-    -- What was launched before and after, in one order of launches.
+    -- Operations and lost launches in launch order.
     marks AS (
         SELECT o.run, o.rank, o.span, o.launch_ts AS ts, o.event_id, o.ts AS from_ts, o.end_ts, NULL::BIGINT AS lost_from FROM ops AS o WHERE o.launch_ts IS NOT NULL
         UNION ALL
@@ -142,7 +141,7 @@ WITH
         WHERE regexp_matches(c.name, '(Device|Ctx)Synchronize') AND lib.is_requested(runs, c.run)
         GROUP BY c.run, c.rank, c.span
     ),
-    -- Ranks that recorded nothing of their device lost nothing.
+    -- Ranks without any recorded device activity lost nothing.
     lost AS (
         SELECT
             l.run, l.rank, l.span, b.to_ts IS NULL AS is_after, l.evidence_id, l.launch_count,
@@ -176,7 +175,7 @@ WITH
         FROM lib.intersected_intervals('idle', 'lost_windows') AS p
     ),
     undecided AS (
-        -- least skips NULL: a rank without launches or synchronizations.
+        -- least ignores NULL, for ranks without launches or synchronizations.
         SELECT g.run, g.rank, g.span, g.ts, CASE WHEN b.until_ts IS NULL THEN least(g.end_ts, g.launched_by, d.first_end, l.ts) ELSE b.from_ts END AS end_ts
         FROM gaps AS g
         LEFT JOIN busy_before AS b ON b.run = g.run AND b.rank = g.rank AND b.span = g.span

@@ -1,4 +1,4 @@
--- All that the catalog of a store says, as lines of text: two catalogs with the same lines are the same.
+-- Contents of a store's catalog as lines of text; catalogs with the same lines are equal.
 SELECT 'view' AS kind, concat_ws('.', v.schema_name, v.view_name) AS name, concat_ws(chr(10), v.sql, v.comment) AS content
 FROM duckdb_views() AS v
 WHERE NOT v.internal

@@ -1,6 +1,6 @@
--- Links between the events of a store that lead nowhere: how many of each kind a rank has.
+-- Number of links to missing events in a store, by rank and kind of link.
 --
--- In a store that is whole there are none: an id is stored only of an event that is there.
+-- An intact store has none: an id is stored only if its event exists.
 WITH
     host_events AS (
         SELECT c.run, c.rank, c.event_id FROM stored.cpu_ops AS c

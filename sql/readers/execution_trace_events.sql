@@ -1,8 +1,8 @@
--- The node of an execution trace for each host operator and annotation of some ranks.
+-- Node of an execution trace for each host operator and annotation of the requested ranks.
 --
--- They belong together when the id of the record function is the same: Record function id where the
--- profile has it, else External id, which was the same number before. A node of that id and of
--- another name belongs to another capture.
+-- A node matches an event with the same record function id: "Record function id" if the profile has it, otherwise
+-- "External id", which was the same number in older versions. A node with that id but another name belongs to another
+-- capture.
 WITH
     nodes AS (
         SELECT

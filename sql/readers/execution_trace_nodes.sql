@@ -1,7 +1,7 @@
--- The nodes of a PyTorch execution trace (Chakra), of which $text is the JSON.
+-- Nodes of a PyTorch execution trace (Chakra), parsed from its JSON text in $text.
 --
--- Since schema 1.0.2 shapes and types stand in inputs and outputs and the rest in a list of
--- attributes; before, all of it stood in the node.
+-- Since schema 1.0.2, shapes and types are in inputs and outputs, and the rest is in a list of attributes; before,
+-- all of it was in the node.
 WITH
     texts AS (
         SELECT unnest(json_extract($text, '$.nodes[*]')) AS text

@@ -1,8 +1,8 @@
--- The bytes in use by category after each instant of torch's raw memory timeline, of which $text is
--- the JSON: a list of [ns, action, bytes, category], where a release has negative bytes.
+-- Bytes in use by category after each instant of torch's raw memory timeline, parsed from its JSON text in $text: a
+-- list of [ns, action, bytes, category] with negative bytes for a release.
 --
--- What was allocated before the recording has a negative time; it is put at the first positive one.
--- A new row begins where the time differs from that of the event before, as in HTA.
+-- Memory allocated before the recording has a negative time; it is moved to the first positive time. As in HTA, a new
+-- row begins if the time differs from that of the previous event.
 WITH
     file AS (
         SELECT $text::JSON::BIGINT[][] AS events

@@ -1,7 +1,7 @@
--- What a manifest says of each rank beside its files, from the rows of its tables "ranks" and "devices": so that a
--- list of runs opens no file of any of them.
+-- Properties of each rank in a manifest, from its tables "ranks" and "devices", so that listing runs does not open
+-- the files of ranks.
 --
--- A trace states the commit and torch's version where its program has recorded them, by add_metadata_json.
+-- A trace contains the commit and torch version if its program recorded them with add_metadata_json.
 WITH
     models AS (
         SELECT d.run, d.rank, d.name, count(*) AS device_count

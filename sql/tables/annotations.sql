@@ -1,36 +1,36 @@
 -- User annotations: record_function ranges on the host and their copies on the device.
 CREATE OR REPLACE VIEW annotations AS
 -- Columns:
---   run                   VARCHAR          Run: one capture of one job.
+--   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start since the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
---   pid                   BIGINT           Process id; on the device: the device.
---   tid                   BIGINT           Thread id; on the device: the stream.
+--   pid                   BIGINT           Process id, or device for a device-side copy.
+--   tid                   BIGINT           Thread id, or stream for a device-side copy.
 --   name                  VARCHAR          Name of the range.
---   on_gpu                BOOLEAN          A device-side copy: it spans what the range launched.
+--   on_gpu                BOOLEAN          Whether it is a device-side copy, which spans the operations that the range launched.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.
---   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
---   parent_annotation_id  BIGINT           event_id of the nearest annotation around it.
+--   overlaps              BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
+--   parent_annotation_id  BIGINT           event_id of the innermost enclosing annotation.
 --   op_id                 BIGINT           event_id of the innermost enclosing operator.
 --   module_id             BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id              BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
+--   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
---   is_async              BOOLEAN          It may end on another thread than it began, so that it is time of no thread; NULL: not known. Known of gloo's.
---   external_id           BIGINT           External id: joins host operators and device activity.
+--   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so that its end is that of the recording; NULL if the trace does not record that end.
+--   is_async              BOOLEAN          Whether it may end on another thread, so that its time belongs to no thread; NULL if unknown. Known for gloo only.
+--   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
---   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
+--   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
 --   input_dims            VARCHAR          Input shapes as JSON (record_shapes=True).
 --   input_types           VARCHAR          Input types as JSON.
 --   input_strides         VARCHAR          Input strides as JSON.
 --   concrete_inputs       VARCHAR          Scalar inputs as JSON.
---   call_stack            VARCHAR          Python call stack as recorded on the annotation (verbose with_stack).
+--   call_stack            VARCHAR          Recorded Python call stack of the annotation (verbose with_stack).
 SELECT
     x.run,
     x.rank,

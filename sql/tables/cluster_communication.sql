@@ -1,16 +1,16 @@
 -- Communication operators of a MindSpore cluster, one row per rank, step and operator.
 CREATE OR REPLACE VIEW cluster_communication AS
 -- Columns:
---   run               VARCHAR      Run: one capture of one job.
+--   run               VARCHAR      Run name: one capture of one job.
 --   rank              INTEGER      Rank of the process.
---   step              BIGINT       Number of the step; NULL: the mean that the recorder wrote.
---   name              VARCHAR      Name of the operator.
---   stream            BIGINT       Device stream, from the name.
---   kind              VARCHAR      AllReduce, AllGather, Send, Receive and so on, from the name.
---   start_clock_ns    BIGINT [ns]  Start, in the clock of the device; NULL where the step trace does not have it.
+--   step              BIGINT       Step number; NULL for the mean written by the recorder.
+--   name              VARCHAR      Operator name.
+--   stream            BIGINT       Device stream, parsed from the name.
+--   kind              VARCHAR      Kind of operator, parsed from the name: AllReduce, AllGather, Send, Receive and so on.
+--   start_clock_ns    BIGINT [ns]  Start on the device clock; NULL if not in the step trace.
 --   dur               BIGINT [ns]  Duration in the step trace.
---   communication_ns  BIGINT [ns]  Time in which it moved data; NULL without HCCL data.
---   wait_ns           BIGINT [ns]  Time in which it waited for other ranks.
+--   communication_ns  BIGINT [ns]  Time transferring data; NULL without HCCL data.
+--   wait_ns           BIGINT [ns]  Time waiting for other ranks; NULL without HCCL data.
 SELECT
     x.run,
     x.rank,

@@ -1,15 +1,15 @@
--- Links between the ranks of a MindSpore cluster: time and traffic, by step and operator.
+-- Links between the ranks of a MindSpore cluster: time and volume by step and operator.
 CREATE OR REPLACE VIEW cluster_links AS
 -- Columns:
---   run        VARCHAR         Run: one capture of one job.
+--   run        VARCHAR         Run name: one capture of one job.
 --   rank       INTEGER         Rank of the process.
---   step       BIGINT          Number of the step; NULL: the mean that the recorder wrote.
---   operator   VARCHAR         Name of the communication operator; NULL: all operators of the step.
+--   step       BIGINT          Step number; NULL for the mean written by the recorder.
+--   operator   VARCHAR         Communication operator; NULL for all operators of the step.
 --   src_rank   BIGINT          Sending rank.
 --   dst_rank   BIGINT          Receiving rank.
---   link_type  VARCHAR         SDMA inside a server, RDMA between servers.
---   dur        BIGINT [ns]     Time in which data moved.
---   bytes      BIGINT [bytes]  Traffic.
+--   link_type  VARCHAR         SDMA within a server, RDMA between servers.
+--   dur        BIGINT [ns]     Time transferring data.
+--   bytes      BIGINT [bytes]  Transferred bytes.
 SELECT
     x.run,
     x.rank,

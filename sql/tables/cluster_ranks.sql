@@ -1,16 +1,16 @@
--- Ranks of a MindSpore cluster: how the job is parallel, and FLOPs and memory as they were recorded.
+-- Ranks of a MindSpore cluster: parallelism, and FLOPs and memory as recorded.
 CREATE OR REPLACE VIEW cluster_ranks AS
 -- Columns:
---   run                         VARCHAR         Run: one capture of one job.
+--   run                         VARCHAR         Run name: one capture of one job.
 --   rank                        INTEGER         Rank of the process.
 --   parallel_mode               VARCHAR         data-parallel, model-parallel or pipeline-parallel.
---   stage_count                 BIGINT [count]  Pipeline stages.
---   device_count                BIGINT [count]  Devices of the job.
---   recorded_flops              DOUBLE [1]      FLOPs as recorded; the file names no unit.
---   recorded_flops_rate         DOUBLE [1]      FLOPS as recorded; the file names no unit.
---   recorded_flops_utilization  DOUBLE [1]      FLOPS_Utilization as recorded.
---   recorded_peak_memory        DOUBLE [1]      peak_mem as recorded; the file names no unit.
---   recorded_memory_capacity    DOUBLE [1]      capacity as recorded; the file names no unit.
+--   stage_count                 BIGINT [count]  Number of pipeline stages.
+--   device_count                BIGINT [count]  Number of devices of the job.
+--   recorded_flops              DOUBLE [1]      Recorded FLOPs; the file does not state the unit.
+--   recorded_flops_rate         DOUBLE [1]      Recorded FLOPS; the file does not state the unit.
+--   recorded_flops_utilization  DOUBLE [1]      Recorded FLOPS_Utilization.
+--   recorded_peak_memory        DOUBLE [1]      Recorded peak_mem; the file does not state the unit.
+--   recorded_memory_capacity    DOUBLE [1]      Recorded capacity; the file does not state the unit.
 SELECT
     x.run,
     x.rank,

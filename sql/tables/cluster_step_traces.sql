@@ -1,24 +1,24 @@
--- Steps of a MindSpore cluster, one per rank, as its profiler measured them.
+-- Steps of each rank of a MindSpore cluster, as measured by its profiler.
 CREATE OR REPLACE VIEW cluster_step_traces AS
 -- Columns:
---   run                     VARCHAR      Run: one capture of one job.
+--   run                     VARCHAR      Run name: one capture of one job.
 --   rank                    INTEGER      Rank of the process.
---   step                    BIGINT       Number of the step; NULL: the mean that the recorder wrote, over steps that may not be here.
---   start_clock_ns          BIGINT [ns]  Start, in the clock of the device.
---   end_clock_ns            BIGINT [ns]  End, in the clock of the device.
---   forward_clock_ns        BIGINT [ns]  Start of the forward pass, in the clock of the device.
---   backward_clock_ns       BIGINT [ns]  End of the backward pass, in the clock of the device.
---   total_ns                BIGINT [ns]  Length of the step: interval, forward and backward, tail.
---   iteration_interval_ns   BIGINT [ns]  From the end of the last step to the forward pass: getting data.
---   forward_backward_ns     BIGINT [ns]  Forward and backward pass.
---   tail_ns                 BIGINT [ns]  From the end of the backward pass to the end of the step: parameters are updated.
---   computation_ns          BIGINT [ns]  Computing; NULL where no file of the cluster analysis says so, as below.
---   communication_alone_ns  BIGINT [ns]  Communicating and not computing.
---   receive_alone_ns        BIGINT [ns]  Receiving and nothing else (pipeline parallel).
---   collective_alone_ns     BIGINT [ns]  Communicating without receiving, and not computing (pipeline parallel).
---   stage_ns                BIGINT [ns]  The step without receiving alone (pipeline parallel).
---   communication_ns        BIGINT [ns]  Time in which communication operators moved data, added up; NULL without HCCL data.
---   communication_wait_ns   BIGINT [ns]  Time in which communication operators waited for other ranks, added up.
+--   step                    BIGINT       Step number; NULL for the mean written by the recorder, which may cover steps not stored here.
+--   start_clock_ns          BIGINT [ns]  Start on the device clock.
+--   end_clock_ns            BIGINT [ns]  End on the device clock.
+--   forward_clock_ns        BIGINT [ns]  Start of the forward pass on the device clock.
+--   backward_clock_ns       BIGINT [ns]  End of the backward pass on the device clock.
+--   total_ns                BIGINT [ns]  Step duration: interval, forward and backward pass, tail.
+--   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass, for data loading.
+--   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass.
+--   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step, for the parameter update.
+--   computation_ns          BIGINT [ns]  Compute time; NULL without a file of the cluster analysis, as in the following columns.
+--   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication (pipeline parallel).
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives (pipeline parallel).
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time (pipeline parallel).
+--   communication_ns        BIGINT [ns]  Total time in which communication operators transferred data; NULL without HCCL data.
+--   communication_wait_ns   BIGINT [ns]  Total time in which communication operators waited for other ranks; NULL without HCCL data.
 SELECT
     x.run,
     x.rank,

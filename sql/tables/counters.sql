@@ -1,16 +1,16 @@
 -- Counter samples, one row per series of an event.
 CREATE OR REPLACE VIEW counters AS
 -- Columns:
---   run       VARCHAR      Run: one capture of one job.
+--   run       VARCHAR      Run name: one capture of one job.
 --   rank      INTEGER      Rank of the process.
---   event_id  BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id  BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts        BIGINT [ns]  Start since the run's first event.
+--   ts        BIGINT [ns]  Time since the run's first event.
 --   pid       BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid       BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
---   name      VARCHAR      Counter.
---   series    VARCHAR      Series of the counter.
---   value     DOUBLE [1]   Value, in the counter's own unit.
+--   name      VARCHAR      Name of the counter.
+--   series    VARCHAR      Name of the series.
+--   value     DOUBLE [1]   Value in the counter's own unit.
 SELECT
     x.run,
     x.rank,

@@ -1,48 +1,48 @@
--- Host operators: aten, autograd, custom ones, and what record_function calls an operator.
+-- Host operators: aten, autograd and custom operators, and others that record_function marks as operators.
 CREATE OR REPLACE VIEW cpu_ops AS
 -- Columns:
---   run                   VARCHAR          Run: one capture of one job.
+--   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start since the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
 --   pid                   BIGINT           Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid                   BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name                  VARCHAR          Operator name.
---   overload_name         VARCHAR          What stands behind the point in aten::add.Tensor; NULL where the name has none.
+--   overload_name         VARCHAR          Overload, such as Tensor in aten::add.Tensor; NULL if the name has none.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.
---   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
+--   overlaps              BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
 --   parent_op_id          BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   module_id             BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id              BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
 --   fwd_op_id             BIGINT           event_id of the forward operator that this backward operator belongs to.
---   bwd_op_id             BIGINT           event_id of the innermost operator of autograd's backward pass that this one is or runs in.
---   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
+--   bwd_op_id             BIGINT           event_id of the innermost operator of autograd's backward pass that contains or is this operator.
+--   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
---   external_id           BIGINT           External id: joins host operators and device activity.
+--   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so that its end is that of the recording; NULL if the trace does not record that end.
+--   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
---   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
+--   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
 --   sequence_number       BIGINT           Autograd sequence number; -1: none.
 --   fwd_thread_id         BIGINT           Autograd's number of the forward thread; 0: none.
 --   input_dims            VARCHAR          Input shapes as JSON (record_shapes=True).
 --   input_types           VARCHAR          Input types as JSON.
 --   input_strides         VARCHAR          Input strides as JSON.
 --   concrete_inputs       VARCHAR          Scalar inputs as JSON.
---   call_stack            VARCHAR          Python call stack as recorded on the operator (verbose with_stack).
---   module_hierarchy      VARCHAR          Module hierarchy as recorded (with_modules).
---   collective            VARCHAR          Collective operation, as recorded.
---   in_elems              BIGINT [count]   Elements sent.
---   out_elems             BIGINT [count]   Elements received.
+--   call_stack            VARCHAR          Recorded Python call stack of the operator (verbose with_stack).
+--   module_hierarchy      VARCHAR          Recorded module hierarchy (with_modules).
+--   collective            VARCHAR          Recorded kind of collective.
+--   in_elems              BIGINT [count]   Number of elements sent.
+--   out_elems             BIGINT [count]   Number of elements received.
 --   elem_type             VARCHAR          Element type.
---   group_size            BIGINT [count]   Ranks in the process group.
+--   group_size            BIGINT [count]   Number of ranks in the process group.
 --   pg_name               VARCHAR          Process group name.
 --   pg_desc               VARCHAR          Process group description.
---   pg_ranks              VARCHAR          Global ranks of the process group, as JSON.
+--   pg_ranks              VARCHAR          Global ranks of the process group as JSON.
 --   seq                   BIGINT           Sequence number of the collective in its process group.
 SELECT
     x.run,

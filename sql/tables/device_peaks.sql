@@ -1,24 +1,24 @@
--- What devices can do at most, as their makers state it: arithmetic by type, without sparsity, and memory.
+-- Peak compute rate by data type, without sparsity, and peak memory bandwidth of device models, as stated by vendors.
 --
--- A list of the library, the same for every store: sql/tables/device_peaks.csv. The pattern of the lowest priority that
--- is found in the name of a model holds. TFLOP/s of a type count products of matrices where a device has units for
--- them; fp64_vector and fp32_vector are all other arithmetic. Sums are taken in float, on consumer cards at half the
--- rate of sums in half. What a maker does not state, or a device does not have, is NULL.
+-- A built-in table, the same for every store: sql/tables/device_peaks.csv. If several patterns match the model name,
+-- the one with the lowest priority is used. Rates of a data type are for matrix products if the device has units for
+-- them; fp64_vector and fp32_vector are for all other arithmetic. Accumulation is in float, which on consumer cards
+-- is half the rate of accumulation in half. Peaks that a vendor does not state, or a device does not have, are NULL.
 CREATE OR REPLACE VIEW device_peaks AS
 -- Columns:
---   priority            INTEGER [1]       Lower ones decide first.
---   pattern             VARCHAR           Regular expression that is looked for in the model's name.
---   fp64_vector_tflops  DOUBLE [TFLOP/s]  Double.
---   fp32_vector_tflops  DOUBLE [TFLOP/s]  Float.
---   fp64_tflops         DOUBLE [TFLOP/s]  Products of matrices of double.
---   fp32_tflops         DOUBLE [TFLOP/s]  Of float.
---   tf32_tflops         DOUBLE [TFLOP/s]  Of float, rounded to 10 bits of mantissa.
---   fp16_tflops         DOUBLE [TFLOP/s]  Of half.
---   bf16_tflops         DOUBLE [TFLOP/s]  Of bfloat16.
---   fp8_tflops          DOUBLE [TFLOP/s]  Of eight bits.
---   int8_tflops         DOUBLE [TFLOP/s]  Of bytes.
---   memory_tbps         DOUBLE [TB/s]     Memory of the device.
---   source              VARCHAR           Where the maker states it.
+--   priority            INTEGER [1]       Priority of the rule; the lowest decides.
+--   pattern             VARCHAR           Regular expression searched in the model name.
+--   fp64_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in double precision.
+--   fp32_vector_tflops  DOUBLE [TFLOP/s]  Peak rate of vector arithmetic in single precision.
+--   fp64_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in double precision.
+--   fp32_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in single precision.
+--   tf32_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in TF32 (float rounded to 10 bits of mantissa).
+--   fp16_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in half precision.
+--   bf16_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in bfloat16.
+--   fp8_tflops          DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit floating point.
+--   int8_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit integers.
+--   memory_tbps         DOUBLE [TB/s]     Peak memory bandwidth of the device.
+--   source              VARCHAR           Document in which the vendor states the values.
 SELECT
     x.priority,
     x.pattern,

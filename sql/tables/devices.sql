@@ -1,18 +1,18 @@
--- Devices that the traces describe; of a rank that was recorded several times as the first one does.
+-- Devices described by the traces; for a rank with several recordings, by the first one.
 CREATE OR REPLACE VIEW devices AS
 -- Columns:
---   run                                     VARCHAR          Run: one capture of one job.
+--   run                                     VARCHAR          Run name: one capture of one job.
 --   rank                                    INTEGER          Rank of the process.
 --   device                                  BIGINT           Device number.
---   name                                    VARCHAR          Model.
---   total_memory_bytes                      BIGINT [bytes]   Memory.
---   compute_major                           INTEGER          Compute capability, major.
---   compute_minor                           INTEGER          Compute capability, minor.
---   multiprocessor_count                    INTEGER [count]  Multiprocessors.
---   warp_size                               INTEGER [count]  Threads of a warp.
---   max_threads_per_block                   INTEGER [count]  Threads of a block, at most.
---   max_threads_per_multiprocessor          INTEGER [count]  Threads of a multiprocessor, at most.
---   shared_memory_per_multiprocessor_bytes  BIGINT [bytes]   Shared memory of a multiprocessor.
+--   name                                    VARCHAR          Device model.
+--   total_memory_bytes                      BIGINT [bytes]   Device memory.
+--   compute_major                           INTEGER          Major number of the compute capability.
+--   compute_minor                           INTEGER          Minor number of the compute capability.
+--   multiprocessor_count                    INTEGER [count]  Number of multiprocessors.
+--   warp_size                               INTEGER [count]  Threads per warp.
+--   max_threads_per_block                   INTEGER [count]  Maximum threads per block.
+--   max_threads_per_multiprocessor          INTEGER [count]  Maximum threads per multiprocessor.
+--   shared_memory_per_multiprocessor_bytes  BIGINT [bytes]   Shared memory per multiprocessor.
 --   properties                              VARCHAR          All properties as JSON.
 SELECT
     x.run,

@@ -1,17 +1,17 @@
--- Every event that has a place in time, of every table: what they have in common.
+-- Every event with a timestamp, from every table, with their common columns.
 CREATE OR REPLACE VIEW events AS
 -- Columns:
---   run         VARCHAR      Run: one capture of one job.
+--   run         VARCHAR      Run name: one capture of one job.
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
 --   table_name  VARCHAR      Table with the event's other columns.
---   category    VARCHAR      Category in today's words of Kineto; NULL for memory events and counters.
+--   category    VARCHAR      Category as a current Kineto name; NULL for memory events and counters.
 --   name        VARCHAR      Name; empty if the event has none.
 --   ts          BIGINT [ns]  Start since the run's first event.
---   dur         BIGINT [ns]  Duration; NULL for a point in time.
+--   dur         BIGINT [ns]  Duration; NULL for an instant.
 --   pid         BIGINT       Process id, or device.
 --   tid         BIGINT       Thread id, or stream.
---   step        BIGINT       Profiler step, where the table has it.
+--   step        BIGINT       Profiler step, if the event's table has it.
 SELECT c.run, c.rank, c.event_id, 'cpu_ops' AS table_name, 'cpu_op' AS category, c.name, c.ts, c.dur, c.pid, c.tid, c.step
 FROM cpu_ops AS c
 UNION ALL

@@ -1,18 +1,18 @@
--- Arrows between events: launch to kernel, forward to backward.
+-- Flow arrows between events: launch to kernel, forward to backward.
 CREATE OR REPLACE VIEW flows AS
 -- Columns:
---   run            VARCHAR      Run: one capture of one job.
+--   run            VARCHAR      Run name: one capture of one job.
 --   rank           INTEGER      Rank of the process.
---   event_id       BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id       BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span           INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts             BIGINT [ns]  Start since the run's first event.
+--   ts             BIGINT [ns]  Time since the run's first event.
 --   pid            BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid            BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name           VARCHAR      Name of the arrow.
---   category       VARCHAR      Category: ac2g, fwdbwd, ...
---   phase          VARCHAR      s: start, t: step, f: end.
---   flow_id        VARCHAR      Joins the ends of an arrow; text, since some producers exceed 64 bits.
---   binding_point  VARCHAR      e: binds to the enclosing event.
+--   category       VARCHAR      Category of the arrow: ac2g, fwdbwd, ...
+--   phase          VARCHAR      Phase: s (start), t (step) or f (end).
+--   flow_id        VARCHAR      Id shared by the ends of an arrow; text, because some producers exceed 64 bits.
+--   binding_point  VARCHAR      e: the arrow binds to the enclosing event.
 SELECT
     x.run,
     x.rank,

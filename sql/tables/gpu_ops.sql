@@ -1,71 +1,71 @@
 -- Device activity: kernels, copies, memsets and device-side synchronization.
 CREATE OR REPLACE VIEW gpu_ops AS
 -- Columns:
---   run                         VARCHAR         Run: one capture of one job.
+--   run                         VARCHAR         Run name: one capture of one job.
 --   rank                        INTEGER         Rank of the process.
---   event_id                    BIGINT          Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id                    BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                        INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                          BIGINT [ns]     Start since the run's first event.
 --   dur                         BIGINT [ns]     Recorded duration.
---   is_suspect                  BOOLEAN         The duration cannot be true: negative, or it ends over a second after the recording. Left out of analyses.
---   kind                        VARCHAR         What the hardware did: kernel, memcpy, memset or sync.
---   category                    VARCHAR         That in the words of Kineto: kernel, gpu_memcpy, gpu_memset or cuda_sync.
---   class                       VARCHAR         What it was for: computation, communication, memory or sync. A sync is not busy time.
---   class_source                VARCHAR         What decided the class: metadata, category, rule or default (no rule knew the name).
---   comm_library                VARCHAR         Library of a communication kernel outside of NCCL, RCCL and HCCL: DeepEP, MoRI, custom all-reduce, …; NULL otherwise.
+--   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or ending over a second after the recording. Analyses exclude such operations.
+--   kind                        VARCHAR         Kind of hardware activity: kernel, memcpy, memset or sync.
+--   category                    VARCHAR         Kineto category of that activity: kernel, gpu_memcpy, gpu_memset or cuda_sync.
+--   class                       VARCHAR         Purpose: computation, communication, memory or sync. A sync is not busy time.
+--   class_source                VARCHAR         Source of the class: metadata, category, rule or default (no rule matched the name).
+--   comm_library                VARCHAR         Library of a communication kernel other than NCCL, RCCL and HCCL: DeepEP, MoRI, custom all-reduce, …; NULL otherwise.
 --   comm_role                   VARCHAR         Part of an expert-parallel exchange: dispatch, combine, notify or exchange; NULL otherwise.
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
---   stream                      BIGINT          Device stream; NULL for what ran on none, as some transfers of MTIA.
+--   stream                      BIGINT          Device stream; NULL if it ran on none, as some transfers of MTIA.
 --   context                     BIGINT          Device context.
---   correlation                 BIGINT          Correlation id: joins a call and what it launched.
---   launch_id                   BIGINT          event_id of the host call that launched it; NULL if that is not in the trace.
+--   correlation                 BIGINT          Correlation id, which links a call and the operations that it launched.
+--   launch_id                   BIGINT          event_id of the host call that launched it; NULL if not in the trace.
 --   launch_ts                   BIGINT [ns]     Start of that call.
 --   launch_dur                  BIGINT [ns]     Duration of that call.
 --   launch_pid                  BIGINT          Process id of that call.
 --   launch_tid                  BIGINT          Thread id of that call.
 --   op_id                       BIGINT          event_id of the innermost operator that encloses the launch.
---   annotation_id               BIGINT          event_id of the nearest user annotation around the launch (steps not counted).
+--   annotation_id               BIGINT          event_id of the innermost user annotation, other than a step, that encloses the launch.
 --   module_id                   BIGINT          event_id of the innermost nn.Module call that encloses the launch.
---   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass around the launch.
---   stack_id                    BIGINT          The names around that call and its own, as a row of stacks.
---   step                        BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
+--   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass that encloses the launch.
+--   stack_id                    BIGINT          Row of stacks with the names of the events that enclose the launch, and its own.
+--   step                        BIGINT          Profiler step of the launch, otherwise of its own start; NULL outside steps.
 --   in_last_step                BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   grid_x                      BIGINT [count]  Blocks in x.
---   grid_y                      BIGINT [count]  Blocks in y.
---   grid_z                      BIGINT [count]  Blocks in z.
---   block_x                     BIGINT [count]  Threads of a block in x.
---   block_y                     BIGINT [count]  Threads of a block in y.
---   block_z                     BIGINT [count]  Threads of a block in z.
---   registers_per_thread        BIGINT [count]  Registers of a thread.
---   shared_memory_bytes         BIGINT [bytes]  Shared memory of a block.
+--   grid_x                      BIGINT [count]  Grid size in x [blocks].
+--   grid_y                      BIGINT [count]  Grid size in y [blocks].
+--   grid_z                      BIGINT [count]  Grid size in z [blocks].
+--   block_x                     BIGINT [count]  Block size in x [threads].
+--   block_y                     BIGINT [count]  Block size in y [threads].
+--   block_z                     BIGINT [count]  Block size in z [threads].
+--   registers_per_thread        BIGINT [count]  Registers per thread.
+--   shared_memory_bytes         BIGINT [bytes]  Shared memory per block.
 --   blocks_per_sm               DOUBLE [count]  Blocks per multiprocessor.
 --   warps_per_sm                DOUBLE [count]  Warps per multiprocessor.
 --   occupancy_pct               DOUBLE [%]      Estimated achieved occupancy.
---   queued_ns                   BIGINT [ns]     Time in the queue as recorded; 0 on most devices.
+--   queued_ns                   BIGINT [ns]     Recorded time in the queue; 0 on most devices.
 --   bytes                       BIGINT [bytes]  Bytes copied or set.
---   bandwidth_gbps              DOUBLE [GB/s]   Bandwidth as recorded; some recorders are off by a constant factor.
+--   bandwidth_gbps              DOUBLE [GB/s]   Recorded bandwidth; some recorders are off by a constant factor.
 --   computed_gbps               DOUBLE [GB/s]   bytes / dur; NULL for a zero duration.
---   graph_id                    BIGINT          CUDA graph.
---   graph_node_id               BIGINT          Node of the CUDA graph.
---   collective                  VARCHAR         Collective operation as recorded, else as the kernel's name says.
---   in_elems                    BIGINT [count]  Elements sent.
---   out_elems                   BIGINT [count]  Elements received.
+--   graph_id                    BIGINT          Id of the CUDA graph.
+--   graph_node_id               BIGINT          Id of the node in the CUDA graph.
+--   collective                  VARCHAR         Kind of collective from the metadata, otherwise from the kernel name.
+--   in_elems                    BIGINT [count]  Number of elements sent.
+--   out_elems                   BIGINT [count]  Number of elements received.
 --   elem_type                   VARCHAR         Element type.
---   group_size                  BIGINT [count]  Ranks in the process group.
+--   group_size                  BIGINT [count]  Number of ranks in the process group.
 --   in_split_sizes              VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.
 --   pg_name                     VARCHAR         Process group name.
 --   pg_desc                     VARCHAR         Process group description.
---   pg_ranks                    VARCHAR         Global ranks of the process group, as JSON.
+--   pg_ranks                    VARCHAR         Global ranks of the process group as JSON.
 --   seq                         BIGINT          Sequence number of the collective in its process group.
 --   src_rank                    BIGINT          Sending rank of a point-to-point operation.
 --   dst_rank                    BIGINT          Receiving rank of a point-to-point operation.
---   sync_kind                   VARCHAR         Kind of a synchronization.
+--   sync_kind                   VARCHAR         Kind of synchronization.
 --   wait_on_stream              BIGINT          Stream that a synchronization waits for.
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   wait_on_event               BIGINT          Event that a synchronization waits for.
---   external_id                 BIGINT          External id: joins host operators and device activity.
+--   external_id                 BIGINT          External id, which links host operators and device activity.
 SELECT
     x.run,
     x.rank,

@@ -1,15 +1,15 @@
--- Names of annotations that are an iteration of a serving engine.
+-- Names of annotations that mark an iteration of a serving engine.
 --
--- A list of the library, the same for every store: sql/tables/iteration_formats.csv. The numbers in such a name:
--- `iteration_fields`.
+-- A built-in table, the same for every store: sql/tables/iteration_formats.csv. `iteration_fields` extracts the
+-- numbers in such names.
 CREATE OR REPLACE VIEW iteration_formats AS
 -- Columns:
---   format     VARCHAR      Name of the format; it may start in several ways.
---   framework  VARCHAR      Engine that writes it.
---   priority   INTEGER [1]  If formats are nested, the lowest that states a number decides.
---   prefix     VARCHAR      What such names start with.
---   pattern    VARCHAR      Regular expression that they match.
---   source     VARCHAR      Where the engine writes it.
+--   format     VARCHAR      Name of the format; several prefixes may share it.
+--   framework  VARCHAR      Engine that writes the annotation.
+--   priority   INTEGER [1]  If iterations are nested, the lowest priority that states a number decides.
+--   prefix     VARCHAR      Prefix of the annotation name.
+--   pattern    VARCHAR      Regular expression that the annotation name matches.
+--   source     VARCHAR      Source code in which the engine writes the annotation.
 SELECT
     x.format,
     x.framework,

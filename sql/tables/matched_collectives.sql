@@ -1,63 +1,64 @@
--- Communication kernels with what they have in common across ranks: which are one collective, in which time that all
--- ranks share, and who waited for whom.
+-- Communication kernels matched across ranks: which belong to one collective, on a shared clock, and which rank waits
+-- for which.
 --
--- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by the question.
+-- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
+-- computes it.
 CREATE OR REPLACE VIEW matched_collectives AS
 -- Columns:
---   run                      VARCHAR         Run: one capture of one job.
+--   run                      VARCHAR         Run name: one capture of one job.
 --   rank                     INTEGER         Rank of the process.
 --   span                     INTEGER         Recording of the rank.
---   event_id                 BIGINT          event_id of the kernel in gpu_ops; of what gloo ran, in annotations.
---   collective_id            BIGINT          The same on all ranks of a collective; from 1 in each run, in the order of time.
+--   event_id                 BIGINT          event_id of the kernel in gpu_ops, or of a gloo call in annotations.
+--   collective_id            BIGINT          Id of the collective, the same on all its ranks; numbered from 1 in each run in time order.
 --   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   detected_by              VARCHAR         What told that: metadata of the kernel, operator that launched it, or name of the kernel.
+--   detected_by              VARCHAR         Source of the kind of collective: metadata of the kernel, launching operator, or kernel name.
 --   pg_name                  VARCHAR         Process group name.
 --   pg_desc                  VARCHAR         Process group description.
---   pg_ranks                 VARCHAR         Global ranks of the process group as recorded; the profiler cuts long lists.
---   group_size               BIGINT [count]  Ranks in the process group.
+--   pg_ranks                 VARCHAR         Recorded global ranks of the process group; the profiler truncates long lists.
+--   group_size               BIGINT [count]  Number of ranks in the process group.
 --   elem_type                VARCHAR         Element type.
---   in_elems                 BIGINT [count]  Elements sent.
---   out_elems                BIGINT [count]  Elements received.
+--   in_elems                 BIGINT [count]  Number of elements sent.
+--   out_elems                BIGINT [count]  Number of elements received.
 --   in_split_sizes           VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes          VARCHAR         Split sizes of the output as JSON.
 --   seq                      BIGINT          Sequence number of the collective in its process group.
---   src_rank                 BIGINT          Sending rank of a point-to-point operation, as recorded.
---   dst_rank                 BIGINT          Receiving rank of a point-to-point operation, as recorded.
---   on_host                  BOOLEAN         Gloo ran it on the host: event_id is that of an annotation.
+--   src_rank                 BIGINT          Recorded sending rank of a point-to-point operation.
+--   dst_rank                 BIGINT          Recorded receiving rank of a point-to-point operation.
+--   on_host                  BOOLEAN         Whether gloo ran it on the host; event_id is then that of an annotation.
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
---   step                     BIGINT          Profiler step of the launch, else of its own start; NULL outside of steps.
+--   step                     BIGINT          Profiler step of the launch, otherwise of its own start; NULL outside steps.
 --   in_last_step             BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
 --   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   ts                       BIGINT [ns]     Start since the run's first event.
 --   dur                      BIGINT [ns]     Duration.
---   channel_id               BIGINT          Number of the channel: what keeps its order on all its ranks; from 1 in each run.
---   channel                  VARCHAR         Its ranks, the pair of a point-to-point operation, the group's name or the stream.
---   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL where nothing tells them.
---   is_p2p                   BOOLEAN         Point to point.
---   rank_count               BIGINT [count]  Ranks whose traces have the channel.
+--   channel_id               BIGINT          Number of the channel, whose operations have the same order on all its ranks; from 1 in each run.
+--   channel                  VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group name, or the stream.
+--   member_ranks             VARCHAR         All ranks of the group as JSON, completed; NULL if unknown.
+--   is_p2p                   BOOLEAN         Whether it is a point-to-point operation.
+--   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
---   match_method             VARCHAR         seq, ordinal (order, shifted), time (around a hole), stream (order, the group is not known) or none.
---   match_margin             DOUBLE [1]      How much worse the next shift fits, as a logarithm: what the choice is worth; NULL: no other.
---   is_complete              BOOLEAN         Found on all ranks that have the channel, and these are two or more.
---   is_startup               BOOLEAN         First collective of a rank in the capture: why it came when it did was not seen.
---   clock_correction_ns      BIGINT [ns]     What is taken off the rank's clock here: raw time is start_ns + clock_correction_ns.
+--   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
+--   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other.
+--   is_complete              BOOLEAN         Whether it was found on all ranks that have the channel, and these are at least two.
+--   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture, so the cause of its start time is not recorded.
+--   clock_correction_ns      BIGINT [ns]     Correction subtracted from the rank's clock: recorded time is start_ns + clock_correction_ns.
 --   start_ns                 BIGINT [ns]     Start on the clock shared by all ranks.
---   end_ns                   BIGINT [ns]     End in the time that all ranks share.
---   wait_ns                  BIGINT [ns]     From its own start to that of the last rank, at most its duration; NULL where nothing matches.
---   transfer_ns              BIGINT [ns]     From the start of the last rank to the first end; NULL where nothing matches.
---   end_spread_ns            BIGINT [ns]     From the first end to the last: as far as the wait may be off.
---   is_last                  BOOLEAN         The rank that came last.
---   ended_before_last_start  BOOLEAN         A rank was through before the last one came.
---   end_times_match          BOOLEAN         The ends lie as close together as is usual in the channel.
+--   end_ns                   BIGINT [ns]     End on the clock shared by all ranks.
+--   wait_ns                  BIGINT [ns]     Time from its own start to the last rank's start, at most its duration; NULL without a match.
+--   transfer_ns              BIGINT [ns]     Time from the last rank's start to the first end; NULL without a match.
+--   end_spread_ns            BIGINT [ns]     Time from the first to the last end, which bounds the error of the wait.
+--   is_last                  BOOLEAN         Whether the rank started last.
+--   ended_before_last_start  BOOLEAN         Whether a rank ended before the last one started.
+--   end_times_match          BOOLEAN         Whether the end times are as close together as usual in the channel.
 --   clock_domain             VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
---   clock_reference_rank     INTEGER         Rank whose clock counts.
---   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead, in the middle of the capture.
+--   clock_reference_rank     INTEGER         Reference rank of the clock.
+--   clock_offset_ns          DOUBLE [ns]     How far the rank's clock is ahead of the reference in the middle of the capture.
 --   clock_spread_ns          DOUBLE [ns]     Median deviation of the samples from the estimate.
---   clock_drift              DOUBLE [1]      Time that the rank's clock gains in each unit of time.
+--   clock_drift              DOUBLE [1]      Clock gain per unit of time.
 --   clock_sample_count       BIGINT [count]  Number of collective ends that the estimate uses.
---   clock_mid_ts             BIGINT [ns]     Middle of the capture of the reference rank, by the clock of the rank.
---   clock_is_applied         BOOLEAN         The estimate is more than three times its spread, or drifts: it is taken off.
+--   clock_mid_ts             BIGINT [ns]     Middle of the reference rank's capture, on this rank's clock.
+--   clock_is_applied         BOOLEAN         Whether the correction is applied, because it exceeds three times its spread or the clock drifts.
 SELECT x.*
 FROM derived.matched_collectives AS x

@@ -1,28 +1,28 @@
 -- Allocations and frees of the caching allocators (profile_memory=True).
 CREATE OR REPLACE VIEW memory_events AS
 -- Columns:
---   run                    VARCHAR         Run: one capture of one job.
+--   run                    VARCHAR         Run name: one capture of one job.
 --   rank                   INTEGER         Rank of the process.
---   event_id               BIGINT          Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id               BIGINT          Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                   INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
---   ts                     BIGINT [ns]     Start since the run's first event.
+--   ts                     BIGINT [ns]     Time since the run's first event.
 --   pid                    BIGINT          Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid                    BIGINT          Thread id; NULL if the trace has text instead of a number (see event_args).
---   device_type            INTEGER         0: CPU, 1: CUDA.
+--   device_type            INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                 BIGINT          Device number; -1: CPU.
---   addr                   BIGINT          Address.
---   bytes                  BIGINT [bytes]  Positive: allocated, negative: freed.
---   total_allocated_bytes  BIGINT [bytes]  Allocated on the device after this event.
---   total_reserved_bytes   BIGINT [bytes]  Reserved by the allocator after this event.
---   parent_id              BIGINT          event_id of the event of the thread during which it happened.
+--   addr                   BIGINT          Memory address.
+--   bytes                  BIGINT [bytes]  Allocated bytes if positive, freed bytes if negative.
+--   total_allocated_bytes  BIGINT [bytes]  Allocated total of the device after this event.
+--   total_reserved_bytes   BIGINT [bytes]  Reserved total of the device after this event.
+--   parent_id              BIGINT          event_id of the innermost enclosing event on the thread.
 --   op_id                  BIGINT          event_id of the innermost enclosing operator.
 --   annotation_id          BIGINT          event_id of the innermost enclosing user annotation other than a step.
 --   module_id              BIGINT          event_id of the innermost enclosing nn.Module call.
 --   frame_id               BIGINT          event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id               BIGINT          Names of all during which it happened, as a row of stacks.
+--   stack_id               BIGINT          Row of stacks with the names of the enclosing events.
 --   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step           BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   profiler_event_index   BIGINT          Order of the event inside the profiler (Ev Idx).
+--   profiler_event_index   BIGINT          Index of the event in the profiler (Ev Idx).
 SELECT
     x.run,
     x.rank,

@@ -1,14 +1,14 @@
--- What kind of work operations do, by the names of operators and of kernels.
+-- Categories of work by the names of operators and kernels.
 --
--- A list of the library, the same for every store: sql/tables/operation_categories.csv. The pattern of the lowest
--- priority that fits decides. Kernels are asked where the operator does not tell: code of compilers, of other
--- libraries, or launched in none.
+-- A built-in table, the same for every store: sql/tables/operation_categories.csv. If several patterns match, the one
+-- with the lowest priority decides. Kernel names are used if the operator does not show the category: code of
+-- compilers or other libraries, or launches outside operators.
 CREATE OR REPLACE VIEW operation_categories AS
 -- Columns:
---   priority  INTEGER [1]  Lower ones decide first.
---   side      VARCHAR      operator: the pattern fits a name without overload as a whole; kernel: it is found anywhere, in any case.
---   category  VARCHAR      gemm, convolution, attention, norm, ….
---   pattern   VARCHAR      Regular expression.
+--   priority  INTEGER [1]  Priority of the rule; the lowest decides.
+--   side      VARCHAR      operator: the pattern matches the whole name without overload; kernel: it may match anywhere, ignoring case.
+--   category  VARCHAR      Kind of work: gemm, convolution, attention, norm, ….
+--   pattern   VARCHAR      Regular expression that the name matches.
 SELECT
     x.priority,
     x.side,

@@ -1,18 +1,18 @@
--- Every event that no other table takes: metadata, instants, overhead, unknown categories.
+-- Events of no other table: metadata, instants, overhead, unknown categories.
 CREATE OR REPLACE VIEW other_events AS
 -- Columns:
---   run       VARCHAR      Run: one capture of one job.
+--   run       VARCHAR      Run name: one capture of one job.
 --   rank      INTEGER      Rank of the process.
---   event_id  BIGINT       Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id  BIGINT       Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span      INTEGER      Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts        BIGINT [ns]  Start since the run's first event.
 --   dur       BIGINT [ns]  Recorded duration.
 --   pid       VARCHAR      Process id as text.
 --   tid       VARCHAR      Thread id as text.
 --   name      VARCHAR      Name of the event.
---   category  VARCHAR      Category, if any.
---   phase     VARCHAR      Phase: X complete, i instant, M metadata, ...
---   flow_id   VARCHAR      Id, if any.
+--   category  VARCHAR      Category; NULL if there is none.
+--   phase     VARCHAR      Phase: X (complete), i (instant), M (metadata), ...
+--   flow_id   VARCHAR      Id; NULL if there is none.
 --   scope     VARCHAR      Scope of an instant.
 --   args      VARCHAR      Arguments as JSON.
 SELECT

@@ -1,13 +1,13 @@
--- Process groups that the traces list.
+-- Process groups listed in the traces.
 CREATE OR REPLACE VIEW process_groups AS
 -- Columns:
---   run             VARCHAR         Run: one capture of one job.
+--   run             VARCHAR         Run name: one capture of one job.
 --   rank            INTEGER         Rank of the process.
---   pg_name         VARCHAR         Name.
---   pg_desc         VARCHAR         Description.
+--   pg_name         VARCHAR         Process group name.
+--   pg_desc         VARCHAR         Process group description.
 --   backend_config  VARCHAR         Backend per device type.
---   pg_size         BIGINT [count]  Ranks.
---   pg_ranks        VARCHAR         Global ranks as JSON.
+--   pg_size         BIGINT [count]  Number of ranks in the process group.
+--   pg_ranks        VARCHAR         Global ranks of the process group as JSON.
 SELECT
     x.run,
     x.rank,

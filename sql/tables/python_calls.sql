@@ -1,9 +1,9 @@
 -- Python frames and nn.Module calls (with_stack=True).
 CREATE OR REPLACE VIEW python_calls AS
 -- Columns:
---   run                   VARCHAR          Run: one capture of one job.
+--   run                   VARCHAR          Run name: one capture of one job.
 --   rank                  INTEGER          Rank of the process.
---   event_id              BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id              BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span                  INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                    BIGINT [ns]      Start since the run's first event.
 --   dur                   BIGINT [ns]      Recorded duration.
@@ -12,21 +12,21 @@ CREATE OR REPLACE VIEW python_calls AS
 --   name                  VARCHAR          file(line): function, or nn.Module: Name_0.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.
---   overlaps              BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
+--   overlaps              BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
 --   parent_module_id      BIGINT           event_id of the innermost enclosing nn.Module call.
 --   parent_frame_id       BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
 --   op_id                 BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
---   stack_id              BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
+--   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
---   python_id             BIGINT           Python id.
---   python_parent_id      BIGINT           Python parent id, as recorded.
+--   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so that its end is that of the recording; NULL if the trace does not record that end.
+--   python_id             BIGINT           Python id of the frame.
+--   python_parent_id      BIGINT           Recorded Python id of the parent frame.
 --   python_module_id      BIGINT           Number of the module instance.
 --   python_thread         BIGINT           Number of the Python thread.
---   profiler_event_index  BIGINT           Order of the event inside the profiler (Ev Idx).
---   call_stack            VARCHAR          Python call stack as recorded on the frame (verbose with_stack).
+--   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
+--   call_stack            VARCHAR          Recorded Python call stack of the frame (verbose with_stack).
 SELECT
     x.run,
     x.rank,

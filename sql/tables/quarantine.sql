@@ -1,16 +1,15 @@
--- What could not be read as an event or had to be repaired, and argument values that are not of the form that
--- their column promises.
+-- Events that could not be read or had to be repaired, and argument values that do not fit the type of their column.
 CREATE OR REPLACE VIEW quarantine AS
 -- Columns:
---   run          VARCHAR         Run: one capture of one job.
+--   run          VARCHAR         Run name: one capture of one job.
 --   rank         INTEGER         Rank of the process.
---   source       VARCHAR         Trace file.
---   event_id     BIGINT          Position in traceEvents, where known.
---   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file, where known.
---   byte_count   BIGINT [bytes]  Length of the bad span, where known.
---   is_lost      BOOLEAN         The event is in no other table; false: it was repaired and kept.
---   argument     VARCHAR         Argument whose column is NULL because its value has another form; event_args has the value. NULL: the row is about the event.
---   reason       VARCHAR         What is wrong. Events longer than 16 MB or a million brackets deep are not read.
+--   source       VARCHAR         Path of the trace file.
+--   event_id     BIGINT          Position in traceEvents; NULL if unknown.
+--   byte_offset  BIGINT [bytes]  Offset in the (decompressed) file; NULL if unknown.
+--   byte_count   BIGINT [bytes]  Length of the bad span; NULL if unknown.
+--   is_lost      BOOLEAN         Whether the event was lost; false if it was repaired and stored.
+--   argument     VARCHAR         Argument with an unexpected type, whose column is NULL and whose value is in event_args; NULL if the row concerns the whole event.
+--   reason       VARCHAR         Description of the problem. Events longer than 16 MB or a million brackets deep are not read.
 --   excerpt      VARCHAR         Start of the bad span or of the value.
 SELECT
     x.run,

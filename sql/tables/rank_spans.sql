@@ -1,21 +1,21 @@
--- One row per recording of a rank: one, or several that are one run (ingest --join-spans).
+-- One row per recording of a rank; several if they were joined into one run (ingest --join-spans).
 --
--- The time between two recordings is nobody's. What stands in position p of traceEvents has the event_id
+-- The time between two recordings belongs to none of them. The event at position p of traceEvents has the event_id
 -- first_event_id + p.
 CREATE OR REPLACE VIEW rank_spans AS
 -- Columns:
---   run             VARCHAR         Run: one capture of one job.
+--   run             VARCHAR         Run name: one capture of one job.
 --   rank            INTEGER         Rank of the process.
---   span            INTEGER         0, 1, … in order of time.
---   source          VARCHAR         Trace file.
---   base_time_ns    BIGINT [ns]     baseTimeNanoseconds: Unix time of the file's zero.
---   first_ts        BIGINT [ns]     First event in the file's own clock.
---   start_ns        BIGINT [ns]     First event; Unix time where base_time_ns is there.
+--   span            INTEGER         Number of the recording, from 0 in time order.
+--   source          VARCHAR         Path of the trace file.
+--   base_time_ns    BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
+--   first_ts        BIGINT [ns]     Time of the first event on the file's own clock.
+--   start_ns        BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
 --   offset_ns       BIGINT [ns]     Start of the recording since the run's first event.
---   dur             BIGINT [ns]     From its first event to its last end.
---   event_count     BIGINT [count]  Events in the file.
+--   dur             BIGINT [ns]     Time from the first event of the recording to its last end.
+--   event_count     BIGINT [count]  Number of events in the file.
 --   first_event_id  BIGINT          event_id of the first event in the file.
---   drops_last_step  BOOLEAN         It has two or more steps, so that analyses leave out its last by default.
+--   drops_last_step  BOOLEAN         Whether it has two or more steps, so analyses exclude its last one by default.
 SELECT
     x.run,
     x.rank,

@@ -1,37 +1,37 @@
 -- One row per rank: its file, its clock, and what its profiler recorded.
 --
--- Of a rank that was recorded several times it is the first recording's file and clock; the others are in rank_spans.
--- (run, rank) is the key of a process in every table, whatever its role is.
+-- For a rank with several recordings, the file and clock are those of the first; the others are in rank_spans. (run,
+-- rank) is the key of a process in every table, whatever its role.
 CREATE OR REPLACE VIEW ranks AS
 -- Columns:
---   run                   VARCHAR         Run: one capture of one job.
+--   run                   VARCHAR         Run name: one capture of one job.
 --   rank                  INTEGER         Rank of the process.
---   source                VARCHAR         Trace file.
---   rank_source           VARCHAR         What told the rank: given, distributedInfo, file name or order of names.
+--   source                VARCHAR         Path of the trace file.
+--   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
 --   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; NULL unless distributedInfo states it.
 --   role_rank             INTEGER         Rank of the process within its role; NULL unless distributedInfo states it.
---   stated_rank           BIGINT          Rank in distributedInfo.
---   world_size            BIGINT [count]  Ranks of the job, as stated.
+--   stated_rank           BIGINT          Rank recorded in distributedInfo.
+--   world_size            BIGINT [count]  Recorded number of ranks of the job.
 --   backend               VARCHAR         Communication backend.
 --   nccl_version          VARCHAR         NCCL version.
---   host_name             VARCHAR         Host.
+--   host_name             VARCHAR         Host name.
 --   trace_id              VARCHAR         Id of the capture.
 --   trace_schema_version  VARCHAR         Schema version of the trace.
---   record_shapes         BOOLEAN         Recorded with record_shapes=True; NULL: not stated.
---   with_stack            BOOLEAN         Recorded with with_stack=True; NULL: not stated.
---   profile_memory        BOOLEAN         Recorded with profile_memory=True; NULL: not stated.
---   with_flops            BOOLEAN         Recorded with with_flops=True; NULL: not stated.
---   with_modules          BOOLEAN         Recorded with with_modules=True; NULL: not stated.
---   base_time_ns          BIGINT [ns]     baseTimeNanoseconds: Unix time of the file's zero.
---   first_ts              BIGINT [ns]     First event in the file's own clock.
---   start_ns              BIGINT [ns]     First event; Unix time where base_time_ns is there.
---   offset_ns             BIGINT [ns]     Start of this rank since the run's first event.
---   dur                   BIGINT [ns]     From the first event to the last end; of several recordings their sum, without the time between them.
---   event_count           BIGINT [count]  Events in its files.
---   drops_last_step       BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
---   metadata              VARCHAR         All top-level keys of the file beside the events, as JSON.
---   missing_columns       VARCHAR         Columns that the rank's stored files lack, written by an older version: NULL in its rows until it is ingested again.
---   definitions_changed   BOOLEAN         Ingested by other definitions than this version's: an ingest of the same traces reads it again.
+--   record_shapes         BOOLEAN         Whether record_shapes=True was set; NULL if not recorded.
+--   with_stack            BOOLEAN         Whether with_stack=True was set; NULL if not recorded.
+--   profile_memory        BOOLEAN         Whether profile_memory=True was set; NULL if not recorded.
+--   with_flops            BOOLEAN         Whether with_flops=True was set; NULL if not recorded.
+--   with_modules          BOOLEAN         Whether with_modules=True was set; NULL if not recorded.
+--   base_time_ns          BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
+--   first_ts              BIGINT [ns]     Time of the first event on the file's own clock.
+--   start_ns              BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
+--   offset_ns             BIGINT [ns]     Start of the rank since the run's first event.
+--   dur                   BIGINT [ns]     Time from the first event to the last end; for several recordings their sum, without the time between them.
+--   event_count           BIGINT [count]  Number of events in its files.
+--   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
+--   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.
+--   missing_columns       VARCHAR         Columns missing from the rank's files, which an older version wrote; NULL in its rows until it is ingested again.
+--   definitions_changed   BOOLEAN         Whether an older version's definitions were used, so that ingesting the same traces reads it again.
 SELECT
     x.run,
     x.rank,

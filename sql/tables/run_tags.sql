@@ -1,9 +1,9 @@
--- One row per tag of a run: what its users say of it, by ingest --tag and runs tag.
+-- Tags of runs, set with ingest --tag and runs tag; one row per tag.
 CREATE OR REPLACE VIEW run_tags AS
 -- Columns:
---   run        VARCHAR  Run: one capture of one job.
+--   run        VARCHAR  Run name: one capture of one job.
 --   tag        VARCHAR  Name of the tag.
---   tag_value  VARCHAR  What it says.
+--   tag_value  VARCHAR  Value of the tag.
 SELECT
     t.run,
     t.tag,

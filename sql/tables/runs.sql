@@ -1,28 +1,27 @@
--- One row per run: one capture of one job, and what is known of it. No file of a rank is opened for it.
+-- One row per run (one capture of one job) with its properties, read without opening the files of ranks.
 --
--- What a trace does not say of its program can be given as tags of the run: git_sha, framework. They go before what
--- the traces say.
+-- Tags of the run can supply what traces do not record: git_sha, framework. They take precedence over the traces.
 CREATE OR REPLACE VIEW runs AS
 -- Columns:
---   run              VARCHAR         Run: one capture of one job.
---   rank_count       BIGINT [count]  Ranks in the store.
---   world_size       BIGINT [count]  Ranks of the job, as stated.
---   start_ns         BIGINT [ns]     First event of all ranks; Unix time where the traces have a base time.
---   dur              BIGINT [ns]     From the first event of any rank to the last end of any; without the time between spans.
---   event_count      BIGINT [count]  Events of all ranks.
---   drops_last_step  BOOLEAN         The run has two or more steps, so that analyses leave out the last by default.
---   step_count       BIGINT [count]  Different profiler steps of the host.
---   captured_at      VARCHAR         Time of the first event, UTC: 2026-01-31 23:59:59; NULL where no trace has a base time.
---   ingested_at      VARCHAR         When the last of its traces was read, UTC.
---   device_names     VARCHAR         Models of the devices, with a comma between them; NULL where no trace says so.
---   host_count       BIGINT [count]  Different hosts; NULL where no trace names one.
---   host_name        VARCHAR         Host of the first rank that names one.
---   framework        VARCHAR         What was profiled, with its version: torch 2.9.1; NULL where neither a trace nor a tag says so.
---   git_sha          VARCHAR         Commit of the job; likewise.
+--   run              VARCHAR         Run name: one capture of one job.
+--   rank_count       BIGINT [count]  Number of ranks in the store.
+--   world_size       BIGINT [count]  Recorded number of ranks of the job.
+--   start_ns         BIGINT [ns]     Time of the first event of all ranks; Unix time if the traces have a base time.
+--   dur              BIGINT [ns]     Time from the first event of any rank to the last end of any; excludes the time between recordings.
+--   event_count      BIGINT [count]  Number of events of all ranks.
+--   drops_last_step  BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
+--   step_count       BIGINT [count]  Number of distinct profiler steps of the host.
+--   captured_at      VARCHAR         Time of the first event, UTC: 2026-01-31 23:59:59; NULL if no trace has a base time.
+--   ingested_at      VARCHAR         Time at which the last of its traces was ingested, UTC.
+--   device_names     VARCHAR         Device models, separated by commas; NULL if not recorded.
+--   host_count       BIGINT [count]  Number of distinct hosts; NULL if not recorded.
+--   host_name        VARCHAR         First recorded host name in the order of ranks.
+--   framework        VARCHAR         Profiled framework with version, such as torch 2.9.1; NULL if neither a trace nor a tag states it.
+--   git_sha          VARCHAR         Commit that the job ran; NULL if neither a trace nor a tag states it.
 --   backend          VARCHAR         Communication backend.
 --   nccl_version     VARCHAR         NCCL version.
---   tags             VARCHAR         All tags, as a JSON object; a row each in run_tags.
---   size_bytes       BIGINT [bytes]  Parquet of its ranks, without what was derived from it.
+--   tags             VARCHAR         All tags as a JSON object; run_tags has one row per tag.
+--   size_bytes       BIGINT [bytes]  Size of the Parquet files of its ranks, without derived tables.
 SELECT
     r.run,
     count(DISTINCT r.rank) AS rank_count,
@@ -32,7 +31,7 @@ SELECT
     sum(r.event_count)::BIGINT AS event_count,
     bool_or(r.drops_last_step) AS drops_last_step,
     any_value(s.step_count) AS step_count,
-    -- As far from 1970 as the clock of no machine gets that counts from its start.
+    -- Larger than any clock that counts from machine start, and so a Unix time.
     strftime(make_timestamp(min(CASE WHEN r.start_ns > 500000000000000000 THEN r.start_ns END) // 1000), '%Y-%m-%d %H:%M:%S') AS captured_at,
     strftime(make_timestamp(max(r.ingested_ns) // 1000), '%Y-%m-%d %H:%M:%S') AS ingested_at,
     string_agg(DISTINCT r.device_name, ', ' ORDER BY r.device_name) AS device_names,

@@ -1,29 +1,29 @@
--- Calls of the device runtime and driver API on the host, whatever the vendor calls them.
+-- Host calls of the device runtime and driver APIs of any vendor.
 CREATE OR REPLACE VIEW runtime_calls AS
 -- Columns:
---   run            VARCHAR          Run: one capture of one job.
+--   run            VARCHAR          Run name: one capture of one job.
 --   rank           INTEGER          Rank of the process.
---   event_id       BIGINT           Position of the event in traceEvents; of later spans behind rank_spans.first_event_id.
+--   event_id       BIGINT           Position of the event in traceEvents; in later recordings of the rank, plus rank_spans.first_event_id.
 --   span           INTEGER          Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts             BIGINT [ns]      Start since the run's first event.
 --   dur            BIGINT [ns]      Recorded duration.
 --   pid            BIGINT           Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid            BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
---   name           VARCHAR          Function called.
+--   name           VARCHAR          Name of the called function.
 --   category       VARCHAR          Category in the trace: cuda_runtime, cuda_driver, ...
---   correlation    BIGINT           Correlation id: joins a call and what it launched.
+--   correlation    BIGINT           Correlation id, which links a call and the operations that it launched.
 --   parent_id      BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth          INTEGER [count]  Number of enclosing events.
---   overlaps       BOOLEAN          Starts inside an event of the thread that started after its parent, and ends after it.
+--   overlaps       BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
 --   op_id          BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id  BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   module_id      BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id       BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id       BIGINT           The names around it and its own, as a row of stacks; event_id of the first event that has them.
+--   stack_id       BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
 --   step           BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step   BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated   BOOLEAN          It had not ended when the recording did: its end is that of the record window. NULL where the trace does not say when that was.
---   external_id    BIGINT           External id: joins host operators and device activity.
+--   is_truncated   BOOLEAN          Whether it was still running when the recording ended, so that its end is that of the recording; NULL if the trace does not record that end.
+--   external_id    BIGINT           External id, which links host operators and device activity.
 --   cbid           BIGINT           CUPTI callback id.
 SELECT
     x.run,

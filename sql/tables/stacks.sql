@@ -1,16 +1,16 @@
--- Chains of names on host threads, from an outermost event down: each that occurs, once a rank.
+-- Distinct call stacks of host threads: chains of names from an outermost event down, once per rank.
 --
--- Events whose stack_id is the same were called in the same way: by events of the same names. Two ranks number
--- their stacks each for itself. All profiler steps are ProfilerStep* here.
+-- Events with the same stack_id have the same chain of names. Each rank numbers its stacks independently. All
+-- profiler steps are named ProfilerStep*.
 CREATE OR REPLACE VIEW stacks AS
 -- Columns:
---   run              VARCHAR          Run: one capture of one job.
+--   run              VARCHAR          Run name: one capture of one job.
 --   rank             INTEGER          Rank of the process.
---   stack_id         BIGINT           event_id of the first event with this stack. A rank of over 262,144 stacks may have one twice.
---   parent_stack_id  BIGINT           The same stack without its last name; NULL where there is one name only.
---   depth            INTEGER [count]  Names above the last.
---   kind             VARCHAR          What the last name is of: operator, runtime, annotation, step, module or frame.
---   name             VARCHAR          The last name.
+--   stack_id         BIGINT           event_id of the first event with this stack. Ranks with over 262,144 stacks may contain duplicates.
+--   parent_stack_id  BIGINT           stack_id of the stack without its last name; NULL for a single name.
+--   depth            INTEGER [count]  Number of names above the last.
+--   kind             VARCHAR          Kind of the last name: operator, runtime, annotation, step, module or frame.
+--   name             VARCHAR          Last name of the stack.
 SELECT
     x.run,
     x.rank,

@@ -1,30 +1,31 @@
--- Where each step of the host goes on the device, in parts that sum to it; and the same of the window that all ranks
--- of a run have in common, in blocks.
+-- Breakdown of each host step by device activity, in parts that sum to the step; and the same for the blocks of the
+-- window common to all ranks of a run.
 --
--- Computed once for all ranks of a run and kept beside the tables; what is not kept is computed by the question.
+-- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
+-- computes it.
 CREATE OR REPLACE VIEW step_parts AS
 -- Columns:
---   run                   VARCHAR      Run: one capture of one job.
+--   run                   VARCHAR      Run name: one capture of one job.
 --   rank                  INTEGER      Rank of the process.
 --   span                  INTEGER      Recording of the rank.
---   step                  BIGINT       Profiler step; NULL for the whole of a trace without steps, and for blocks.
+--   step                  BIGINT       Profiler step; NULL for a trace without steps, and for blocks.
 --   is_last               BOOLEAN      Whether this is the rank's last step.
---   is_common             BOOLEAN      A block of the common window, which reaches from the first to the last collective that all ranks have seen.
---   block                 BIGINT       Number of the block in the run, from 0: a step, or as many collectives if there are no steps. NULL for steps of the host.
+--   is_common             BOOLEAN      Whether the row is a block of the common window, from the first to the last collective found on all ranks.
+--   block                 BIGINT       Block number in the run, from 0: a step, or an equal number of collectives if there are no steps; NULL for host steps.
 --   ts                    BIGINT [ns]  Start of the step on the host, since the run's first event.
 --   step_ns               BIGINT [ns]  Duration of the step on the host: the sum of the parts.
 --   compute_ns            BIGINT [ns]  Time with a computation kernel running.
 --   exposed_transfer_ns   BIGINT [ns]  Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
---   exposed_unmatched_ns  BIGINT [ns]  Of that, in collectives without a match on other ranks, or whose end times disagree: waiting in them is not known.
+--   exposed_unmatched_ns  BIGINT [ns]  Part of exposed_transfer_ns in collectives that are unmatched, or whose end times disagree, so waiting is unknown.
 --   exposed_wait_ns       BIGINT [ns]  Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   exposed_memory_ns     BIGINT [ns]  Time in copies and memsets, not overlapped by compute or communication.
---   recorded_ns           BIGINT [ns]  The step without the three unrecorded parts.
---   unrecorded_before_ns  BIGINT [ns]  Nothing recorded: the device ran work launched before the recording.
---   unrecorded_lost_ns    BIGINT [ns]  Nothing recorded: records of launched kernels are missing.
---   unrecorded_after_ns   BIGINT [ns]  Nothing recorded: launched work still ran when the recording ended.
+--   recorded_ns           BIGINT [ns]  step_ns minus the three unrecorded parts.
+--   unrecorded_before_ns  BIGINT [ns]  Unrecorded time: the device ran work launched before the recording.
+--   unrecorded_lost_ns    BIGINT [ns]  Unrecorded time: records of launched kernels are missing.
+--   unrecorded_after_ns   BIGINT [ns]  Unrecorded time: launched work was still running when the recording ended.
 --   undecided_ns          BIGINT [ns]  Part of idle_before_ns in which the device may have run work launched before the recording.
---   idle_before_ns        BIGINT [ns]  Nothing, before the first device activity of the step, recorded or not.
---   idle_between_ns       BIGINT [ns]  Nothing, between the first and the last.
---   idle_after_ns         BIGINT [ns]  Nothing, after the last.
+--   idle_before_ns        BIGINT [ns]  Idle time before the first device activity of the step, recorded or not.
+--   idle_between_ns       BIGINT [ns]  Idle time between the first and last device activity of the step.
+--   idle_after_ns         BIGINT [ns]  Idle time after the last device activity of the step.
 SELECT x.*
 FROM derived.step_parts AS x

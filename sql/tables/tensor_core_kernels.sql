@@ -1,14 +1,14 @@
--- Which names of kernels tell whether they run on tensor cores, or on AMD's matrix cores.
+-- Patterns of kernel names that show whether a kernel runs on tensor cores (AMD: matrix cores).
 --
--- A list of the library, the same for every store: sql/tables/tensor_core_kernels.csv. The pattern of the
--- lowest priority that a name matches decides; a name that matches none is not known.
+-- A built-in table, the same for every store: sql/tables/tensor_core_kernels.csv. If several patterns match, the one
+-- with the lowest priority decides; a name without a match is unknown.
 CREATE OR REPLACE VIEW tensor_core_kernels AS
 -- Columns:
---   priority           INTEGER [1]  Lower ones decide first; of one priority the first pattern in the alphabet.
---   pattern            VARCHAR      What a name in lower case matches as a whole: * is any text, ? any letter (GLOB).
---   uses_tensor_cores  BOOLEAN      Whether such kernels run on them; NULL where the name does not tell.
---   vendor             VARCHAR      Whose kernels; NULL: of several.
---   reason             VARCHAR      What the pattern stands for.
+--   priority           INTEGER [1]  Priority of the rule; the lowest decides, then the first pattern in alphabetical order.
+--   pattern            VARCHAR      GLOB pattern for the whole name in lower case: * matches any text, ? any character.
+--   uses_tensor_cores  BOOLEAN      Whether such kernels run on tensor cores; NULL if the name does not show it.
+--   vendor             VARCHAR      Vendor of the kernels; NULL: several.
+--   reason             VARCHAR      Explanation of the pattern.
 SELECT
     x.priority,
     x.pattern,

@@ -1,17 +1,17 @@
--- Time in which a device ran work that the trace does not hold, and time at the start in which that cannot be decided.
+-- Time in which a device ran work that is not in the trace, and time at the start that may be idle or such work.
 --
--- Computed once for all ranks of a run and stored next to the tables; what is not stored is computed by the query. The
--- rules and their evidence: derived.unrecorded_time. Neither idle nor busy, this time is a part of its own in
--- step_accounting.
+-- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
+-- computes it. derived.unrecorded_time documents the rules and their evidence. The time is neither idle nor busy:
+-- step_accounting reports it separately.
 CREATE OR REPLACE VIEW unrecorded_time AS
 -- Columns:
---   run           VARCHAR         Run: one capture of one job.
+--   run           VARCHAR         Run name: one capture of one job.
 --   rank          INTEGER         Rank of the process.
 --   span          INTEGER         Recording of the rank.
---   ts            BIGINT [ns]     Start since the run's first event. No recorded operation runs from here to the end.
---   dur           BIGINT [ns]     Length.
+--   ts            BIGINT [ns]     Start of the interval since the run's first event; no recorded operation runs in the interval.
+--   dur           BIGINT [ns]     Length of the interval.
 --   kind          VARCHAR         before: launched before the recording; lost: records of launched kernels are missing; after: still running at the end; undecided: idle or earlier work.
 --   evidence_id   BIGINT          event_id of the operation that waits for earlier work, or of the first launch without a kernel; NULL if undecided.
---   launch_count  BIGINT [count]  Launches in a row without a kernel; NULL for others.
+--   launch_count  BIGINT [count]  Number of consecutive launches without a kernel; NULL for other kinds.
 SELECT x.*
 FROM derived.unrecorded_time AS x

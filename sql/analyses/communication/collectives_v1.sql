@@ -34,8 +34,8 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   pg_ranks             VARCHAR         Ranks of the group as JSON, completed if the profiler truncated them.
 --   group_size           BIGINT [1]      Number of ranks in the group; if not recorded, ranks found to take part.
 --   elem_type            VARCHAR         Element type.
---   in_elems             BIGINT [1]      Elements sent.
---   out_elems            BIGINT [1]      Elements received.
+--   in_elems             BIGINT [1]      Number of elements sent.
+--   out_elems            BIGINT [1]      Number of elements received.
 --   bytes                BIGINT [bytes]  Message size as defined by nccl-tests.
 --   in_split_sizes       VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes      VARCHAR         Split sizes of the output as JSON.

@@ -47,10 +47,10 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   python_id                   BIGINT          Python id of the frame.
 --   python_parent_id            BIGINT          Python id of the parent frame.
 --   collective                  VARCHAR         Collective operation.
---   in_elems_count              BIGINT [count]  Elements sent.
---   out_elems_count             BIGINT [count]  Elements received.
+--   in_elems_count              BIGINT [count]  Number of elements sent.
+--   out_elems_count             BIGINT [count]  Number of elements received.
 --   elem_type                   VARCHAR         Element type.
---   group_size_count            BIGINT [count]  Ranks in the process group.
+--   group_size_count            BIGINT [count]  Number of ranks in the process group.
 --   in_split_sizes              VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes             VARCHAR         Split sizes of the output as JSON.
 WITH

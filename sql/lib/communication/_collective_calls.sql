@@ -32,10 +32,10 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   pg_name          VARCHAR         Process group name.
 --   pg_desc          VARCHAR         Process group description.
 --   pg_ranks         VARCHAR         Global ranks of the process group as recorded.
---   group_size       BIGINT [count]  Ranks in the process group.
+--   group_size       BIGINT [count]  Number of ranks in the process group.
 --   elem_type        VARCHAR         Element type.
---   in_elems         BIGINT [count]  Elements sent.
---   out_elems        BIGINT [count]  Elements received.
+--   in_elems         BIGINT [count]  Number of elements sent.
+--   out_elems        BIGINT [count]  Number of elements received.
 --   in_split_sizes   VARCHAR         Split sizes of the input as JSON.
 --   out_split_sizes  VARCHAR         Split sizes of the output as JSON.
 --   seq              BIGINT          Sequence number of the collective in its process group.

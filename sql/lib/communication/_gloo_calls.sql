@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   pg_name       VARCHAR         Process group name.
 --   pg_desc       VARCHAR         Process group description.
 --   pg_ranks      VARCHAR         Global ranks of the process group.
---   group_size    BIGINT [count]  Ranks in the process group.
+--   group_size    BIGINT [count]  Number of ranks in the process group.
 --   elem_type     VARCHAR         Element type.
 --   in_elems      BIGINT [count]  Elements of its first input.
 --   src_rank      BIGINT          Sending rank of a point-to-point operation.

@@ -32,10 +32,10 @@ CREATE OR REPLACE MACRO lib.host_events(
 --   input_types       VARCHAR          Input types as JSON.
 --   input_strides     VARCHAR          Input strides as JSON.
 --   collective        VARCHAR          Collective operation.
---   in_elems          BIGINT [count]   Elements sent.
---   out_elems         BIGINT [count]   Elements received.
+--   in_elems          BIGINT [count]   Number of elements sent.
+--   out_elems         BIGINT [count]   Number of elements received.
 --   elem_type         VARCHAR          Element type.
---   group_size        BIGINT [count]   Ranks in the process group.
+--   group_size        BIGINT [count]   Number of ranks in the process group.
 --   python_id         BIGINT           Python id; of Python calls only.
 --   python_parent_id  BIGINT           Python id of the call around it; likewise.
 WITH

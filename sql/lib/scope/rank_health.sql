@@ -1,5 +1,4 @@
--- What a rank's trace holds and what is missing from it, counted: what findings and rank_health
--- look at.
+-- What a rank's trace holds and what is missing from it, counted: what findings and rank_health look at.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,14 +11,14 @@ CREATE OR REPLACE MACRO lib.rank_health(
 -- Columns:
 --   run                              VARCHAR         Run name.
 --   rank                             INTEGER         Rank of the process.
---   source                           VARCHAR         Trace file.
+--   source                           VARCHAR         Path of the trace file.
 --   rank_source                      VARCHAR         What told the rank.
---   world_size                       BIGINT [count]  Ranks of the job, as stated.
+--   world_size                       BIGINT [count]  Recorded number of ranks of the job.
 --   backend                          VARCHAR         Communication backend, as stated.
 --   trace_id                         VARCHAR         Id of the capture, as stated.
 --   is_summary                       BOOLEAN         Not a trace, but step times that another profiler summed up.
 --   has_base_time                    BOOLEAN         The trace has a base time, so its clock fits those of other ranks.
---   offset_ns                        BIGINT [ns]     Start of this rank since the run's first event.
+--   offset_ns                        BIGINT [ns]     Start of the rank since the run's first event.
 --   dur                              BIGINT [ns]     From the first event to the last end.
 --   event_count                      BIGINT [count]  Events in the file.
 --   cpu_op_count                     BIGINT [count]  Host operators.

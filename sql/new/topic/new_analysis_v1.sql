@@ -1,7 +1,7 @@
 -- Device time of each kernel, longest first: say here in one sentence what it answers.
 --
--- Say here what is counted and what is not. Kernels that overlap count twice; the last profiler step is left out by
--- default, since profilers stop in the middle of it.
+-- Say here what is counted and what is not. Concurrent kernels each count; the last profiler step is excluded by
+-- default, because profilers stop in the middle of it.
 --
 -- Title: Device time of each kernel
 -- Status: experimental
@@ -14,17 +14,17 @@ CREATE OR REPLACE MACRO new_analysis_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Include the last profiler step, in the middle of which profilers stop.
+    -- Whether to include the last profiler step, in the middle of which profilers stop.
     include_last_profiler_step BOOLEAN := false,
-    -- Leave out kernels that ran fewer times.
+    -- Minimum number of executions of a kernel.
     min_count BIGINT := 1
 ) AS TABLE
 -- Columns:
---   run           VARCHAR         Run.
---   rank          INTEGER         Rank.
---   kernel        VARCHAR         Name of the kernel.
---   kernel_count  BIGINT [count]  How often it ran.
---   device_ns     BIGINT [ns]     Sum of its durations.
+--   run           VARCHAR         Run name.
+--   rank          INTEGER         Rank of the process.
+--   kernel        VARCHAR         Kernel name.
+--   kernel_count  BIGINT [count]  Number of executions.
+--   device_ns     BIGINT [ns]     Total duration.
 WITH
     kernels AS (
         SELECT g.run, g.rank, g.name AS kernel, count(*) AS kernel_count, sum(g.dur)::BIGINT AS device_ns
