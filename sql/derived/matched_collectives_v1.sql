@@ -122,8 +122,8 @@ WITH
         FROM items AS i
         GROUP BY i.lane_id
     ),
-    -- A wait is reliable only if end times agree: within 50 us plus ten times the usual spread of the channel, and
-    -- within a quarter of its gaps. Work across several hosts gives no information about their clocks.
+    -- A wait is reliable only if end times agree within 50 us plus ten times the channel's usual spread, the latter
+    -- at most a quarter of its gaps. Collectives run by hosts give no information about the clocks of several hosts.
     tolerances AS (
         SELECT
             g.lane_id,

@@ -1,17 +1,17 @@
--- Ids of events while traces are read: number of the trace above forty bits for the position in it.
+-- Event ids during ingestion: the trace number above 40 bits for the position in the trace.
 --
--- A trace that is read by itself has the number 0. Telling traces apart costs it less than 1 % of CPU.
+-- A trace ingested alone has number 0. Distinguishing traces costs it less than 1 % of CPU time.
 
 -- name: part_of
--- Number of the trace of an event, which stands above the forty bits that positions need.
+-- Trace number of an event, stored above the 40 bits of the position.
 CREATE OR REPLACE MACRO part_of(id) AS id >> 40;
 
 -- name: own_id
--- The id of an event within its own trace, as it is stored.
+-- Id of an event within its own trace, as stored.
 CREATE OR REPLACE MACRO own_id(id) AS id & 1_099_511_627_775;
 
 -- name: same_event
--- The id of an event, of which the rows of two tables say that it is theirs: tables joined by position.
+-- Id of an event whose rows come from two tables joined by position; raises an error if the ids differ.
 CREATE OR REPLACE MACRO same_event(id, id_there) AS
     CASE
         WHEN id = id_there THEN id

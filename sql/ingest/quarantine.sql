@@ -1,10 +1,10 @@
--- What is lost or repaired of a trace, and where it stands in the file.
+-- Lost or repaired events of a trace, with their offset in the file.
 --
--- An event whose time is missing or out of range is pending until its bytes are found: the engine parses whole
--- chunks and does not say where in one an event stands.
+-- An event with a missing or invalid time is pending until its offset is known: the engine parses whole chunks and
+-- does not report the offset of an event.
 
 -- name: quarantined
--- Events that were lost or repaired; filled batch by batch.
+-- Lost or repaired events; filled batch by batch.
 CREATE OR REPLACE TABLE quarantined (
     event_id BIGINT,
     byte_offset BIGINT,
@@ -15,11 +15,11 @@ CREATE OR REPLACE TABLE quarantined (
 );
 
 -- name: add_quarantined
--- One problem of the file itself, such as a truncated end.
+-- A problem of the file itself, such as a truncated end.
 INSERT INTO quarantined VALUES ($event_id, $byte_offset, $byte_count, $is_lost, $reason, $excerpt);
 
 -- name: flaws_of_batch
--- What the salvage lost or had to repair of one batch.
+-- Events of one batch that were lost or repaired.
 SELECT
     s.first_event_id + f.position AS event_id,
     f.byte_offset,
@@ -31,7 +31,7 @@ FROM flaws AS f
 JOIN chunk_starts AS s ON s.chunk = f.chunk;
 
 -- name: pending
--- Events without a usable time, until their offset in the file is known; filled batch by batch.
+-- Events without a usable time whose offset in the file is not known yet; filled batch by batch.
 CREATE OR REPLACE TABLE pending_events (
     event_id BIGINT,
     chunk BIGINT,
@@ -41,9 +41,9 @@ CREATE OR REPLACE TABLE pending_events (
 );
 
 -- name: add_pending
--- Events of one batch without a usable time; what the salvage lost is among the flaws.
+-- Events of one batch without a usable time, except those lost during repair.
 --
--- $chunk_offsets: where each chunk starts in the file.
+-- $chunk_offsets: start of each chunk in the file.
 INSERT INTO pending_events
 SELECT
     e.event_id,
@@ -65,12 +65,12 @@ WHERE
     );
 
 -- name: pending_chunks
--- Chunks that hold a pending event.
+-- Chunks with a pending event.
 SELECT DISTINCT a.chunk
 FROM pending_events AS a;
 
 -- name: offsets
--- Offsets of the pending events in the file [bytes], and how they start.
+-- Offsets of pending events in the file [bytes], and their first characters.
 CREATE OR REPLACE TABLE event_offsets (
     chunk BIGINT,
     position BIGINT,
@@ -80,30 +80,30 @@ CREATE OR REPLACE TABLE event_offsets (
 );
 
 -- name: add_offsets
--- `offsets_found` streams every event of the chunks that hold a pending one.
+-- `offsets_found` streams every event of the chunks with a pending event.
 INSERT INTO event_offsets
 SELECT p.chunk, p."position", p.byte_offset, p.byte_count, p.excerpt
 FROM offsets_found AS p
 SEMI JOIN pending_events AS a ON a.chunk = p.chunk AND a.position = p."position";
 
 -- name: quarantine_pending
--- Pending events with their offset; with that of their chunk if the file has gone.
+-- Pending events with their offset, or that of their chunk if the file no longer exists.
 INSERT INTO quarantined
 SELECT a.event_id, coalesce(p.byte_offset, a.chunk_offset), p.byte_count, true, a.reason, p.excerpt
 FROM pending_events AS a
 LEFT JOIN event_offsets AS p ON p.chunk = a.chunk AND p.position = a.position;
 
 -- name: first_flaw
--- The first thing in the file that is not as it should be.
+-- First flaw in the file.
 SELECT q.byte_offset, q.reason, q.excerpt
 FROM quarantined AS q
 ORDER BY q.byte_offset, q.event_id
 LIMIT 1;
 
 -- name: too_many_broken
--- Where so far $limit more events were lost than read; NULL: nowhere.
+-- Offset at which $limit more events were lost than read; NULL if never.
 --
--- Counted up to each lost event by its number, so that chunks and batches do not matter.
+-- Counts up to each lost event by its number, so the result does not depend on chunks and batches.
 WITH
     lost AS (
         SELECT q.byte_offset, 2 * row_number() OVER (ORDER BY q.event_id) - q.event_id - 1 AS excess

@@ -1,16 +1,18 @@
--- Staged tables: their definition, the order and number of their rows.
+-- Staged tables: definition, row order and row counts.
 
 -- name: table_definition
--- The statement that makes a staged table again, without rows: that of this rank, since an engine may hold several ranks at once.
+-- Statement that recreates a staged table without rows, of the current rank, because an engine may contain several
+-- ranks at once.
 SELECT t.sql
 FROM duckdb_tables() AS t
 WHERE t.table_name = $table_name AND t.database_name = current_database() AND t.schema_name = current_schema();
 
 -- name: out_of_order
--- The staged tables whose rows do not stand in event order: what a chunk held that had to be parsed comes
--- behind the rest of its batch, and Ascend's device activity behind all.
+-- Staged tables whose rows are not in event order: events of reparsed chunks come at the end of their batch, and
+-- Ascend's device activity at the end of all.
 --
--- Of those that are written as they stand. The engine numbers the rows of a table as they were added.
+-- Only tables that are written in stored order are checked. The engine numbers the rows of a table in insertion
+-- order.
 WITH
     neighbors AS (
         SELECT 'cpu_ops' AS name, x.event_id < lag(x.event_id) OVER () AS is_late FROM staged_cpu_ops AS x
@@ -33,8 +35,8 @@ WHERE n.is_late
 GROUP BY n.name;
 
 -- name: row_counts
--- Rows by table of what is derived from a trace or stands beside its events, or more: a table of none
--- needs no statement, which would cost five to eight milliseconds.
+-- Upper bound of the row count of each table that is derived from a trace or accompanies its events. Empty tables
+-- need no statement, which would cost five to eight milliseconds.
 SELECT 'steps', count(*)
 FROM profiler_steps
 UNION ALL

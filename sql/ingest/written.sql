@@ -1,12 +1,12 @@
--- Rows of one rank, of a table that is computed for several ranks at once.
+-- Rows of one rank in a table that is computed for several ranks at once.
 
 -- name: ranks_written
--- The ranks that have rows in the table that is being written.
+-- Ranks with rows in the table that is being written.
 SELECT DISTINCT w.run, w.rank
 FROM written AS w;
 
 -- name: rows_of_rank
--- What a rank's file holds of the table that is being written, in its order.
+-- Rows of one rank's file in the table that is being written, in stored order.
 SELECT w.*
 FROM written AS w
 WHERE w.run = $run AND w.rank = $rank;

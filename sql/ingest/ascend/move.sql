@@ -1,17 +1,16 @@
--- Device activity and task queue of an Ascend trace, moved from other_events to the tables of other vendors.
+-- Move device activity and the task queue of an Ascend trace from other_events to the tables used for other vendors.
 
 -- name: device_events
--- Device activity of an Ascend trace (`trace_view.json`), found by the names of its processes: its
--- events have no category.
+-- Device activity of an Ascend trace (`trace_view.json`), found by process name because its events have no category.
 --
--- The process "Ascend Hardware" has the tasks of each stream, "HCCL" ("Communication" since 2025)
--- the collectives, one row each on a thread "Group N Communication". A collective is made of tasks
--- on streams of its own (copies, reductions, notifications): those streams hold its connection id
--- or a notification, and no arrow from the host ends there. It counts once, as the collective; its
--- tasks stay in other_events. A trace without collectives has no such streams.
+-- The process "Ascend Hardware" has the tasks of each stream. "HCCL" ("Communication" since 2025) has the
+-- collectives, one row each on a thread "Group N Communication". A collective consists of tasks on streams of its own
+-- (copies, reductions, notifications): streams with its connection id or a notification, at which no arrow from the
+-- host ends. Only the collective counts; its tasks stay in other_events. A trace without collectives has no such
+-- streams.
 --
--- pid: process << 10 | row << 5 | device, as the profiler builds it. A collective's stream is the
--- one that holds its connection id.
+-- pid: process << 10 | row << 5 | device, as the profiler builds it. The stream of a collective is the one with its
+-- connection id.
 CREATE OR REPLACE TABLE ascend_device_events AS
 WITH
     names AS (
@@ -65,7 +64,7 @@ WITH
         WHERE e.is_hardware AND e.connection_id IS NOT NULL
         GROUP BY ALL
     ),
-    -- Which call of the task queue submitted what an arrow ends at.
+    -- Call of the task queue that submitted the target of an arrow.
     submitted AS (
         SELECT f.pid, f.tid, f.ts, min(TRY_CAST(q.args ->> '$.correlation_id' AS BIGINT)) AS correlation
         FROM staged_flows AS f
@@ -86,10 +85,10 @@ LEFT JOIN own_streams AS s ON s.connection_id = c.connection_id AND s.device = c
 LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts;
 
 -- name: gpu_ops
--- Ascend's device activity as that of any other vendor.
+-- Ascend's device activity in the form of any other vendor's.
 --
--- The category stands for what the name says: copies, events and notifications between streams,
--- everything else is a kernel. A collective counts as many elements as it says.
+-- The category comes from the name: copies, events and notifications between streams; everything else is a kernel. A
+-- collective has the number of elements that it records.
 INSERT INTO staged_gpu_ops BY NAME
 SELECT
     o.event_id,
@@ -114,9 +113,9 @@ FROM staged_other_events AS o
 JOIN ascend_device_events AS d ON d.event_id = o.event_id;
 
 -- name: runtime_calls
--- Ascend's task queue: Enqueue on the thread of the operator, Dequeue where the device is called.
+-- Ascend's task queue: Enqueue on the operator's thread, Dequeue where the device is called.
 --
--- Both carry one correlation; the launch is the one that starts first, so inside the operator.
+-- Both have the same correlation id; the launch is the one that starts first, and so the one inside the operator.
 INSERT INTO staged_runtime_calls BY NAME
 SELECT
     o.event_id,
@@ -132,7 +131,7 @@ FROM staged_other_events AS o
 WHERE o.phase = 'X' AND o.cat IN ('enqueue', 'dequeue');
 
 -- name: drop_moved
--- What has become device activity or a call of the task queue is no other event any more.
+-- Remove events that were moved to device activity or task queue calls.
 DELETE FROM staged_other_events AS o
 WHERE
     (o.phase = 'X' AND o.cat IN ('enqueue', 'dequeue'))

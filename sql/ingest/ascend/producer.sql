@@ -1,14 +1,14 @@
--- Which traces the Ascend profiler wrote.
+-- Detect traces written by the Ascend profiler.
 
 -- name: staged_by_ascend
--- Whether the trace was written by the Ascend profiler: one row if so.
+-- Returns one row if the trace was written by the Ascend profiler.
 SELECT 1
 FROM staged_other_events AS o
 WHERE o.phase = 'M' AND o.name = 'process_name' AND o.args ->> '$.name' = 'Ascend Hardware'
 LIMIT 1;
 
 -- name: parsed_by_ascend
--- The traces of the batch that the Ascend profiler wrote.
+-- Traces of the batch that were written by the Ascend profiler.
 SELECT DISTINCT p.chunk >> 32
 FROM parsed_events AS p
 WHERE p.target = 'other_events' AND p.ph = 'M' AND p.name = 'process_name' AND p.args ->> '$.name' = 'Ascend Hardware';

@@ -1,18 +1,18 @@
--- Events of host threads in the order of the call tree, and the tree that is built of them.
+-- Events of host threads in call tree order, and the resulting tree.
 
 -- name: host_events
--- Everything that runs on a host thread, trace by trace, in the order in which the call tree opens it.
+-- Every event of a host thread, by trace, in the order in which the call tree opens it.
 --
--- Per thread by start; equal starts: longer first, then event order. Memory events are leaves: they
--- come last at their instant, so that nothing that starts there lies inside them.
--- kind: 0 operator, 1 runtime call, 2 annotation, 3 profiler step, 4 module call, 5 Python frame,
--- 6 memory event. The hashes of names say which stacks are the same: all profiler steps have one name there.
+-- Ordered per thread by start; equal starts: longer first, then event order. Memory events are leaves: they come last
+-- at their instant, so nothing that starts then is nested in them. kind: 0 operator, 1 runtime call, 2 annotation, 3
+-- profiler step, 4 module call, 5 Python frame, 6 memory event. Name hashes identify equal stacks; all profiler steps
+-- share one name there.
 CREATE OR REPLACE VIEW host_events AS
 WITH
     spans AS (
         SELECT
             c.pid, c.tid, c.ts, c.dur, c.event_id, 0::TINYINT AS kind, c.name,
-            -- As torch's profiler tells them.
+            -- The same rule as in torch's profiler.
             (
                 coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
                 OR c.name = 'torch::autograd::AccumulateGrad'
@@ -46,10 +46,10 @@ JOIN threads AS t ON t.part = part_of(s.event_id) AND t.pid IS NOT DISTINCT FROM
 ORDER BY t.thread, s.ts, s.dur DESC, s.event_id;
 
 -- name: call_tree
--- The call tree and the profiler step of each host event, in event order: those of one kind stand as
--- the rows of its staged table do, which are too wide to be sorted, or to be joined.
+-- Call tree and profiler step of each host event, in event order. Rows of one kind have the order of their staged
+-- table, which is too wide to be sorted or joined.
 --
--- With the kind of host_events, by which each table takes its own rows.
+-- Each table selects its rows by the kind of host_events.
 CREATE OR REPLACE TABLE call_tree AS
 FROM call_tree_rows AS r
 ORDER BY r.event_id;

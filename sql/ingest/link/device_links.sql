@@ -1,10 +1,8 @@
--- The class of each device activity, its launch and, through the launch, its operator, annotation,
--- module and step.
+-- Class and launch of each device activity and, through the launch, its operator, annotation, module and step.
 --
--- kind says what the hardware did, class what it was for. Class: the collective metadata of the
--- profiler first, then the category (copies, memsets and syncs need no name), then the name rules,
--- else computation; class_source says which of them decided, so that a result can tell how much
--- of it rests on "no rule knew the name".
+-- kind is the hardware activity, class its purpose. The class comes from the profiler's collective metadata, then
+-- from the category (copies, memsets and syncs need no name), then from the name rules, otherwise it is computation.
+-- class_source records which of them decided, so results can report how much depends on "no rule matched the name".
 CREATE OR REPLACE TABLE device_links AS
 WITH
     classified AS (

@@ -1,8 +1,8 @@
--- The forward operator of each backward operator: a row for every operator, in event order.
+-- Forward operator of each backward operator: one row per operator, in event order.
 --
--- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and
--- ends at the start of the backward one. Traces without arrows are joined by autograd's sequence
--- number: the forward operator of that number on the thread that the backward one names.
+-- The fwdbwd arrows of the trace decide: an arrow starts at the start of the forward operator and ends at the start
+-- of the backward operator. Traces without arrows are joined by autograd's sequence number: the forward operator with
+-- that number on the thread that the backward operator names.
 CREATE OR REPLACE TABLE forward_operators AS
 WITH
     arrows AS (
@@ -15,8 +15,8 @@ WITH
         FROM arrows AS a
         JOIN staged_cpu_ops AS c ON c.pid = a.pid AND c.tid = a.tid AND c.ts = a.ts AND part_of(c.event_id) = a.part
     ),
-    -- Several operators may start in the same microsecond: those of one sequence number belong
-    -- together, else the outermost ones.
+    -- Several operators may start in the same microsecond: pair those with equal sequence numbers, otherwise the
+    -- outermost ones.
     pairs AS (
         SELECT
             b.part,
@@ -35,7 +35,8 @@ WITH
         FROM pairs AS p
         GROUP BY p.ids.backward
     ),
-    -- Before they are joined: of a trace with arrows nothing is left, and millions of operators are not kept in memory.
+    -- Filter before joining: a trace with arrows contributes nothing, so millions of operators are not held in
+    -- memory.
     without_arrows AS (
         SELECT c.event_id, c.ts, c.sequence_number, c.fwd_thread_id
         FROM staged_cpu_ops AS c

@@ -1,7 +1,7 @@
--- Rules for kernel names, and the class of each name that a rule knows.
+-- Rules for kernel names, and the class of each name that a rule matches.
 
 -- name: class_rules
--- The rules that name a kernel's class, the user's own file first on equal priority.
+-- Rules that give the class of a kernel by its name; on equal priority, the user's own file comes first.
 CREATE OR REPLACE TABLE class_rules AS
 SELECT
     r.priority,
@@ -15,23 +15,23 @@ SELECT
 FROM read_csv(
     $files,
     header = true,
-    -- Nothing to detect: detection costs more than these few lines.
+    -- The format is given, because detection takes longer than reading these few lines.
     auto_detect = false,
     delim = ',',
     quote = '"',
     escape = '"',
     buffer_size = 1_048_576,
     parallel = false,
-    -- A user's own rules may end at the class.
+    -- A user's own rules may omit the columns after class.
     null_padding = true,
     columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR', 'library': 'VARCHAR', 'role': 'VARCHAR', 'source': 'VARCHAR'}
 ) AS r;
 
 -- name: kernel_classes
--- The class of each distinct device activity name that some rule knows.
+-- Class of each distinct name of device activity that some rule matches.
 --
--- first_rule(name), made from `class_rules`, is the first rule that matches, as a chain of constant
--- expressions: compiled once each, where a join on the regex column compiles one for every pair.
+-- first_rule(name), generated from `class_rules`, returns the first matching rule as a chain of constant expressions.
+-- Each expression is compiled once, whereas a join on the regex column compiles one for every pair.
 CREATE OR REPLACE TABLE kernel_classes AS
 WITH
     names AS (

@@ -1,12 +1,12 @@
--- The host side of device activity: its launch, or the operator of its external id.
+-- Host side of device activity: its launch, or the operator with its external id.
 
 -- name: launches
--- The host call behind each correlation id, and its place in the call tree: one row per trace and id, whatever
--- the call is named.
+-- Host call of each correlation id with its position in the call tree: one row per trace and id, whatever the call is
+-- named.
 --
--- A launch may show twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call
--- counts, which starts first. One call may launch many kernels (graphs). Its place is looked up here:
--- a join of device activity with the whole call tree copies the wide rows, not the narrow ones.
+-- A launch may appear twice (cudaLaunchKernel around cuLaunchKernel, HIP layers): the outermost call counts, which
+-- starts first. One call may launch many kernels (graphs). The position is looked up here because a join of device
+-- activity with the whole call tree copies the wide rows instead of the narrow ones.
 CREATE OR REPLACE TABLE launches AS
 WITH
     wanted AS (
@@ -31,8 +31,8 @@ FROM calls AS c
 LEFT JOIN call_tree AS t ON t.event_id = c.call.id AND t.kind = 1;
 
 -- name: device_steps
--- The profiler step of what has no place in a host call tree: device annotations, and device activity
--- without a launch in the trace. Everything else has the step of its host event.
+-- Profiler step of events outside the host call tree: device annotations, and device activity without a launch in the
+-- trace. All others have the step of their host event.
 CREATE OR REPLACE TABLE device_steps AS
 WITH
     alone AS (
@@ -55,7 +55,7 @@ ASOF JOIN windows AS s ON s.part = part_of(a.event_id) AND a.ts >= s.ts
 WHERE a.ts < s.end_ts;
 
 -- name: operators_by_external_id
--- The host operator behind each external id, for device activity without a launch in the trace.
+-- Host operator of each external id, for device activity without a launch in the trace.
 CREATE OR REPLACE TABLE operators_by_external_id AS
 WITH
     wanted AS (

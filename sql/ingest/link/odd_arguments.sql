@@ -1,4 +1,4 @@
--- Argument values that are not of the form of their column: that is NULL, and event_args has the value.
+-- Argument values that do not fit the type of their column: the column is NULL, and event_args has the value.
 CREATE OR REPLACE TABLE odd_arguments AS
 WITH
     odd_events AS (
@@ -15,6 +15,6 @@ WITH
 SELECT
     n.event_id,
     n.argument,
-    -- A JSON pointer: names have spaces and dots.
+    -- A JSON pointer, because names contain spaces and dots.
     left(n.args ->> ('/' || replace(replace(n.argument, '~', '~0'), '/', '~1')), 80) AS excerpt
 FROM named AS n

@@ -1,9 +1,9 @@
--- What the rows of each rank are placed by: its clock, steps and end of recording.
+-- Placement of each rank's rows: its clock, steps and end of recording.
 
 -- name: job
--- A row for each trace: what is being ingested as what, and the metadata of the trace.
+-- One row per trace: run and rank that it is ingested as, and the metadata of the trace.
 --
--- part: the number of the trace that the ids of its events begin with.
+-- part: the trace number in the ids of its events.
 CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
@@ -15,12 +15,12 @@ SELECT j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.source, j.j.event_count
 FROM jobs AS j;
 
 -- name: rank_clock
--- First and last instant of each rank in the clock of its file [ns], and the end of the recording.
+-- First and last instant of each rank on the clock of its file [ns], and the end of the recording.
 --
--- Complete events decide (the profiler's own span among them); a trace without any falls back to
--- its other events; NULL without any. What had not ended with the window was given its end. The recording ends with the profiler's span or the last
--- start of anything, whichever is later; NULL where the trace has no such span. total_ns is what the durations
--- of all complete events add up to, with those inside of others.
+-- Complete events decide, including the profiler's own span; a trace without complete events uses its other events;
+-- NULL without any. Events still running at the end of the window were given its end. The recording ends with the
+-- profiler's span or with the last start of any event, whichever is later; NULL if the trace has no such span.
+-- total_ns is the sum of the durations of all complete events, including nested ones.
 CREATE OR REPLACE TABLE rank_clock AS
 WITH
     complete_events AS (
@@ -71,10 +71,10 @@ LEFT JOIN point_events AS p ON p.part = j.part
 LEFT JOIN recording AS r ON r.part = j.part;
 
 -- name: rank_frame
--- A row for each rank: what every row of it is placed by. One join instead of three.
+-- One row per rank with everything that places its rows: one join instead of three.
 --
--- start_ns adds baseTimeNanoseconds where the trace has one and is then Unix time. A base that is
--- no time between 1970 and 2065 counts as none; the metadata keep it.
+-- start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time. A base outside 1970 to 2065 is
+-- ignored; the metadata keep it.
 CREATE OR REPLACE TABLE rank_frame AS
 WITH
     clock AS (
@@ -105,9 +105,9 @@ JOIN rank_clock AS k ON k.part = b.part
 LEFT JOIN last_step AS s ON s.part = b.part;
 
 -- name: frames
--- What the rows of each rank are placed by, as one list: that of a part is at its number plus one.
+-- The frames of all ranks as one list; the frame of a part is at its number plus one.
 --
--- The statements that write in event order take it as $frames: a join promises no order.
+-- Statements that write in event order take it as $frames, because a join does not guarantee order.
 SELECT list(
     {
         'run': j.run,
@@ -123,6 +123,6 @@ FROM (SELECT unnest(range(max(r.part) + 1)) AS part FROM rank_frame AS r) AS p
 LEFT JOIN rank_frame AS j ON j.part = p.part;
 
 -- name: frame_of
--- The frame of the trace that an event is of, from the list of the statement frames.
+-- Frame of the trace of an event, from the list of the statement frames.
 CREATE OR REPLACE MACRO frame_of(frames, id) AS
     (frames::STRUCT(run VARCHAR, rank INTEGER, first_ts BIGINT, last_step_ts BIGINT, window_end_ts BIGINT, recording_end_ts BIGINT)[])[part_of(id) + 1];

@@ -1,7 +1,7 @@
--- Host profiler steps, the windows between their starts, and the last one of each rank.
+-- Profiler steps on the host, the windows between their starts, and the last step of each rank.
 
 -- name: profiler_steps
--- Host profiler steps: any ProfilerStep#N that is not a device-side annotation.
+-- Profiler steps on the host: any ProfilerStep#N that is not a device-side annotation.
 CREATE OR REPLACE TABLE profiler_steps AS
 WITH
     candidates AS (
@@ -29,9 +29,9 @@ WHERE regexp_matches(c.name, '^ProfilerStep\s*#\s*\d+')
 ORDER BY part_of(c.event_id), c.ts, c.event_id;
 
 -- name: step_windows
--- Profiler steps as windows that do not overlap: an event belongs to the step that started last
--- before it, if that step has not ended. Host events look theirs up while the call tree is built: a
--- range join for each table cost a tenth of the whole ingest.
+-- Profiler steps as non-overlapping windows: an event belongs to the step that started last before it, if that step
+-- has not ended. Host events look up their step while the call tree is built; a range join for each table took a
+-- tenth of the whole ingestion.
 CREATE OR REPLACE TABLE step_windows AS
 SELECT
     p.part,
@@ -41,7 +41,7 @@ SELECT
 FROM profiler_steps AS p;
 
 -- name: steps_in_order
--- Of each profiler step that an event can lie in: its trace, start, end and number, in order.
+-- Trace, start, end and number of each profiler step that can contain an event, in order.
 SELECT w.part, w.ts, w.end_ts, w.step
 FROM step_windows AS w
 WHERE w.step IS NOT NULL AND w.ts < w.end_ts

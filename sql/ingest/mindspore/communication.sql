@@ -1,4 +1,4 @@
--- One row per communication operator and step: when it ran (step trace) and what it cost (HCCL).
+-- One row per communication operator and step: its start and duration (step trace) and its cost (HCCL).
 --
 -- Names are `stream_<stream>_<position>_<kind>-op<number>`.
 CREATE OR REPLACE TABLE staged_cluster_communication AS

@@ -1,9 +1,9 @@
--- The files of one rank of a MindSpore cluster, and their units.
+-- Files of one rank of a MindSpore cluster, with unit conversions.
 
 -- name: raw
--- One row: the files of one rank of a MindSpore cluster, as JSON; NULL: there is no such file.
+-- One row: the files of one rank of a MindSpore cluster as JSON; NULL if a file does not exist.
 --
--- The CSV files come as lists of objects: column name ─▶ text.
+-- CSV files are lists of objects: column name ─▶ text.
 CREATE OR REPLACE TABLE mindspore_raw AS
 SELECT
     $step_trace::JSON AS step_trace,
@@ -16,7 +16,7 @@ SELECT
     $device_count::BIGINT AS device_count;
 
 -- name: ms_to_ns
--- Milliseconds, as text, to nanoseconds: sums of floats that were printed whole lose their noise.
+-- Milliseconds as text to nanoseconds: DECIMAL removes the rounding noise of sums of floats.
 CREATE OR REPLACE MACRO mindspore_ms_to_ns(ms) AS TRY_CAST(TRY_CAST(ms AS DECIMAL(28, 6)) * 1_000_000 AS BIGINT);
 
 -- name: ticks_to_ns

@@ -1,4 +1,4 @@
--- One row per link, step and communication operator; operator NULL: all operators of the step.
+-- One row per link, step and communication operator; operator NULL means all operators of the step.
 --
 -- A link is `<source>-<destination>`, then its type ─▶ [ms, KB (1000 bytes), KB/s].
 CREATE OR REPLACE TABLE staged_cluster_links AS

@@ -1,4 +1,4 @@
--- One row: what is said of the whole rank; none without any of these files.
+-- One row with the properties of the whole rank; no row without any of these files.
 CREATE OR REPLACE TABLE staged_cluster_ranks AS
 SELECT
     w.parallel_mode,

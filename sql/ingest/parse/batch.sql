@@ -1,21 +1,21 @@
--- Parsed events of one batch of chunks: counted, numbered by position in `traceEvents`.
+-- Parsed events of one batch of chunks: counts, and numbering by position in `traceEvents`.
 
 -- name: event_counts
--- Events of the batch by their trace and by the table that they go to.
+-- Number of events in the batch by trace and target table.
 SELECT p.chunk >> 32, p.target, count(*)
 FROM parsed_events AS p
 GROUP BY p.chunk >> 32, p.target;
 
 -- name: drop_traces
--- The traces of the batch that are to be read each by itself: those with $parts as their number.
+-- Remove traces of the batch that must be ingested individually: those numbered in $parts.
 DELETE FROM parsed_events AS p
 WHERE list_contains($parts::BIGINT[], p.chunk >> 32);
 
 -- name: chunk_starts
--- Events before each chunk of the batch; $first_event_ids: the id of the first event of each trace in it; $read:
--- the chunks that were read without a statement.
+-- Number of events before each chunk of the batch. $first_event_ids: id of the first event of each trace; $read:
+-- chunks read without a statement.
 --
--- The number of its trace stands above the 32 bits that the number of a chunk needs.
+-- The trace number is above the 32 bits of the chunk number.
 CREATE OR REPLACE TABLE chunk_starts AS
 WITH
     counted AS (
@@ -43,10 +43,10 @@ SELECT
 FROM chunks AS c;
 
 -- name: batch_events
--- The events of the current batch with their number: the position in `traceEvents`.
+-- Events of the current batch with their number: the position in `traceEvents`.
 --
--- `chunk_starts(chunk, first_event_id)` counts the events before each chunk; it is made after the
--- parse, so that chunks may be parsed in any order and by any number of threads.
+-- `chunk_starts(chunk, first_event_id)` counts the events before each chunk. It is computed after parsing, so chunks
+-- can be parsed in any order and by any number of threads.
 CREATE OR REPLACE VIEW batch_events AS
 SELECT s.first_event_id + p.position AS event_id, p.* EXCLUDE (refused_bytes)
 FROM parsed_events AS p

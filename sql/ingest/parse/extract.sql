@@ -1,5 +1,5 @@
--- Events of one batch that keep their arguments whole, by staged table. The other tables are extracted by
--- statements made of arguments.csv.
+-- Events of one batch that keep all their arguments, by staged table. Statements generated from arguments.csv extract
+-- the other tables.
 
 -- name: flows
 -- Flow events of one batch: arrows between events (host ▸ device, forward ▸ backward).
@@ -26,14 +26,14 @@ SELECT
     s.tid,
     s.name,
     v.entry.key AS series,
-    -- A whole number beyond 2^53 has no DOUBLE of its own: it stays in the arguments.
+    -- A whole number above 2^53 may not be exact as DOUBLE, so it stays in the arguments.
     CASE WHEN abs(TRY_CAST(v.entry.value AS DOUBLE)) <= 9_007_199_254_740_992 THEN TRY_CAST(v.entry.value AS DOUBLE) END AS value,
     s.args
 FROM samples AS s
 LEFT JOIN series AS v ON v.event_id = s.event_id;
 
 -- name: other_events
--- Every event of one batch that no other table takes, whole: nothing is dropped.
+-- Events of one batch that belong to no other table, complete: nothing is dropped.
 SELECT e.event_id, e.ts, e.dur, e.pid, e.tid, e.name, e.cat, e.ph AS phase, e.id AS flow_id, e.scope, e.args
 FROM batch_events AS e
 WHERE e.target = 'other_events';

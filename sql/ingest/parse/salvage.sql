@@ -1,7 +1,7 @@
--- Chunks that the parser refuses: taken out, repaired event by event, parsed again.
+-- Chunks rejected by the parser: removed, repaired event by event, and parsed again.
 
 -- name: flaws
--- Spans of refused chunks that the salvage could not read or had to change, of one batch.
+-- Spans of rejected chunks of one batch that the repair could not read or had to change.
 CREATE OR REPLACE TABLE flaws (
     chunk BIGINT,
     position BIGINT,
@@ -13,24 +13,24 @@ CREATE OR REPLACE TABLE flaws (
 );
 
 -- name: refused_chunks
--- The text of each chunk that has to be walked.
+-- Text of each chunk that must be repaired.
 SELECT p.chunk, p.refused_bytes
 FROM parsed_events AS p
 WHERE p.refused_bytes IS NOT NULL
 ORDER BY p.chunk;
 
 -- name: drop_refused
--- Their repaired text takes the place of the chunks that were refused.
+-- Remove rejected chunks before their repaired text is added.
 DELETE FROM parsed_events AS p
 WHERE p.target = 'refused';
 
 -- name: drop_tried
--- Single events that were parsed only to see whether they can be: their chunk number is negative.
+-- Remove single events that were parsed only as a test; their chunk number is negative.
 DELETE FROM parsed_events AS p
 WHERE p.chunk < 0;
 
 -- name: add_flaws
--- $flaws: a few chunks' worth of them.
+-- $flaws: the flaws of a few chunks.
 INSERT INTO flaws
 WITH
     new AS (

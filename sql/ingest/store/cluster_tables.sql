@@ -15,14 +15,14 @@ CROSS JOIN job AS j
 ORDER BY x.step NULLS LAST, x.operator NULLS LAST, x.src_rank NULLS LAST, x.dst_rank NULLS LAST, x.link_type NULLS LAST;
 
 -- name: cluster_ranks
--- What MindSpore says of the whole rank.
+-- Properties of the whole rank recorded by MindSpore.
 SELECT j.run, j.rank, x.*
 FROM staged_cluster_ranks AS x
 CROSS JOIN job AS j
 ORDER BY ALL;
 
 -- name: cluster_step_traces
--- Steps as MindSpore measured them.
+-- Steps as measured by MindSpore.
 SELECT j.run, j.rank, x.*
 FROM staged_cluster_step_traces AS x
 CROSS JOIN job AS j

@@ -1,4 +1,4 @@
--- Host operators with their place in the call tree, their step and their forward operator.
+-- Host operators with their position in the call tree, their step and their forward operator.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

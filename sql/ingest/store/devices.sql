@@ -1,4 +1,4 @@
--- One row per device that the trace describes.
+-- One row per device described by the trace.
 WITH
     devices AS (
         SELECT m.part, unnest(from_json(m.metadata -> '$.deviceProperties', '["JSON"]')) AS properties

@@ -1,4 +1,4 @@
--- Arrows between events.
+-- Flow arrows between events.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

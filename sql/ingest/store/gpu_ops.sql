@@ -1,13 +1,12 @@
--- Device activity with its class, its launch and, through the launch, its operator, annotation,
--- module and step.
+-- Device activity with its class and launch and, through the launch, its operator, annotation, module and step.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,
     own_id(same_event(x.event_id, l.event_id)) AS event_id,
     x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     x.dur,
-    -- Recorders sometimes write durations that cannot be: 7 of 55,423 kernels once made up 62 % of
-    -- all GPU time. Ending a second after the recording is beyond any flush or clock skew.
+    -- Recorders sometimes write impossible durations: 7 of 55,423 kernels once made up 62 % of all GPU time. Ending a
+    -- second after the recording exceeds any flush delay or clock skew.
     coalesce(x.dur < 0 OR x.ts + x.dur > frame_of($frames, x.event_id).recording_end_ts + 1_000_000_000, false) AS is_suspect,
     l.kind,
     l.class,
@@ -35,7 +34,7 @@ SELECT
     x.block[3] AS block_z,
     x.* EXCLUDE (event_id, ts, dur, pid, tid, name, cat, args, odd_arguments, grid, block) REPLACE (
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
-        -- The lanes of MTIA are no streams: a transfer without the argument is on none.
+        -- Lanes of MTIA are not streams: a transfer without the argument belongs to none.
         CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,
         l.collective AS collective
     )

@@ -1,4 +1,4 @@
--- Allocator events with the operator, annotation and module inside which they happened.
+-- Allocator events with the enclosing operator, annotation and module.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

@@ -1,4 +1,4 @@
--- Events that no other table takes.
+-- Events of no other table.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

@@ -1,4 +1,4 @@
--- One row per process group that the trace lists; a size that no group has is NULL, as in argument_forms.csv.
+-- One row per process group listed in the trace; an impossible size is NULL, as in argument_forms.csv.
 WITH
     groups AS (
         SELECT
@@ -17,7 +17,7 @@ SELECT
     x.g.pg_desc,
     x.g.backend_config,
     CASE WHEN x.g.pg_size BETWEEN 1 AND 16777216 THEN x.g.pg_size END AS pg_size,
-    -- Here a list may be long: a group of the whole job has thousands of ranks.
+    -- Long lists are valid here: a group of the whole job has thousands of ranks.
     CASE WHEN has_form_ranks(x.g.ranks) OR TRY_CAST(x.g.ranks AS INTEGER[]) IS NOT NULL THEN x.g.ranks END AS pg_ranks
 FROM groups AS x
 JOIN job AS j ON j.part = x.part

@@ -1,4 +1,4 @@
--- Python frames with their place in the call tree.
+-- Python frames with their position in the call tree.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

@@ -1,5 +1,5 @@
--- What could not be read as an event, where it stands in the file and why; and argument values that
--- are not of the form of their column.
+-- Events that could not be read, with offset and reason, and argument values that do not fit the type of their
+-- column.
 WITH
     found AS (
         SELECT j.run, j.rank, j.source, q.event_id, q.byte_offset, q.byte_count, q.is_lost, NULL::VARCHAR AS argument, q.reason, q.excerpt

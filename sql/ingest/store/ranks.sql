@@ -1,7 +1,6 @@
--- One row for each rank: what the trace says about its rank, and its clock.
+-- One row per rank: the rank as recorded in the trace, and its clock.
 --
--- first_ts is in the file's own clock; start_ns adds baseTimeNanoseconds where the trace has one
--- and is then Unix time.
+-- first_ts is on the file's own clock; start_ns adds baseTimeNanoseconds if the trace has it and is then Unix time.
 WITH
     keys AS (
         SELECT

@@ -1,4 +1,4 @@
--- Runtime and driver calls with the operator, annotation and module that made them.
+-- Runtime and driver calls with the enclosing operator, annotation and module.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

@@ -1,4 +1,4 @@
--- What is called by what, each chain of names once: from an outermost event down to the one that it is named for.
+-- Distinct call stacks: chains of names from an outermost event down to the event itself.
 WITH
     firsts AS (
         SELECT t.event_id, t.kind, t.parent_id, t.depth

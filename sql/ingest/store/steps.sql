@@ -1,4 +1,4 @@
--- Profiler steps of the host.
+-- Profiler steps on the host.
 SELECT
     j.run,
     j.rank,
