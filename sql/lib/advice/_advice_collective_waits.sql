@@ -1,7 +1,8 @@
--- Advice: collectives that wait for another rank take 5 % of the steps or more, and no rank, stage or link holds the others up.
+-- Advice: waiting for other ranks in collectives takes at least 5 % of the steps, without a straggler, slow stage or
+-- slow link.
 --
--- The waits are those that the traces of the other ranks show. On a rank without a match they are what a collective takes above the
--- need of its message (`_advice_message_sizes`): 128 bytes need no 200 us.
+-- Waits come from matching with the traces of other ranks. On a rank without a match, the wait is the time of a
+-- collective beyond what its message needs (`_advice_message_sizes`): 128 bytes do not need 200 us.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -10,7 +11,8 @@ CREATE OR REPLACE MACRO lib._advice_collective_waits(
     spans,
     -- Name of a relation with the columns of lib._advice_message_sizes.
     sizes,
-    -- Name of a relation with the columns of lib._advice_data_loading: what a rank, a stage or a link says of runs that it holds up.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings on runs delayed by a rank, stage or
+    -- link.
     straggling
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

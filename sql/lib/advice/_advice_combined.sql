@@ -1,16 +1,21 @@
--- What all rules of a rank save together at most: time that two rules are about counts once.
+-- Upper bound of the saving of all rules of a rank together: time shared by several rules counts once.
 --
--- Each rule is about a part of the steps (`_advice_part`), and the rules of one part save no more than the part. Rules about
--- idle time have different causes, and rules about kernels different kernels: a kernel shorter than 10 us belongs to
--- small_kernels, one of an attention that is not fused to unfused_attention, a product in full single precision to
--- single_precision, a misaligned one to misaligned_products, any other product to slow_products. What lies inside of another rule
--- that speaks adds nothing: garbage_collection, indexing_loops and filled_copies in host_work or launch_bound, conv_bias
--- in elementwise_kernels or small_kernels.
+-- Each rule concerns a part of the steps (`_advice_part`); the rules of one part save at most that part. Rules about
+-- idle time have different causes, and rules about kernels different kernels:
+--
+-- - small_kernels: kernels shorter than 10 us.
+-- - unfused_attention: kernels of an attention that is not fused.
+-- - single_precision: matrix products in full single precision.
+-- - misaligned_products: misaligned matrix products.
+-- - slow_products: all other matrix products.
+--
+-- A rule contained in another active rule adds nothing: garbage_collection, indexing_loops and filled_copies in
+-- host_work or launch_bound, conv_bias in elementwise_kernels or small_kernels.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_combined(
-    -- Name of a relation with the columns of lib._advice_data_loading: what the rules found.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings of the rules.
     found,
     -- Name of a relation with the columns of lib.step_sums.
     spans
@@ -18,7 +23,7 @@ CREATE OR REPLACE MACRO lib._advice_combined(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   rank         INTEGER      Rank of the process.
---   combined_ns  BIGINT [ns]  At most the steps; NULL if no rule of the rank has a ceiling.
+--   combined_ns  BIGINT [ns]  Upper bound of the saving, at most the steps; NULL if no rule of the rank has a ceiling.
 WITH
     _rules AS (
         SELECT

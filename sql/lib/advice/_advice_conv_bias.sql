@@ -1,8 +1,9 @@
--- Advice: convolutions add a bias that the batch norm behind them takes away again, for 0.5 % of the steps or more.
+-- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of the steps.
 --
--- As torch's Conv2dBiasFollowedByBatchNorm2dPattern finds them, by operators: a convolution with a third input, and a batch norm of as many
--- channels as what runs next beside it (counting batches lies between). Counted are the kernels that add, and at most those that sum up
--- gradients in the backward pass of convolutions; where the bias is added inside of the convolution's kernel there is nothing to save.
+-- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern: a convolution with a third input,
+-- followed by a batch norm with as many channels (an operator that counts batches may be in between). The cost is the
+-- kernels that add the bias, plus at most the kernels that sum gradients in the backward pass of convolutions. If the
+-- convolution kernel itself adds the bias, there is nothing to save.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -39,7 +40,7 @@ WITH
         FROM _next AS n
         WHERE n.name <> 'aten::batch_norm' AND n.behind.name = 'aten::batch_norm' AND n.behind.channels = n.channels
     ),
-    -- The latest that ran beside them before the norm is the convolution.
+    -- The latest operator at the same level before the norm is the convolution.
     _others AS (
         SELECT c.run, c.rank, c.pid, c.tid, coalesce(c.parent_op_id, -1) AS parent_op_id, c.event_id, c.ts
         FROM cpu_ops AS c

@@ -1,7 +1,7 @@
--- Advice: GPUs wait for data for 5 % of the steps or more.
+-- Advice: GPUs wait for data for at least 5 % of the steps.
 --
--- That share is the TensorBoard profiler plugin's; here only what the device idles meanwhile counts. Without a device it is
--- the time in the loader.
+-- The threshold is that of the TensorBoard profiler plugin, but only device idle time counts here. Without a device,
+-- it is the time in the data loader.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,14 +17,14 @@ CREATE OR REPLACE MACRO lib._advice_data_loading(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   rule           VARCHAR         Name of the rule.
---   subject        VARCHAR         Operator, kernel, call or annotation that costs most of it; NULL if none has a name.
---   event_count    BIGINT [count]  Events or gaps that make the rule speak.
---   affected_ns    BIGINT [ns]     What they take; NULL if that is no time.
---   ceiling_ns     BIGINT [ns]     What can be saved at most: no more than the part of the steps that it is in; NULL if that cannot be told.
---   confidence     VARCHAR         high: recorded so; medium: by names of kernels or by shares; low: a hint.
---   event_id       BIGINT          An event to look at; NULL if there is none.
---   message        STRUCT          What was found and what to do: lib.message.
---   evidence_sql   VARCHAR         Query that shows it.
+--   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
+--   event_count    BIGINT [count]  Number of events or gaps that triggered the rule.
+--   affected_ns    BIGINT [ns]     Total time of these events or gaps; NULL if they have no duration.
+--   ceiling_ns     BIGINT [ns]     Upper bound of the saving, at most the part of the steps that the rule concerns; NULL if unknown.
+--   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
+--   event_id       BIGINT          event_id of an example; NULL if there is none.
+--   message        STRUCT          Finding and recommendation: lib.message.
+--   evidence_sql   VARCHAR         Query that shows the evidence.
 --   next_analysis  VARCHAR         Analysis that shows more.
 WITH
     _chosen AS (

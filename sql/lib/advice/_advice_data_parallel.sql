@@ -1,6 +1,7 @@
 -- Advice: DataParallel copies the model in each step; DistributedDataParallel does not.
 --
--- As the TensorBoard profiler plugin says it: DataParallel.forward is called and more than one device is used.
+-- The condition is that of the TensorBoard profiler plugin: DataParallel.forward is called, and more than one device
+-- is used.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Advice: the GPU waits while the host allocates or frees memory in the driver, for 1 % of the steps or more.
+-- Advice: the GPU waits while the host allocates or frees memory in the driver, for at least 1 % of the steps.
 --
 -- Status: experimental
 -- Since: 0.1

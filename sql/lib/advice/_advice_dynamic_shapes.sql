@@ -1,7 +1,8 @@
--- Advice: a tenth or more of the matrix products, convolutions and attentions have shapes that no step before had.
+-- Advice: at least a tenth of the matrix products, convolutions and attentions have shapes that no previous step had.
 --
--- Counted from the second step on, and there must be three; new shapes must come in more than half of the others, so that a last batch that is smaller
--- is none. What is compiled anew meanwhile can be told, and is the ceiling; what libraries and the allocator do anew can not.
+-- Counted from the second of at least three steps. New shapes must occur in more than half of the other steps, so a
+-- smaller last batch does not count. The ceiling is the recompilation time, which is recorded; repeated work in
+-- libraries and the allocator is not.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- Advice: long elementwise kernels and reductions take 10 % of the steps or more.
+-- Advice: long elementwise kernels and reductions take at least 10 % of the steps.
 --
--- Each reads and writes all of its operands; a compiler or a fused layer does so once for several of them. Counted are kernels of
--- 10 us or more: small_kernels has the shorter ones, memory_traffic those that only move data, and unfused_optimizer and
--- zeroed_gradients those of the optimizer.
+-- Each of them reads and writes all of its operands; a compiler or a fused layer does so once for several of them.
+-- Only kernels of at least 10 us count: shorter ones belong to small_kernels, pure data movement to memory_traffic,
+-- and optimizer kernels to unfused_optimizer and zeroed_gradients.
 --
 -- Status: experimental
 -- Since: 0.1

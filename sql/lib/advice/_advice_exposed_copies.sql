@@ -1,6 +1,6 @@
--- Advice: copies that nothing hides take 5 % of the steps or more, other than pageable ones.
+-- Advice: exposed copies, other than pageable ones, take at least 5 % of the steps.
 --
--- The share is that of TraceLens.
+-- The threshold is that of TraceLens.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,8 +1,9 @@
--- Advice: transfers of collectives that no computation hides take 5 % of the steps or more.
+-- Advice: exposed transfers of collectives take at least 5 % of the steps.
 --
--- The share is that of TraceLens. Waits for other ranks are not in it: those that the traces of these ranks show, and on a
--- rank without a match what a collective takes above the need of its message (`_advice_message_sizes`). Confidence is high where
--- other ranks were matched, medium where message sizes decide, and low where a trace holds neither.
+-- The threshold is that of TraceLens. Waits for other ranks are excluded: those found by matching with the other
+-- ranks' traces or, on a rank without a match, the time of a collective beyond what its message needs
+-- (`_advice_message_sizes`). Confidence is high if other ranks were matched, medium if message sizes decide, and low
+-- if the trace has neither.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
--- Advice: tensors are filled on the host and copied to the device for 1 % of the steps or more.
+-- Advice: tensors are filled on the host and copied to the device, for at least 1 % of the steps.
 --
--- As torch's ExtraCUDACopyPattern says it, which has no share. Counted is what the device waits meanwhile, and the copy where nothing else runs.
+-- The pattern is torch's ExtraCUDACopyPattern, which has no threshold. The cost is the device idle time meanwhile,
+-- plus the copy if nothing else runs.
 --
 -- Status: experimental
 -- Since: 0.1

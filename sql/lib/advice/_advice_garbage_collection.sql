@@ -1,6 +1,6 @@
--- Advice: Python collects garbage for 1 % of the steps or more, and the device waits or there is none.
+-- Advice: Python garbage collection takes at least 1 % of the steps while the device waits or there is none.
 --
--- Recorded where the profiler is asked for record_python_gc_info, or as a frame where gc.collect() is called (with_stack=True).
+-- Recorded with the profiler option record_python_gc_info, or as a frame of gc.collect() (with_stack=True).
 --
 -- Status: experimental
 -- Since: 0.1

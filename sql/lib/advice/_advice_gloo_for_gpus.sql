@@ -1,6 +1,7 @@
 -- Advice: a job on GPUs communicates through gloo instead of NCCL.
 --
--- As the TensorBoard profiler plugin says it: DistributedDataParallel without nccl on a device that could.
+-- The condition is that of the TensorBoard profiler plugin: DistributedDataParallel without nccl on a device that
+-- supports it.
 --
 -- Status: experimental
 -- Since: 0.1

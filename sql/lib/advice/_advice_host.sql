@@ -1,6 +1,7 @@
--- What the host spends in the steps by kind, and how much of that the device idles meanwhile.
+-- Host time in the steps by kind, and the device idle time meanwhile.
 --
--- Time that two spans of a kind share counts once. Without a device all of it counts as exposed: the step waits for the host.
+-- Time shared by two spans of a kind counts once. Without a device, all of the time counts as exposed, because the
+-- step waits for the host.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -21,19 +22,19 @@ CREATE OR REPLACE MACRO lib._advice_host(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   kind          VARCHAR         As of lib.host_costs.
+--   kind          VARCHAR         Kind as in lib.host_costs.
 --   has_device    BOOLEAN         Whether the rank has a device.
---   subject       VARCHAR         What takes most of it; NULL if that has no name.
---   event_count   BIGINT [count]  Events, or turns of a loop.
---   affected_ns   BIGINT [ns]     Time of the steps that it takes on the host.
---   exposed_ns    BIGINT [ns]     Of that, the device waits for a launch, or there is no device.
---   device_ns     BIGINT [ns]     What the device does for it.
---   event_id      BIGINT          The longest of it.
+--   subject       VARCHAR         Largest contribution; NULL if it has no name.
+--   event_count   BIGINT [count]  Number of events, or of iterations of a loop.
+--   affected_ns   BIGINT [ns]     Host time in the steps.
+--   exposed_ns    BIGINT [ns]     Part of affected_ns in which the device waits for a launch, or there is no device.
+--   device_ns     BIGINT [ns]     Device time of the same work.
+--   event_id      BIGINT          event_id of the longest event.
 --   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
---   exposed_pct   DOUBLE [%]      exposed_ns likewise.
---   evidence_sql  VARCHAR         Query of its spans.
---   step_ns       BIGINT [ns]     The steps.
---   memory_ns     BIGINT [ns]     Of these, nothing runs but a copy or memset.
+--   exposed_pct   DOUBLE [%]      exposed_ns as a share of the steps.
+--   evidence_sql  VARCHAR         Query that returns its spans.
+--   step_ns       BIGINT [ns]     Total step time.
+--   memory_ns     BIGINT [ns]     Part of step_ns in which only copies or memsets run.
 WITH
     _windows AS (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
@@ -56,7 +57,7 @@ WITH
         FROM _named AS n
         GROUP BY n.lane
     ),
-    -- Steps overlap at times.
+    -- Steps may overlap.
     _events AS (
         SELECT s.lane, s.event_id, any_value(s.event_count) AS event_count, any_value(s.device_ns) AS device_ns, any_value(s.whole_ns) AS whole_ns
         FROM _spent AS s

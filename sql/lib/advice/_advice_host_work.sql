@@ -1,9 +1,7 @@
--- Advice: work of the host between launches leaves the GPU without work for 5 % of the steps or more.
+-- Advice: host work between launches leaves the GPU idle for at least 5 % of the steps.
 --
--- Counted are gaps of more than 1 ms on the mean, by the operator or function that the host is in.
---
--- 3 % are enough if the host is late for 10 % of the steps in all causes together: thresholds of single causes would
--- otherwise hide their sum.
+-- Gaps longer than 1 ms on average count, by the operator or function on the host. The threshold is 3 % if the host
+-- is late for 10 % of the steps over all causes; otherwise thresholds of single causes would conceal their sum.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
--- Advice: a loop of Python takes a tensor apart index by index for 1 % of the steps or more, and the device waits or there is none.
+-- Advice: a Python loop indexes a tensor element by element, for at least 1 % of the steps, while the device waits or
+-- there is none.
 --
--- As torch's ForLoopIndexingPattern says it, which has no share.
+-- The pattern is torch's ForLoopIndexingPattern, which has no threshold.
 --
 -- Status: experimental
 -- Since: 0.1

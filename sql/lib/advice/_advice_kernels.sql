@@ -1,4 +1,4 @@
--- Device activity in groups: by its name, and by the operator and the annotation around its launch.
+-- Device activity grouped by name, and by the operator and annotation that enclose its launch.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,14 +17,14 @@ CREATE OR REPLACE MACRO lib._advice_kernels(
 --   rank         INTEGER         Rank of the process.
 --   class        VARCHAR         computation, communication or memory.
 --   name         VARCHAR         Kernel name, or kind and direction of a copy.
---   op_name      VARCHAR         Nearest operator; NULL if there is none.
---   annotation   VARCHAR         Nearest user annotation; NULL if there is none.
---   event_count  BIGINT [count]  Events.
---   total_ns     BIGINT [ns]     Their durations.
---   small_count  BIGINT [count]  Those shorter than 10 us, about what a launch takes.
---   small_ns     BIGINT [ns]     Their durations.
---   event_id     BIGINT          The longest of them, the first of equals.
---   attention_part  VARCHAR      softmax or product: a piece of attention that is not fused, if both are there; else NULL.
+--   op_name      VARCHAR         Innermost enclosing operator; NULL if there is none.
+--   annotation   VARCHAR         Innermost enclosing user annotation; NULL if there is none.
+--   event_count  BIGINT [count]  Number of device operations.
+--   total_ns     BIGINT [ns]     Total duration.
+--   small_count  BIGINT [count]  Operations shorter than 10 us, about the duration of a launch.
+--   small_ns     BIGINT [ns]     Total duration of these short operations.
+--   event_id     BIGINT          event_id of the longest operation; the first one if several are equal.
+--   attention_part  VARCHAR      softmax or product if it is a piece of unfused attention and both are present; otherwise NULL.
 SELECT
     g.run, g.rank, g.class, g.name, c.name AS op_name, a.name AS annotation,
     count(*) AS event_count,

@@ -1,11 +1,11 @@
--- Advice where no rule saves 3 % of the steps: the largest loss of each rank, and the analysis that shows it.
+-- Advice if no rule saves 3 % of the steps: the largest loss of each rank, and the analysis that shows it.
 --
--- Losses are the parts of the steps in which nothing is computed. If each is below 5 %, computation is what takes the time.
+-- Losses are the parts of the steps without compute. If each is below 5 %, compute dominates the time.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_largest_loss(
-    -- Name of a relation with the columns of lib._advice_data_loading: what the rules found.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings of the rules.
     found,
     -- Name of a relation with the columns of lib.step_sums.
     spans

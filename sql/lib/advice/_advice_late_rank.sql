@@ -1,6 +1,7 @@
--- Advice: a rank holds up the others, in all steps or in some.
+-- Advice: a straggler delays the other ranks, in all steps or in some.
 --
--- What can be saved is what it does more itself than its peers, or what they wait longer than it, whichever is more.
+-- The ceiling is the larger of two times: its additional own work over its peers, and the additional wait of its
+-- peers.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,13 +18,14 @@ CREATE OR REPLACE MACRO lib._advice_late_rank(
 -- Columns: those of _advice_data_loading.
 SELECT
     j.run, j.rank, 'late_rank' AS rule, 'rank ' || j.rank AS subject, j.late_step_count AS event_count, j.late_ns AS affected_ns,
-    -- Shares of the compared time hold for the steps. What its peers wait less is no more than what it does more, and either may be off.
+    -- Shares of the compared time are applied to the steps. Peers cannot save more than the straggler's additional
+    -- work; the larger estimate is used because either may be inaccurate.
     round(least(1, greatest(j.cost_ns, j.late_ns) / j.window_ns) * s.step_ns)::BIGINT AS ceiling_ns,
     CASE j.verdict WHEN 'straggler' THEN 'high' ELSE 'medium' END AS confidence, NULL::BIGINT AS event_id,
     lib.message('advice.late_rank', {'rank': j.rank, 'is_certain': j.is_late, 'late_step_count': j.late_step_count, 'step_count': j.step_count}) AS message,
     format('FROM stragglers_v1(runs := [{}], ranks := [{}])', lib.sql_literal(j.run), j.rank) AS evidence_sql,
     'stragglers' AS next_analysis
 FROM lib.late_ranks(runs, blocks, 1.0) AS j
--- A rank without steps in scope is late for the others all the same.
+-- A rank without steps in scope may still delay the others.
 LEFT JOIN query_table(spans) AS s ON s.run = j.run AND s.rank = j.rank
 WHERE j.verdict IN ('straggler', 'intermittent') AND lib.is_requested(ranks, j.rank)

@@ -1,10 +1,9 @@
--- Advice: the host launches slower than the GPU works, for 10 % of the steps or more.
+-- Advice: the host launches more slowly than the GPU works, for at least 10 % of the steps.
 --
--- Counted are gaps of 1 ms at most on the mean, by the operator or function that the host is in: longer ones have another reason than
--- launching, and host_work tells of them. Where no event is open, Python runs that is not recorded.
---
--- 3 % are enough if the host is late for 10 % of the steps in all causes together: thresholds of single causes would
--- otherwise hide their sum.
+-- Gaps of at most 1 ms on average count, by the operator or function on the host; longer ones have another cause than
+-- launching and belong to host_work. If no event is open, unrecorded Python code is running. The threshold is 3 % if
+-- the host is late for 10 % of the steps over all causes; otherwise thresholds of single causes would conceal their
+-- sum.
 --
 -- Status: experimental
 -- Since: 0.1

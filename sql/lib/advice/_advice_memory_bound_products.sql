@@ -1,7 +1,7 @@
--- Advice: matrix products that read their weights for few rows take 30 % of the steps or more.
+-- Advice: memory-bound matrix products with few rows take at least 30 % of the steps.
 --
--- The memory bounds them, and they reach half of its peak or more, as in decoding with a small batch. A larger batch costs no
--- time, so that no time of a step is saved: there is no ceiling.
+-- They read their weights for few rows and reach at least half of peak memory bandwidth, as in decoding with a small
+-- batch. A larger batch costs no additional time. No step time is saved, so there is no ceiling.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,7 @@
--- Advice: the allocator holds more than 90 % of a device's memory.
+-- Advice: the allocator reserves more than 90 % of a device's memory.
 --
--- The share is that of the TensorBoard profiler plugin. Beyond it the allocator gives memory back and asks again, or fails.
+-- The threshold is that of the TensorBoard profiler plugin. Above it, the allocator frees and re-requests memory, or
+-- fails.
 --
 -- Status: experimental
 -- Since: 0.1

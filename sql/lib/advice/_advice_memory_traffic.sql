@@ -1,6 +1,6 @@
--- Advice: kernels that only move data (index, gather, permute, copy, concatenate) take 5 % of the steps or more.
+-- Advice: kernels that only move data (index, gather, permute, copy, concatenate) take at least 5 % of the steps.
 --
--- Counted are kernels of 10 us or more; small_kernels has the shorter ones.
+-- Only kernels of at least 10 us count; shorter ones belong to small_kernels.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- Advice: matrix products that cannot load whole vectors take 1 % of the steps or more.
+-- Advice: matrix products that cannot use full vector loads take at least 1 % of the steps.
 --
--- The kernel says so in its name (align1, align2): a dimension or an offset of an operand is odd.
--- Kernels in full single precision (simt) load single elements by design, so that they do not count, nor do the products of
--- an attention that unfused_attention is about.
+-- The kernel name shows it (align1, align2): a dimension or an offset of an operand is odd. Kernels in full single
+-- precision (simt) load single elements by design and do not count; nor do the products of an attention covered by
+-- unfused_attention.
 --
 -- Status: experimental
 -- Since: 0.1

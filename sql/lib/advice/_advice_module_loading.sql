@@ -1,6 +1,6 @@
--- Advice: the GPU waits while the driver loads code, for 1 % of the steps or more.
+-- Advice: the GPU waits while the driver loads code, for at least 1 % of the steps.
 --
--- It does so when a kernel is used for the first time.
+-- The driver loads a kernel when it is used for the first time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Advice: copies from or to pageable memory that nothing hides take 1 % of the steps or more.
+-- Advice: exposed copies from or to pageable memory take at least 1 % of the steps.
 --
--- Such a copy goes through a buffer of the driver and holds up the host, also with non_blocking=True.
+-- Such a copy goes through a buffer of the driver and blocks the host, even with non_blocking=True.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- The part of the steps that a rule of advice is about: rules about one part share what can be saved of it.
+-- Part of the steps that a rule concerns; rules about the same part share its possible saving.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO lib._advice_part(
     -- Name of the rule.
     rule_name
 ) AS
--- Returns: VARCHAR  idle, compute, communication, memory or mixed (more than one of them).
+-- Returns: VARCHAR  idle, compute, communication, memory or mixed (several of them).
 CASE
     WHEN rule_name IN ('data_loading', 'synchronization', 'launch_bound', 'host_work', 'driver_memory', 'module_loading', 'garbage_collection', 'indexing_loops', 'queued_gaps', 'unlinked_gaps') THEN 'idle'
     WHEN rule_name IN ('unfused_attention', 'misaligned_products', 'single_precision', 'small_kernels', 'elementwise_kernels', 'memory_traffic', 'slow_products', 'conv_bias') THEN 'compute'

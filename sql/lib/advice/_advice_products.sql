@@ -1,7 +1,7 @@
--- Matrix products of each rank call by call against the roofline of its device, in groups of one operator.
+-- Matrix products of each rank call by call against the device's roofline, grouped by operator.
 --
--- Kernels of 10 us or more on average: shorter ones are bound by their launch. Products in full single precision, misaligned ones,
--- and those of an attention that is not fused are left out, which other rules are about.
+-- Only kernels of at least 10 us on average count, because shorter ones are launch-bound. Products in full single
+-- precision, misaligned products, and those of unfused attention are excluded; other rules cover them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -18,12 +18,12 @@ CREATE OR REPLACE MACRO lib._advice_products(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   name         VARCHAR         Operator.
---   is_far       BOOLEAN         Less than half of its time is the least time of the device.
---   is_memory    BOOLEAN         Its bytes take longer than its operations.
---   event_count  BIGINT [count]  Kernels.
---   total_ns     BIGINT [ns]     Their durations.
---   least_ns     BIGINT [ns]     The least time.
+--   name         VARCHAR         Name of the operator.
+--   is_far       BOOLEAN         Whether the roofline time is less than half of its time.
+--   is_memory    BOOLEAN         Whether it is memory-bound: its bytes take longer than its operations.
+--   event_count  BIGINT [count]  Number of kernels.
+--   total_ns     BIGINT [ns]     Total duration of the kernels.
+--   least_ns     BIGINT [ns]     Roofline time of the kernels.
 WITH
     _calls AS (
         SELECT

@@ -1,6 +1,6 @@
--- Advice: the GPU idles for 10 % of the steps or more although the next operation was launched.
+-- Advice: the GPU is idle for at least 10 % of the steps although the next operation was launched.
 --
--- Launch latency, another stream or an event: the host is not late.
+-- The cause is launch latency, another stream or an event; the host is not late.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,8 @@
--- Advice: matrix products and convolutions in full single precision take 3 % of the steps or more, where the device has tensor cores.
+-- Advice: matrix products and convolutions in full single precision take at least 3 % of the steps on a device with
+-- tensor cores.
 --
--- Tensor cores do eight times as many operations a second in TF32 (A100: 156 against 19.5 TFLOP/s) or 16 bit (V100: 125 against
--- 15.7), so that an eighth of the time is left at best.
+-- Tensor cores run eight times as many operations per second in TF32 (A100: 156 versus 19.5 TFLOP/s) or 16 bit (V100:
+-- 125 versus 15.7), so at best an eighth of the time remains.
 --
 -- Status: experimental
 -- Since: 0.1

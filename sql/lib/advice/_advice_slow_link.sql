@@ -1,6 +1,6 @@
 -- Advice: transfers between some ranks are slower than those of the same collective and size elsewhere.
 --
--- What can be saved is what its transfers take longer than the median of the others, at most the exposed transfer.
+-- The ceiling is the additional time of its transfers over the median of the others, at most the exposed transfer.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -29,5 +29,5 @@ SELECT
 FROM _ends AS e
 JOIN query_table(spans) AS s ON s.run = e.run AND s.rank = e.rank
 WHERE lib.is_requested(ranks, e.rank)
--- A rank of several slow links has one row.
+-- A rank on several slow links has one row.
 QUALIFY row_number() OVER (PARTITION BY e.run, e.rank ORDER BY e.late_ns DESC, e.channel_id) = 1

@@ -1,6 +1,6 @@
--- Advice: matrix products far from the roofline take 10 % of the steps or more.
+-- Advice: matrix products far from the roofline take at least 10 % of the steps.
 --
--- Far is less than half of what the device can do, by its arithmetic or its memory.
+-- Far means less than half of what the device's compute rate or memory bandwidth allows.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Advice: a stage of the pipeline does more than the others, which wait for it.
+-- Advice: a pipeline stage has more work than the others, which wait for it.
 --
--- What can be saved is what it does more than the median of the other stages.
+-- The ceiling is its additional work over the median of the other stages.
 --
 -- Status: experimental
 -- Since: 0.1

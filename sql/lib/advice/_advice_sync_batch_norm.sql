@@ -1,6 +1,6 @@
--- Advice: what SyncBatchNorm sends takes 2 % of the steps or more where no computation hides it.
+-- Advice: exposed communication of SyncBatchNorm takes at least 2 % of the steps.
 --
--- Each of its layers sends a few bytes for each channel, forward and backward, and computation waits for them.
+-- Each of its layers sends a few bytes per channel, forward and backward, and compute waits for them.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Advice: a call that waits for the GPU leaves it without work for 2 % of the steps or more.
+-- Advice: a call that waits for the GPU leaves it without work for at least 2 % of the steps.
 --
--- What follows such a call until the GPU has work again counts as its effect.
+-- Idle time after such a call, until the GPU has work again, counts as its effect.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
--- Advice: attention is computed in pieces: softmax kernels take 3 % of the steps or more next to batched matrix products.
+-- Advice: unfused attention: softmax kernels take at least 3 % of the steps next to batched matrix products.
 --
--- Fused attention has no softmax kernel. That of a loss or of a router is short, and log_softmax does not count. The cost is
--- that of the softmax and of the batched products together; the list claims these kernels for this rule, so that no
+-- Fused attention has no softmax kernel. The softmax of a loss or a router is short, and log_softmax does not count.
+-- The cost is that of the softmax and the batched products together. These kernels are claimed for this rule, so no
 -- other rule counts them.
 --
 -- Status: experimental

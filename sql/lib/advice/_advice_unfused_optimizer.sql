@@ -1,7 +1,9 @@
--- Advice: the optimizer updates tensor by tensor: over 100 kernels a step, or without a device operators, for 2 % of the steps or more.
+-- Advice: the optimizer updates one tensor at a time: over 100 kernels per step (operators, without a device), for at
+-- least 2 % of the steps.
 --
--- Counted is the time from its first kernel to its last, where more than half of them are plain elementwise ones: those that
--- update many tensors at once have other names (multi_tensor_apply), and so have those of an optimizer that multiplies.
+-- The cost is the time from its first to its last kernel, if more than half of them are plain elementwise kernels.
+-- Kernels that update many tensors at once have other names (multi_tensor_apply), as have those of an optimizer with
+-- matrix products.
 --
 -- Status: experimental
 -- Since: 0.1

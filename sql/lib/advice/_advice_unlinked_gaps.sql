@@ -1,6 +1,6 @@
--- Advice: the GPU idles for 10 % of the steps or more, and no launch in the trace says why.
+-- Advice: the GPU is idle for at least 10 % of the steps, and the trace has no launch that explains it.
 --
--- Recorders of other frameworks, and captures of the device alone, hold no launches.
+-- Recorders of other frameworks, and captures of the device alone, contain no launches.
 --
 -- Status: experimental
 -- Since: 0.1

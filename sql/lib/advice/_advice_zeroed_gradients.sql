@@ -1,4 +1,4 @@
--- Advice: gradients are filled with zeros instead of given up, for 0.5 % of the steps or more.
+-- Advice: gradients are filled with zeros instead of released, for at least 0.5 % of the steps.
 --
 -- Status: experimental
 -- Since: 0.1

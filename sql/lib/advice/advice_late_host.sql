@@ -1,4 +1,5 @@
--- Idle time that the host causes on each rank, in all causes together: whether rules about single causes lower their thresholds.
+-- Idle time caused by the host on each rank over all causes, which decides whether rules about single causes lower
+-- their thresholds.
 --
 -- Three causes of 6 % each are one host that is late for 18 % of the steps.
 --
@@ -13,9 +14,9 @@ CREATE OR REPLACE MACRO lib.advice_late_host(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   rank         INTEGER      Rank of the process.
---   late_ns      BIGINT [ns]  Idle time while the next operation was not launched.
---   is_late      BOOLEAN      It is 10 % of the steps or more.
---   least_ns     DOUBLE [ns]  3 % of the steps: what one cause must have if is_late.
+--   late_ns      BIGINT [ns]  Idle time before the next operation was launched.
+--   is_late      BOOLEAN      Whether late_ns is at least 10 % of the steps.
+--   least_ns     DOUBLE [ns]  3 % of the steps: threshold of a single cause if is_late.
 SELECT
     s.run, s.rank, sum(i.idle_ns)::BIGINT AS late_ns, sum(i.idle_ns) >= 0.1 * s.step_ns AS is_late, (0.03 * s.step_ns)::DOUBLE AS least_ns
 FROM query_table(spans) AS s

@@ -1,7 +1,7 @@
--- Who waits for whom in collectives: the waits of each rank, and the waits of others for it.
+-- Waits of each rank in collectives, and the waits that it causes on other ranks.
 --
--- In a collective all ranks wait for the last one. What the last rank had itself waited more than a victim since
--- their previous collective of the same group is not its doing.
+-- In a collective, all ranks wait for the last one. Additional waits of the last rank, since the previous collective
+-- of the same group, are not its own fault and are subtracted.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,12 +12,12 @@ CREATE OR REPLACE MACRO lib._caused_waits(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   run_ns              BIGINT [ns]     Length of the capture: median over the ranks.
---   collective_count    BIGINT [count]  Collectives that all ranks of their groups took part in, without sends and receives.
---   last_arrival_count  BIGINT [count]  Those in which it came last.
---   peer_count          BIGINT [count]  Ranks that it shares groups with.
---   wait_ns             BIGINT [ns]     Its waits, those of sends and receives too.
---   wait_caused_ns      BIGINT [ns]     Waits of others for it, without what it had itself waited more than they before.
+--   run_ns              BIGINT [ns]     Length of the capture, median over the ranks.
+--   collective_count    BIGINT [count]  Collectives with all ranks of their groups, without sends and receives.
+--   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
+--   peer_count          BIGINT [count]  Number of ranks with which it shares groups.
+--   wait_ns             BIGINT [ns]     Total wait of the rank, including sends and receives.
+--   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for it, minus its own earlier additional waits.
 WITH
     _meetings AS MATERIALIZED (
         SELECT

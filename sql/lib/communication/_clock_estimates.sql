@@ -1,11 +1,11 @@
--- How far the clock of each rank is from that of the lowest rank that collectives connect it with.
+-- Clock offset of each rank relative to the lowest rank that collectives connect it with.
 --
--- All ranks leave a collective together: of each rank and the reference of its channel, the median difference of ends
--- is the difference of their clocks, after a drift where the last third of the time that they share shows one against
--- the first (of at least 1 us, eight times its error and below 2e-4). Differences add up along the channels, and are
--- pooled over the ranks of a host; where hosts are not known, each rank has its own clock. Collectives of which not
--- all ranks are found, and those whose gaps do not agree (a score of 7000 or more), say nothing. A second round takes
--- the median over all ranks of a collective.
+-- All ranks leave a collective together. The median difference of end times between a rank and the reference of its
+-- channel is therefore the difference of their clocks. A drift is removed first if the last third of their shared
+-- time shows one against the first third (at least 1 us, eight times its error, and below 2e-4). Differences add up
+-- along the channels and are pooled over the ranks of a host; if hosts are unknown, each rank has its own clock.
+-- Collectives that were not found on all ranks, or whose gaps disagree (a score of 7000 or more), are not used. A
+-- second round uses the median over all ranks of a collective.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,15 +22,15 @@ CREATE OR REPLACE MACRO lib._clock_estimates(
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank.
 --   domain           VARCHAR         Clock domain: the host, or the rank if hosts are unknown.
---   reference_rank   INTEGER         Rank whose clock counts.
---   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of that of the reference, at mid_ts.
+--   reference_rank   INTEGER         Reference rank of the clock.
+--   clock_offset_ns  DOUBLE [ns]     How far the clock is ahead of the reference, at mid_ts.
 --   spread_ns        DOUBLE [ns]     Median deviation of the samples from the estimate.
---   drift            DOUBLE [1]      Time that it gains in each unit of time.
---   mid_ts           BIGINT [ns]     Middle of the capture of the reference, by the clock of the rank.
+--   drift            DOUBLE [1]      Clock gain per unit of time.
+--   mid_ts           BIGINT [ns]     Middle of the reference rank's capture, on this rank's clock.
 --   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.
---   is_applied       BOOLEAN         More than three times the spread, or drifting: taken off.
+--   is_applied       BOOLEAN         Whether the correction is applied, because it exceeds three times its spread or the clock drifts.
 WITH RECURSIVE
-    -- By the clock of each rank: clocks may be seconds apart.
+    -- On the clock of each rank, because clocks may be seconds apart.
     _mids AS MATERIALIZED (
         SELECT m.run, m.span, m.rank, min(m.end_ts) + (max(m.end_ts) - min(m.end_ts)) // 2 AS mid_ts
         FROM query_table(matched_items) AS m
@@ -83,7 +83,7 @@ WITH RECURSIVE
         UNION ALL
         SELECT d.run, d.span, d.rank, d.ref_rank, d.n, -d.difference, -d.drift, d.mid_ts + d.difference FROM _differences AS d
     ),
-    -- The lowest rank that can be reached, and how far the clock is from its.
+    -- Lowest rank that can be reached, and the clock difference to it.
     _reach(run, span, rank, reference_rank, difference, drift) USING KEY (run, span, rank) AS (
         SELECT k.run, k.span, k.rank, k.rank, 0::DOUBLE, 0::DOUBLE
         FROM rank_spans AS k
@@ -92,7 +92,7 @@ WITH RECURSIVE
         (
             SELECT
                 e.run, e.span, e.to_rank, r.reference_rank,
-                -- A difference holds at the middle of the capture by the clock that it begins from.
+                -- A difference is valid in the middle of the capture on the clock that it starts from.
                 r.difference + e.difference + e.drift * (m.mid_ts + r.difference - e.mid_ts),
                 r.drift + e.drift
             FROM _reach AS r
@@ -108,7 +108,7 @@ WITH RECURSIVE
         FROM ranks AS k
         WHERE lib.is_requested(runs, k.run)
     ),
-    -- Ranks that no collective connects with the root of their host have their own difference.
+    -- Ranks that no collective connects with the root of their host keep their own difference.
     _pooled AS MATERIALIZED (
         SELECT
             r.run, r.span, r.rank, r.reference_rank, h.domain,
@@ -146,7 +146,7 @@ SELECT
     p.drift,
     p.root_mid_ts + round(p.difference + coalesce(r.residual, 0))::BIGINT AS mid_ts,
     coalesce(r.n, 0) AS sample_count,
-    -- An offset that the scatter of ends explains is none.
+    -- An offset within the scatter of the ends is not applied.
     p.drift <> 0 OR abs(p.difference + coalesce(r.residual, 0)) > 3 * coalesce(r.spread, 0) AS is_applied
 FROM _pooled AS p
 LEFT JOIN _residuals AS r ON r.run = p.run AND r.span = p.span AND r.domain = p.domain AND r.reference_rank = p.reference_rank

@@ -1,8 +1,8 @@
--- The communication kernels, and what gloo ran on the host: which collective each one runs, and in which group, from
--- its own arguments, else from the operator that launched it, else from its name.
+-- Communication kernels, and gloo calls on the host, with their collective and group: from their own arguments,
+-- otherwise from the launching operator, otherwise from the name.
 --
--- Of many spellings one: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An all-to-all runs in
--- a kernel that is called SendRecv: the operator around record_param_comms tells.
+-- Spellings are unified: all_reduce, allreduce_, _allgather_base, alltoall_base, HcclAllreduce. An all-to-all runs in
+-- a kernel named SendRecv; the operator around record_param_comms identifies it.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,11 +14,11 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank.
---   event_id         BIGINT          event_id of the kernel; of gloo, of the annotation.
+--   event_id         BIGINT          event_id of the kernel, or of the annotation for gloo.
 --   ts               BIGINT [ns]     Start since the run's first event.
 --   dur              BIGINT [ns]     Duration.
---   launch_ts        BIGINT [ns]     Start of the launch; NULL if it is not in the trace, and on the host.
---   on_host          BOOLEAN         Gloo ran it on the host: no kernel.
+--   launch_ts        BIGINT [ns]     Start of the launch; NULL if not in the trace, and on the host.
+--   on_host          BOOLEAN         Whether gloo ran it on the host, without a kernel.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   step             BIGINT          Profiler step of the launch.
@@ -26,12 +26,12 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   op_id            BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id        BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   collective       VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
---   label_id         UBIGINT         Number of all that tells the group: rank, stream, name, ranks and size as recorded, sender, receiver.
---   detected_by      VARCHAR         What told the collective: metadata, operator or name.
---   shape_id         INTEGER         Number of the kernel's function: what all ranks of a collective have in common.
+--   label_id         UBIGINT         Number of the distinct group label: rank, stream, name, ranks and size as recorded, sender, receiver.
+--   detected_by      VARCHAR         Source of the kind of collective: metadata, operator or name.
+--   shape_id         INTEGER         Number of the kernel function, which all ranks of a collective share.
 --   pg_name          VARCHAR         Process group name.
 --   pg_desc          VARCHAR         Process group description.
---   pg_ranks         VARCHAR         Global ranks of the process group as recorded.
+--   pg_ranks         VARCHAR         Recorded global ranks of the process group.
 --   group_size       BIGINT [count]  Number of ranks in the process group.
 --   elem_type        VARCHAR         Element type.
 --   in_elems         BIGINT [count]  Number of elements sent.
@@ -85,7 +85,7 @@ WITH
             c.pg_name, c.pg_desc, c.pg_ranks, c.group_size, c.elem_type, c.in_elems, c.src_rank, c.dst_rank
         FROM lib._gloo_calls(runs) AS c
     ),
-    -- Expressions of text on each name once, not on each row.
+    -- Evaluate text expressions once per name instead of once per row.
     _spellings AS (
         SELECT DISTINCT
             k.kernel, k.recorded, k.named, k.op_collective, k.op_name,
@@ -118,7 +118,7 @@ WITH
                 ELSE coalesce(f.said, f.named)
             END AS collective,
             CASE WHEN f.recorded IS NOT NULL THEN 'metadata' WHEN f.said IS NOT NULL THEN 'operator' ELSE 'name' END AS detected_by,
-            -- Without numbers (hcom_allReduce__538_0_1) and template arguments.
+            -- Name without numbers (hcom_allReduce__538_0_1) and template arguments.
             (hash(regexp_replace(regexp_replace(f.kernel, '[<(].*$', ''), '\d+', '#', 'g')) % 1000000007)::INTEGER AS shape_id
         FROM _folded AS f
     )

@@ -1,12 +1,12 @@
--- The channel of each communication kernel: what keeps its order on all of its ranks.
+-- Channel of each communication kernel: the operations of a channel have the same order on all of its ranks.
 --
--- A channel is a set of ranks, whatever the group is called; the pair of a point-to-point operation;
--- else the name of the group, and where there is none the n-th communication stream of the rank. A
--- kernel without metadata (launched before the capture began) is of the group of its stream, where that
--- has one only. A list that the profiler cut short ("[0, 1, ...]") is completed from the metadata of the
--- trace, from the ranks that say it if those are as many as the group has, else by counting on with the
--- stride of its head. Groups with the same ranks are told apart by their names where several ranks use
--- them, else by their place among the names of a rank. Worked out on distinct labels, not on kernels.
+-- A channel is a set of ranks, whatever the group is named, or the pair of a point-to-point operation. Otherwise it
+-- is the name of the group or, without a name, the n-th communication stream of the rank. A kernel without metadata
+-- (launched before the capture began) belongs to the group of its stream, if the stream has only one. A rank list
+-- that the profiler truncated ("[0, 1, ...]") is completed from the metadata of the trace, from the ranks that report
+-- the group if they are as many as the group has, or by continuing the stride of its start. Groups with the same
+-- ranks are distinguished by name if several ranks use the name, otherwise by the order of names on a rank. Computed
+-- on distinct labels instead of kernels.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,13 +18,13 @@ CREATE OR REPLACE MACRO lib._collective_channels(
 --   run           VARCHAR    Run name.
 --   rank          INTEGER    Rank of the process.
 --   span          INTEGER    Recording of the rank.
---   label_id      UBIGINT    What tells the group, as lib._collective_calls numbers it.
+--   label_id      UBIGINT    Number of the distinct group label in lib._collective_calls.
 --   channel_id    BIGINT     Number of the channel, from 1 in each run.
---   channel       VARCHAR    Its ranks, the pair, the group's name or the number of the stream.
+--   channel       VARCHAR    Ranks of the channel, the pair, the group name, or the stream number.
 --   full_pg_name  VARCHAR    Process group name, completed from the stream.
---   member_ranks  INTEGER[]  All ranks of the group; NULL where nothing tells them.
---   is_p2p        BOOLEAN    Point to point.
---   is_known      BOOLEAN    The ranks are known.
+--   member_ranks  INTEGER[]  All ranks of the group; NULL if unknown.
+--   is_p2p        BOOLEAN    Whether it is a point-to-point operation.
+--   is_known      BOOLEAN    Whether the ranks are known.
 WITH
     _labels AS (
         SELECT
@@ -59,7 +59,7 @@ WITH
         FROM process_groups AS p
         WHERE p.pg_ranks IS NOT NULL AND NOT contains(p.pg_ranks, '...')
         GROUP BY p.run, p.pg_name, p.pg_size
-        -- A name that means different groups on different ranks tells nothing.
+        -- A name that stands for different groups on different ranks is ambiguous.
         HAVING count(DISTINCT p.pg_ranks) = 1
     ),
     _texts AS (
@@ -86,7 +86,8 @@ WITH
             END AS members
         FROM _texts AS t
     ),
-    -- Who sends to whom: the profiler may state both ranks or the other one only, and may count within the group.
+    -- Sender and receiver: the profiler may record both ranks or only the other one, and may number ranks within the
+    -- group.
     _ends AS (
         SELECT
             f.*, m.members,
@@ -112,11 +113,11 @@ WITH
             p.*,
             CASE
                 WHEN p.pair IS NOT NULL THEN 'p2p ' || p.pair[1] || '>' || p.pair[2]
-                -- With whom is not recorded: nothing to match.
+                -- The partner is not recorded, so nothing can be matched.
                 WHEN p.collective IS NOT NULL AND coalesce(len(p.members), 0) <> 2 THEN 'p2p of rank ' || p.rank
                 WHEN p.members IS NOT NULL THEN p.members::VARCHAR
                 WHEN p.full_name IS NOT NULL THEN 'group ' || p.full_name
-                -- There is no stream that would keep an order.
+                -- On the host, no stream defines an order.
                 WHEN p.on_host THEN 'host of rank ' || p.rank
                 ELSE 'stream ' || p.lane
             END AS channel

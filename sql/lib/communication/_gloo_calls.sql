@@ -1,9 +1,9 @@
--- The collectives that gloo ran on the host: annotations, as there are no kernels.
+-- Collectives that gloo ran on the host, recorded as annotations because there are no kernels.
 --
--- Nothing in the trace says which group one belongs to. A group has two threads of its own, made with it: where a
--- rank's gloo threads are twice its groups, both in the order in which they were made, the thread tells the group; a
--- rank of one group needs no thread. Otherwise the group is not known. What is sent to a rank runs on the caller's
--- thread: its partner is known in a rank of one group only, as ranks are counted within a group.
+-- The trace does not record the group of a call. A group has two threads of its own, created with it. If a rank has
+-- twice as many gloo threads as groups, both in creation order, the thread identifies the group; a rank with one
+-- group needs no thread. Otherwise the group is unknown. Sends run on the caller's thread. Their partner is known
+-- only for a rank with one group, because ranks are numbered within a group.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,15 +20,15 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   dur           BIGINT [ns]     Duration.
 --   step          BIGINT          Profiler step.
 --   in_last_step  BOOLEAN         Whether it starts in or after the rank's last step.
---   op_id         BIGINT          event_id of the operator around it.
---   name          VARCHAR         What it is called, with the shapes.
---   collective    VARCHAR         all_reduce, send, …
+--   op_id         BIGINT          event_id of the innermost enclosing operator.
+--   name          VARCHAR         Name of the annotation, with the shapes.
+--   collective    VARCHAR         Kind of collective: all_reduce, send, …
 --   pg_name       VARCHAR         Process group name.
 --   pg_desc       VARCHAR         Process group description.
 --   pg_ranks      VARCHAR         Global ranks of the process group.
 --   group_size    BIGINT [count]  Number of ranks in the process group.
 --   elem_type     VARCHAR         Element type.
---   in_elems      BIGINT [count]  Elements of its first input.
+--   in_elems      BIGINT [count]  Number of elements of the first input.
 --   src_rank      BIGINT          Sending rank of a point-to-point operation.
 --   dst_rank      BIGINT          Receiving rank of a point-to-point operation.
 WITH

@@ -1,10 +1,9 @@
--- What a process group is for, by its description: what frameworks call their groups.
+-- Kind of parallelism of a process group, derived from the description that frameworks give it.
 --
--- Words are looked for in this order, in any case: torch's device meshes (mesh_dp, mesh_dp_shard_cp,
--- mesh_tp), Megatron (DATA_PARALLEL_GROUP_WITH_CP, TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed, vLLM.
--- A group that reduces gradients or gathers parameters is dp, also that of experts, and where it
--- reaches over other dimensions; one across several kinds of model parallelism is mp. torch's default_pg and
--- undefined tell nothing.
+-- Words are searched in this order, ignoring case: torch device meshes (mesh_dp, mesh_dp_shard_cp, mesh_tp), Megatron
+-- (DATA_PARALLEL_GROUP_WITH_CP, TENSOR_MODEL_PARALLEL_GROUP), DeepSpeed, vLLM. A group that reduces gradients or
+-- gathers parameters is dp, including that of experts, and even if it spans other dimensions. A group across several
+-- kinds of model parallelism is mp. torch's default_pg and undefined are unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,15 +11,15 @@ CREATE OR REPLACE MACRO lib._group_kind(
     -- Description of a process group.
     description
 ) AS
--- Returns: VARCHAR  dp, tp, pp, ep, cp or mp; NULL where the description does not tell.
+-- Returns: VARCHAR  dp, tp, pp, ep, cp or mp; NULL if the description does not show it.
 CASE
-    -- Over several kinds at once: TENSOR_AND_DATA_PARALLEL_GROUP, EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP, mesh_tp_cp.
+    -- Across several kinds: TENSOR_AND_DATA_PARALLEL_GROUP, EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP, mesh_tp_cp.
     WHEN regexp_matches(lower(description), 'tensor_and_|expert_tensor_(and_)?model|tensor_model_pipeline|(^|[^a-z])tp_(cp|dp|ep|pp)([^a-z]|$)') THEN 'mp'
     -- DATA_PARALLEL_GROUP, EXPERT_DATA_PARALLEL_GROUP, mesh_dp_shard, mesh_replicate, fsdp.
     WHEN regexp_matches(lower(description), '(^|[^a-z])(data|dp|ddp|edp|fsdp|efsdp|hsdp|replicate|shard|zero)([^a-z]|$)') THEN 'dp'
     -- TENSOR_MODEL_PARALLEL_GROUP, EXPERT_TENSOR_PARALLEL_GROUP, mesh_tp.
     WHEN regexp_matches(lower(description), '(^|[^a-z])(tensor|tp|etp)([^a-z]|$)') THEN 'tp'
-    -- PIPELINE_MODEL_PARALLEL_GROUP; EMBEDDING_GROUP: the first and the last stage.
+    -- PIPELINE_MODEL_PARALLEL_GROUP; EMBEDDING_GROUP connects the first and the last stage.
     WHEN regexp_matches(lower(description), '(^|[^a-z])(pipeline|pp|embedding)([^a-z]|$)') THEN 'pp'
     -- CONTEXT_PARALLEL_GROUP, HIERARCHICAL_CONTEXT_PARALLEL_GROUPS, sequence_parallel, ulysses.
     WHEN regexp_matches(lower(description), '(^|[^a-z])(context|cp|sequence|sp|ulysses|ring)([^a-z]|$)') THEN 'cp'

@@ -1,14 +1,14 @@
--- The median of all values of a sorted list but one.
+-- Median of a sorted list without one of its values.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._median_of_others(
     -- All values, sorted.
     sorted_values,
-    -- Position of the one that is left out, from 1.
+    -- Position of the excluded value, from 1.
     position
 ) AS
--- Returns: DOUBLE [1]  The median, in the unit of the values; NULL for a list of one.
+-- Returns: DOUBLE [1]  Median in the unit of the values; NULL for a list of one.
 CASE
     WHEN len(sorted_values) < 2 THEN NULL
     WHEN len(sorted_values) % 2 = 0 THEN sorted_values[len(sorted_values) // 2 + (position <= len(sorted_values) // 2)::INTEGER]::DOUBLE

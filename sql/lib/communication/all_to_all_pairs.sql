@@ -1,5 +1,5 @@
--- Who sends how much to whom in each all-to-all: by what the sender says, or the receiver where the sender has no
--- trace.
+-- Rows and bytes sent from each rank to each other in every all-to-all, from the sender's record, or from the
+-- receiver's if the sender has no trace.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,16 +9,16 @@ CREATE OR REPLACE MACRO lib.all_to_all_pairs(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   channel_id     BIGINT          Channel of the group.
+--   channel_id     BIGINT          Number of the channel of the group.
 --   collective_id  BIGINT          Id of the collective, the same on all its ranks.
 --   src_rank       INTEGER         Sending rank.
---   dst_rank       INTEGER         Receiving rank; NULL where nothing tells the ranks of the group.
+--   dst_rank       INTEGER         Receiving rank; NULL if the ranks of the group are unknown.
 --   step           BIGINT          Profiler step.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
---   transfer_ns    BIGINT [ns]     From the start of the last rank to the first end; NULL unless found on all ranks.
---   sent_rows      BIGINT [1]      Rows; NULL where split sizes do not tell.
---   sent_bytes     BIGINT [bytes]  Bytes; NULL where they are not known.
---   reason_code    VARCHAR         Code of the reason in the table messages: why not.
+--   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first end; NULL unless found on all ranks.
+--   sent_rows      BIGINT [1]      Rows sent; NULL if split sizes are unknown.
+--   sent_bytes     BIGINT [bytes]  Bytes sent; NULL if unknown.
+--   reason_code    VARCHAR         Code of the reason in the table messages why bytes are unknown.
 WITH
     _sides AS MATERIALIZED (
         SELECT s.* FROM lib.all_to_all_sides(runs) AS s WHERE s.is_sent OR s.members IS NOT NULL
@@ -65,5 +65,5 @@ SELECT
     CASE WHEN g.is_contradicted THEN 'all_to_all_traffic.sender_and_receiver_differ' WHEN g.part_bytes IS NULL THEN g.reason_code END AS reason_code
 FROM _gathered AS g
 LEFT JOIN _present AS p ON p.run = g.run AND p.channel_id = g.channel_id AND p.rank = g.src_rank
--- A receiver of whom nobody knows the collective adds nothing to what its senders say.
+-- A receiver whose collective is unknown adds nothing to the senders' records.
 WHERE g.is_told_by_sender OR p.rank IS NULL

@@ -1,8 +1,8 @@
--- What each rank sends and receives in each all-to-all, to and from each rank of the group.
+-- Rows and bytes that each rank sends to and receives from each rank of the group in every all-to-all.
 --
--- Split sizes count rows (along the first dimension), messages elements: a row has as many elements as makes both
--- equal. No split sizes ("[]") means equal parts. What the profiler does not say, or cut short ("[3, 5, ...]"), is
--- NULL with a reason.
+-- Split sizes count rows (along the first dimension), messages count elements; the number of elements per row follows
+-- from both. Missing split sizes ("[]") mean equal parts. Sizes that the profiler did not record, or truncated ("[3,
+-- 5, ...]"), are NULL with a reason.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,21 +15,21 @@ CREATE OR REPLACE MACRO lib.all_to_all_sides(
 --   rank           INTEGER         Rank of the process.
 --   event_id       BIGINT          event_id of the kernel.
 --   collective_id  BIGINT          Id of the collective, the same on all its ranks.
---   channel_id     BIGINT          Channel of the group.
---   pg_name        VARCHAR         Process group name as recorded.
+--   channel_id     BIGINT          Number of the channel of the group.
+--   pg_name        VARCHAR         Recorded process group name.
 --   step           BIGINT          Profiler step.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
---   is_complete    BOOLEAN         Found on all ranks whose traces have the group.
+--   is_complete    BOOLEAN         Whether the collective was found on all ranks whose traces contain the group.
 --   found_count    BIGINT [count]  Number of ranks on which the collective was found.
---   wait_ns        BIGINT [ns]     Until the last rank started.
---   transfer_ns    BIGINT [ns]     From then to the first end.
---   members        INTEGER[]       Ranks of the group in their order; NULL where nothing tells them.
---   is_sent        BOOLEAN         What the rank sends, else what it receives.
---   total_rows     BIGINT [1]      Rows of the message; NULL where split sizes do not tell.
---   total_bytes    BIGINT [bytes]  Size of the message.
---   split_rows     BIGINT[]        Rows for each member; NULL where not known.
---   split_bytes    BIGINT[]        Bytes for each member; NULL where not known.
---   reason_code    VARCHAR         Code of the reason in the table messages: why the bytes for each member are not known.
+--   wait_ns        BIGINT [ns]     Time until the last rank started.
+--   transfer_ns    BIGINT [ns]     Time from the last rank's start to the first end.
+--   members        INTEGER[]       Ranks of the group in order; NULL if unknown.
+--   is_sent        BOOLEAN         Whether the row is the sending side, otherwise the receiving side.
+--   total_rows     BIGINT [1]      Rows of the message; NULL if split sizes are unknown.
+--   total_bytes    BIGINT [bytes]  Message size.
+--   split_rows     BIGINT[]        Rows per member; NULL if unknown.
+--   split_bytes    BIGINT[]        Bytes per member; NULL if unknown.
+--   reason_code    VARCHAR         Code of the reason in the table messages why the bytes per member are unknown.
 WITH
     _parts AS MATERIALIZED (
         SELECT m.*

@@ -1,15 +1,16 @@
--- What a collective's bandwidth (message size / time) is multiplied by for the load on the links, as
--- nccl-tests does: it can then be compared with what a link can do, whatever the number of ranks.
+-- Factor from the algorithm bandwidth (message size / time) of a collective to its bus bandwidth, as in nccl-tests.
+--
+-- Bus bandwidth is the load on the links. It can be compared with the link's peak for any number of ranks.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.busbw_factor(
-    -- all_reduce, all_gather, …
+    -- Kind of collective: all_reduce, all_gather, …
     collective_name,
-    -- Ranks of the group.
+    -- Number of ranks in the group.
     size_of_group
 ) AS
--- Returns: DOUBLE [1]  Factor; NULL for a barrier, and for what is not known.
+-- Returns: DOUBLE [1]  Factor; NULL for a barrier, and if unknown.
 CASE
     WHEN collective_name = 'all_reduce' THEN 2 * (size_of_group - 1) / size_of_group
     WHEN collective_name IN ('all_gather', 'reduce_scatter', 'all_to_all', 'gather', 'scatter') THEN (size_of_group - 1) / size_of_group

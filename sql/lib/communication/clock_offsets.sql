@@ -1,5 +1,5 @@
--- What the clock of each rank is ahead of the time that all ranks share, as matching has shown: subtract
--- round(ahead_ns + drift * (ts - mid_ts)).
+-- Correction from each rank's clock to the shared clock, as estimated by matching: subtract round(ahead_ns + drift *
+-- (ts - mid_ts)).
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,9 +11,9 @@ CREATE OR REPLACE MACRO lib.clock_offsets(
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
 --   span      INTEGER      Recording of the rank.
---   ahead_ns  DOUBLE [ns]  How far the clock is ahead in the middle of the capture; 0 where nothing is taken off.
---   drift     DOUBLE [1]   Time that it gains in each unit of time; likewise.
---   mid_ts    BIGINT [ns]  Middle of the capture of the reference rank, by the clock of the rank.
+--   ahead_ns  DOUBLE [ns]  How far the clock is ahead in the middle of the capture; 0 without a correction.
+--   drift     DOUBLE [1]   Clock gain per unit of time; 0 without a correction.
+--   mid_ts    BIGINT [ns]  Middle of the reference rank's capture, on this rank's clock.
 WITH
     _estimates AS (
         SELECT

@@ -1,26 +1,27 @@
--- What had to happen before what: the edges of a critical path, between nodes that are there.
+-- Edges of the critical path graph between given nodes.
 --
--- operator: along a host thread inside of operators, and along a device operation. dependency (weight 0): from one
--- outermost operator of a thread to the next; from a thread to the one that runs its backward pass and back, where
--- one goes on when the other rests; between launching calls of two threads that overlap, in the order in which they
--- return. kernel_launch_delay: from the start of a call to what it launched, if the stream was idle by then.
--- kernel_kernel_delay: else, from the end of what had ended last on the stream; where the operation before still
--- runs, its time until then counts as operator (HTA adds up both in full, Q55). sync_dependency (weight 0): from a
--- device operation to the call that waits for it, or to the first operation of a stream behind a wait for it. A
--- waiting call's own last stretch weighs nothing.
+-- - operator: along a host thread inside operators, and along a device operation.
+-- - dependency (weight 0): from one outermost operator of a thread to the next; from a thread to the one that runs
+--   its backward pass and back, when one continues while the other is inactive; between overlapping launch calls of
+--   two threads, in the order in which they return.
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream. If the previous
+--   operation still runs, its time until then counts as operator (HTA counts both in full, Q55).
+-- - sync_dependency (weight 0): from a device operation to the call that waits for it, or to the first operation of a
+--   stream after a wait for it. The last part of a waiting call has no weight.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.edges_between(
-    -- Name of a relation with the columns of lib.critical_path_nodes, or all of these but depth.
+    -- Name of a relation with the columns of lib.critical_path_nodes; depth is optional.
     path_nodes,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether every device operation depends on its launch (weight 0) where no delay says so.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges,
-    -- Whether waits without a record are told from what ended while they lasted.
+    -- Whether to infer waits that are not recorded from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:
@@ -32,7 +33,7 @@ CREATE OR REPLACE MACRO lib.edges_between(
 --   weight_ns       BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
---   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches and for dependencies.
+--   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 WITH
     _device_ops AS MATERIALIZED (

@@ -1,9 +1,9 @@
--- Bytes of an element of a type, by the names of torch, of its profiler (c10::BFloat16, long int) and of Ascend's recorder.
+-- Element size of a data type, named as by torch, its profiler (c10::BFloat16, long int) or Ascend's recorder.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.elem_bytes(
-    -- Name of the type.
+    -- Name of the data type.
     elem_type_name
 ) AS
 -- Returns: INTEGER [bytes]  Size of an element; NULL for an unknown type.

@@ -1,31 +1,32 @@
--- The process group of each communication kernel, and what that group is for: a row for each channel of
--- matched_collectives and name that its kernels carry, on each rank.
+-- Process group of each communication kernel and its kind of parallelism: one row per rank, channel of
+-- matched_collectives, and group name of its kernels.
 --
--- A group is a channel of collectives; sends and receives belong to the group whose name they carry.
--- What a group is for is told by the layout of the job, where one is given, else by its description. In a
--- layout the first dimension is the innermost: with tp2,dp4 ranks 0 and 1 split a layer, and ranks 0, 2, 4
--- and 6 reduce gradients. A group along several dimensions has all their names: tp+dp.
+-- A group is a channel of collectives; sends and receives belong to the group whose name they carry. The kind comes
+-- from the layout of the job if one is given, otherwise from the description. In a layout, the first dimension is
+-- innermost: with tp2,dp4 ranks 0 and 1 split a layer, and ranks 0, 2, 4 and 6 reduce gradients. A group along
+-- several dimensions has all their names: tp+dp.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.group_labels(
     -- Runs to include; NULL means every run.
     runs,
-    -- Dimensions of the job and their sizes, the innermost first, as tp2,dp4; NULL: descriptions tell.
+    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
+    -- descriptions.
     layout
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   channel_id   BIGINT          Channel of its kernels.
---   label_name   VARCHAR         Process group name that the kernels carry; NULL where they carry none.
+--   channel_id   BIGINT          Number of the channel of its kernels.
+--   label_name   VARCHAR         Recorded process group name of the kernels; NULL if not recorded.
 --   group_id     BIGINT          Number of the group on its rank.
 --   group_name   VARCHAR         Process group name.
 --   group_desc   VARCHAR         Process group description.
---   group_ranks  VARCHAR         Ranks of the group as JSON, or as recorded; NULL where nothing tells them.
---   group_count  BIGINT [count]  Ranks of the group; where nothing tells, ranks whose traces have it.
---   group_kind   VARCHAR         dp, tp, pp, ep, cp, mp, several as tp+dp, or NULL.
---   kind_source  VARCHAR         layout or description; NULL where neither tells.
+--   group_ranks  VARCHAR         Ranks of the group as JSON, or as recorded; NULL if unknown.
+--   group_count  BIGINT [count]  Number of ranks in the group; if not recorded, ranks whose traces have it.
+--   group_kind   VARCHAR         Kind of parallelism: dp, tp, pp, ep, cp, mp, several as tp+dp, or NULL.
+--   kind_source  VARCHAR         layout or description; NULL if the kind is unknown.
 WITH
     _labels AS MATERIALIZED (
         SELECT
@@ -91,7 +92,7 @@ WITH
         CROSS JOIN _strides AS s
         GROUP BY m.group_ranks, s.position, s.kind
     ),
-    -- A group that is no full block along its dimensions has no kind.
+    -- A group that is not a full block along its dimensions has no kind.
     _laid_out AS (
         SELECT a.group_ranks, string_agg(a.kind, '+' ORDER BY a.position) FILTER (a.width > 1) AS kind
         FROM _along AS a

@@ -1,19 +1,19 @@
--- Size of the message of a collective as nccl-tests counts it: what a rank has at the end of an
--- all-gather, a gather or a receive, and at the start of any other.
+-- Message size of a collective as defined by nccl-tests: the output of a rank for an all-gather, a gather or a
+-- receive, otherwise its input.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.message_bytes(
-    -- all_reduce, all_gather, …
+    -- Kind of collective: all_reduce, all_gather, …
     collective_name,
-    -- Name of the type of an element.
+    -- Name of the element type.
     elem_type_name,
-    -- Elements sent.
+    -- Number of elements sent.
     sent_elems,
-    -- Elements received.
+    -- Number of elements received.
     received_elems
 ) AS
--- Returns: BIGINT [bytes]  Size; NULL where elements or their type are not known.
+-- Returns: BIGINT [bytes]  Message size; NULL if the number or type of elements is unknown.
 lib.elem_bytes(elem_type_name)::BIGINT * CASE
     WHEN collective_name IN ('all_gather', 'gather', 'recv') THEN coalesce(nullif(received_elems, 0), sent_elems)
     ELSE coalesce(nullif(sent_elems, 0), received_elems)

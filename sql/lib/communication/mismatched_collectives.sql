@@ -1,13 +1,13 @@
--- Where ranks that are matched as one collective do not run the same one, and where a rank lacks one.
+-- Collectives that differ between ranks matched with each other, and collectives missing on a rank.
 --
--- What must be equal on all ranks: the collective, the type of the elements, and their number where the kind of
--- collective says so (an all-to-all or a gather of uneven parts has other numbers on each rank, an all-gather is
--- compared by what comes out of it, a reduce-scatter by what goes in). What most ranks say is usual; among as many,
--- what the lowest rank says. What is not recorded is not compared, nor what a kernel's name alone says. What is
--- matched by order is compared where its ends agree and the group is known: else it is the match that is wrong.
+-- All ranks must have the same kind of collective and element type, and the same number of elements if the kind
+-- requires it. An all-to-all or gather of uneven parts has different numbers on each rank; an all-gather is compared
+-- by its output, a reduce-scatter by its input. The value of most ranks is the reference; on a tie, that of the
+-- lowest rank. Values that are not recorded, or come only from a kernel's name, are not compared. Matches by order
+-- are compared only if their end times agree and the group is known; otherwise the match itself may be wrong.
 --
--- A rank lacks a collective that other ranks of its channel were in while it was between two others of its own:
--- captures that open or close at other moments do not explain that.
+-- A collective is missing on a rank if other ranks of its channel ran it between two collectives of that rank.
+-- Captures that start or end at different times do not explain that.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,18 +19,18 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
 --   run             VARCHAR         Run name.
 --   channel_id      BIGINT          Number of the channel.
 --   collective_id   BIGINT          Id of the collective, the same on all its ranks.
---   rank            INTEGER         Rank that differs from most, or lacks the collective.
---   step            BIGINT          Profiler step; of other ranks where it lacks the collective.
---   event_id        BIGINT          event_id of its kernel; NULL where it has none.
+--   rank            INTEGER         Rank that differs from the majority, or lacks the collective.
+--   step            BIGINT          Profiler step (of the other ranks if this rank lacks the collective).
+--   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
---   collective      VARCHAR         What the others run.
+--   collective      VARCHAR         Collective that the other ranks run.
 --   pg_name         VARCHAR         Process group name.
 --   pg_ranks        VARCHAR         Ranks of the group as JSON.
---   differs_in      VARCHAR         What differs: collective, elem_type, in_elems, out_elems, several of them, or missing.
---   value           VARCHAR         What the rank runs, in words; NULL where it lacks the collective.
---   majority_value  VARCHAR         What most run.
---   majority_count  BIGINT [count]  Ranks that do.
---   start_ns        BIGINT [ns]     First start of the collective, in the time that all ranks share.
+--   differs_in      VARCHAR         Differing properties: collective, elem_type, in_elems, out_elems, or missing.
+--   value           VARCHAR         Collective that the rank runs; NULL if it is missing.
+--   majority_value  VARCHAR         Collective that most ranks run.
+--   majority_count  BIGINT [count]  Number of ranks in the majority.
+--   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks.
 WITH
     _parts AS (
         SELECT
@@ -46,7 +46,7 @@ WITH
     ),
     _instances AS (
         SELECT
-            -- Where ranks do not agree, what the lowest of them says.
+            -- If ranks disagree, take the value of the lowest one.
             p.run, any_value(p.span) AS span, p.channel_id, p.collective_id, any_value(p.rank_count) AS rank_count, any_value(p.found_count) AS found_count,
             arg_min(p.collective, p.rank) AS collective, arg_min(p.pg_name, p.rank) AS pg_name, arg_min(p.group_ranks, p.rank) AS group_ranks,
             arg_min(p.step, p.rank) AS step, min(p.start_ns) AS start_ns, max(p.end_ns) AS end_ns,
@@ -94,7 +94,7 @@ WITH
         FROM _worded AS w
         JOIN _usual AS u ON u.run = w.run AND u.collective_id = w.collective_id
     ),
-    -- While a rank was in its capture for sure: from the end of its first collective to the start of its last.
+    -- A rank is certainly in its capture from the end of its first collective to the start of its last.
     _windows AS (
         SELECT m.run, m.rank, m.span, min(m.end_ns) AS from_ns, max(m.start_ns) AS until_ns
         FROM matched_collectives AS m
@@ -105,7 +105,7 @@ WITH
         SELECT p.run, p.span, p.channel_id, p.rank
         FROM _parts AS p
         GROUP BY p.run, p.span, p.channel_id, p.rank
-        -- Which group it is was guessed from the stream alone: what was not found says nothing.
+        -- If the group was inferred from the stream alone, a missing collective proves nothing.
         HAVING NOT bool_or(p.match_method = 'stream')
     ),
     _missing AS (

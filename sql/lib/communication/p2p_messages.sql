@@ -1,6 +1,6 @@
--- The sends and receives whose partner is known: from which rank to which, and when.
+-- Sends and receives with a known partner: sending rank, receiving rank and times.
 --
--- The partner comes from the pair that the kernel or its operator recorded, else from a group of two.
+-- The partner comes from the pair that the kernel or its operator recorded, otherwise from a group of two.
 --
 -- Status: stable
 -- Since: 0.1
@@ -10,19 +10,19 @@ CREATE OR REPLACE MACRO lib.p2p_messages(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   rank           INTEGER         Rank of the process: the sender or the receiver.
+--   rank           INTEGER         Rank of the process, sender or receiver.
 --   event_id       BIGINT          event_id of the kernel.
---   collective_id  BIGINT          The same on both sides.
+--   collective_id  BIGINT          Id of the message, the same on both sides.
 --   step           BIGINT          Profiler step of the launch.
 --   in_last_step   BOOLEAN         Whether it starts in or after the rank's last step.
---   is_send        BOOLEAN         It sends.
+--   is_send        BOOLEAN         Whether the row is the sender.
 --   src_rank       INTEGER         Sending rank.
 --   dst_rank       INTEGER         Receiving rank.
---   bytes          BIGINT [bytes]  Size of the message; NULL where elements or their type are not known.
+--   bytes          BIGINT [bytes]  Message size; NULL if the number or type of elements is unknown.
 --   start_ns       BIGINT [ns]     Start on the clock shared by all ranks.
---   end_ns         BIGINT [ns]     End in the time that all ranks share.
---   wait_ns        BIGINT [ns]     Until the other side started; NULL without it.
---   transfer_ns    BIGINT [ns]     From then to the first end; NULL without the other side.
+--   end_ns         BIGINT [ns]     End on the clock shared by all ranks.
+--   wait_ns        BIGINT [ns]     Time until the other side started; NULL without it.
+--   transfer_ns    BIGINT [ns]     Time from then to the first end; NULL without the other side.
 --   match_method   VARCHAR         How the collective was matched: seq (sequence number), ordinal, time, stream or none.
 WITH
     _sides AS (

@@ -1,10 +1,10 @@
--- Which stage of a pipeline each rank is, from who sends to whom, and who begins.
+-- Pipeline stage of each rank, derived from who sends to whom, and who sends first.
 --
--- A rank begins a pipeline where it starts to send before it has received anything, in most steps. Between
--- two ranks, the direction of what is through first in a step is forward, in most steps. The stage of a
--- rank is the length of the longest way of forward messages from a beginning; ranks of one stage exchange
--- nothing. Messages to a beginning, as those of the last stage to the first where each has several parts
--- of the model, are no way. Where everybody begins, as in a ring, there is no pipeline: no rows.
+-- A rank starts a pipeline if, in most steps, it sends before it has received anything. Between two ranks, the
+-- direction that completes first in a step is forward, in most steps. The stage of a rank is the longest path of
+-- forward messages from a starting rank; ranks of one stage exchange nothing. Messages to a starting rank do not
+-- count, such as those from the last stage to the first if each has several parts of the model. If every rank starts,
+-- as in a ring, there is no pipeline and no rows.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,10 +14,10 @@ CREATE OR REPLACE MACRO lib.pipeline_ranks(
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR         Run name.
---   rank         INTEGER         Rank of the process, also one without a trace.
---   pipeline     INTEGER         Lowest rank of those that begin the pipelines in which it is.
---   stage        INTEGER         Its stage, from 0.
---   stage_count  BIGINT [count]  Stages of the run.
+--   rank         INTEGER         Rank of the process, including ranks without a trace.
+--   pipeline     INTEGER         Lowest starting rank of its pipelines.
+--   stage        INTEGER         Pipeline stage, from 0.
+--   stage_count  BIGINT [count]  Number of stages of the run.
 WITH RECURSIVE
     _messages AS MATERIALIZED (
         SELECT m.run, m.rank, m.step, m.is_send, m.src_rank, m.dst_rank, m.start_ns, m.end_ns
@@ -58,7 +58,7 @@ WITH RECURSIVE
     _beginnings AS (
         SELECT s.run, s.rank FROM _starts AS s WHERE s.begins
         UNION
-        -- A rank without a trace, to which nobody sends.
+        -- A rank without a trace, to which no rank sends.
         SELECT w.run, w.src
         FROM _ways AS w
         WHERE
@@ -76,7 +76,7 @@ WITH RECURSIVE
         SELECT w.run, w.dst, r.pipeline, r.stage + 1
         FROM _reached AS r
         JOIN _onward AS w ON w.run = r.run AND w.src = r.rank
-        -- Longer ways are circles.
+        -- Longer paths are cycles.
         WHERE r.stage < 255
     ),
     _staged AS (

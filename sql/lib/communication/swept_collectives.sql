@@ -1,5 +1,5 @@
--- The collectives that take time of the steps: what gloo runs on the host beside a device does not keep that from
--- working.
+-- Collectives that take step time: gloo on the host is excluded if the rank has a device, because it does not stop
+-- the device.
 --
 -- Status: stable
 -- Since: 0.1

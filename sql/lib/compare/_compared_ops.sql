@@ -1,7 +1,9 @@
--- What device activity is called when runs are compared: its operator, shapes, kernel and place, by steady names.
+-- Stable names of device activity for the comparison of runs: operator, shapes, kernel, and enclosing module or
+-- phase.
 --
--- A kernel whose launch is not in the trace has what most launches of the same kernel with the same grid have in its
--- run, on whatever rank, else what most of the same name have; of those shapes only where they all have one.
+-- A kernel whose launch is not in the trace gets the names that most launches of the same kernel and grid have in its
+-- run, on any rank, otherwise those of most launches with the same name. Shapes are used only if all of these
+-- launches agree.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,13 +17,13 @@ CREATE OR REPLACE MACRO lib._compared_ops(
 --   run                   VARCHAR  Run name.
 --   rank                  INTEGER  Rank of the process.
 --   event_id              BIGINT   Position of the event in traceEvents.
---   operator              VARCHAR  Operator that launched it; of communication the collective; NULL: none.
+--   operator              VARCHAR  Launching operator, or the collective for communication; NULL: none.
 --   shapes                VARCHAR  Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
 --   kernel                VARCHAR  Short name of the kernel.
---   root                  VARCHAR  Outermost operator around the launch.
+--   root                  VARCHAR  Outermost operator that encloses the launch.
 --   module_or_annotation  VARCHAR  nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
---   category              VARCHAR  Kind of work, as in operation_categories; other where no rule knows it.
---   phase                 VARCHAR  forward, backward or optimizer.
+--   category              VARCHAR  Kind of work, as in operation_categories; other if no rule matches.
+--   phase                 VARCHAR  Phase: forward, backward or optimizer.
 WITH
     _launched AS MATERIALIZED (
         SELECT

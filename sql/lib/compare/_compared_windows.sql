@@ -1,8 +1,8 @@
--- The windows in which steps are compared: the device's steps (lib.device_steps), numbered, next to the host's
--- duration.
+-- Windows in which steps are compared: the steps on the device (lib.device_steps), numbered, with the duration on the
+-- host.
 --
--- A device runs behind its host, at times a whole step. Which operations are a step's own is told by their launch,
--- not by its window: the window tells where the device idles, and what runs meanwhile that belongs to no step.
+-- A device runs behind its host, sometimes by a whole step. The launch of an operation decides its step, not the
+-- window. The window shows where the device is idle, and which operations run meanwhile that belong to no step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,11 +17,11 @@ CREATE OR REPLACE MACRO lib._compared_windows(
 --   rank        INTEGER      Rank of the process.
 --   span        INTEGER      Recording of the rank.
 --   step        BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
---   window_no   BIGINT [1]   Number of the window in its rank, from 1 on.
+--   window_no   BIGINT [1]   Number of the window in its rank, from 1.
 --   ts          BIGINT [ns]  Start time.
---   end_ts      BIGINT [ns]  End, not before the start; windows of a rank do not overlap.
+--   end_ts      BIGINT [ns]  End of the window, not before its start; windows of a rank do not overlap.
 --   step_ns     BIGINT [ns]  Duration of the step on the host.
---   is_dropped  BOOLEAN      The last step, which is left out by default.
+--   is_dropped  BOOLEAN      Whether it is the last step, which is excluded by default.
 SELECT
     d.run, d.rank, d.span, d.step,
     row_number() OVER (PARTITION BY d.run, d.rank ORDER BY d.from_ts, d.to_ts, d.host_ts, d.step) AS window_no,

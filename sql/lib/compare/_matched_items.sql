@@ -1,27 +1,28 @@
--- Which items of a channel are one collective: by Seq where that is consistent, else by place and shift.
+-- Match the items of a channel into collectives: by Seq if that is consistent, otherwise by position and shift.
 --
--- Seq is consistent in a channel if every item has it, it never falls on a rank, a number stands equally
--- often on all ranks that have it and on kernels of one function, and it agrees with 98 % of the matches
--- by place, or else the ends lie closer under it than by place (in the mean: in a regular sequence a Seq
--- that is off by one misses by microseconds only, which a median does not show). Matches by place are no
--- argument where they are fewer than nine in ten of those by Seq: a large shift leaves a few that fit by chance.
--- A number that stands twice on all ranks is told apart by its place.
+-- Seq is consistent in a channel if all of these hold: every item has it; it never decreases on a rank; a number
+-- occurs equally often on all ranks that have it, on kernels of one function. In addition, it must agree with 98 % of
+-- the matches by position, or yield a smaller spread of end times than they do. The spread is a mean: in a regular
+-- sequence, a Seq that is off by one misses by microseconds only, which a median does not show. Matches by position
+-- are ignored if they are fewer than nine in ten of those by Seq, because a large shift leaves a few that fit by
+-- chance. A number that occurs twice on all ranks is distinguished by its position.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._matched_items(
-    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts, seq and shape_id.
+    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (position in the reference, by the shift),
+    -- end_ts, seq and shape_id.
     shifted_items,
     -- Name of a relation with the columns of lib._repaired_positions.
     repaired_items
 ) AS TABLE
 -- Columns:
---   lane_id   BIGINT      The channel, numbered over all runs.
+--   lane_id   BIGINT      Channel number, unique across runs.
 --   rank      INTEGER     Rank of the process.
---   position  BIGINT [1]  Place in its sequence.
---   number    BIGINT [1]  What the items of one collective have in common in the channel, with nth.
---   nth       BIGINT [1]  Tells items of one number apart.
---   method    VARCHAR     seq, ordinal, or time where places were repaired.
+--   position  BIGINT [1]  Position in the sequence of the rank.
+--   number    BIGINT [1]  Number shared by the items of one collective in the channel, together with nth.
+--   nth       BIGINT [1]  Distinguishes items with the same number.
+--   method    VARCHAR     seq, ordinal, or time if positions were repaired.
 WITH
     _numbered AS MATERIALIZED (
         SELECT

@@ -1,16 +1,16 @@
--- What two sides of a comparison did in their steps, in pairs: from equal names to the same kind of work.
+-- Step contents of the two sides of a comparison, in pairs: from equal names to the same kind of work.
 --
--- A row finds its partners by the strictest key that both sides have among what is left: 1 operator, shapes and
--- kernel; 2 operator and shapes, another kernel; 3 operator and kernel, other shapes; 4 operator; 5 kernel, another
--- operator; 6 the kind of work in the same place of the call tree; 7 the kind of work in the same phase. What has
--- none is on one side only.
+-- A row is paired by the strictest key that both sides have among the unpaired rows: 1 operator, shapes and kernel; 2
+-- operator and shapes, another kernel; 3 operator and kernel, other shapes; 4 operator; 5 kernel, another operator; 6
+-- kind of work at the same position of the call tree; 7 kind of work in the same phase. Rows without a pair are on
+-- one side only.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._paired_contents(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,
-    -- The test: a relation with the columns of lib.step_contents.
+    -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
     -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
@@ -19,13 +19,13 @@ CREATE OR REPLACE MACRO lib._paired_contents(
 --   side                  VARCHAR         control or test.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         As in step_contents.
---   pair_level            INTEGER [1]     Key that found the partners, 1 to 7; NULL: on one side only.
---   subject               VARCHAR         What both sides are known by: operator, collective, cause of idling, or kind of work.
+--   part                  VARCHAR         Part as in step_contents.
+--   pair_level            INTEGER [1]     Key of the pair, 1 to 7; NULL if on one side only.
+--   subject               VARCHAR         Name common to both sides: operator, collective, cause of idle time, or kind of work.
 --   kernel                VARCHAR         Short name of the kernel; NULL for idle and host time.
 --   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.
---   module_or_annotation  VARCHAR         nn.Module or annotation around the launch; NULL: none.
---   self_ns               BIGINT [ns]     Its share of the step.
+--   module_or_annotation  VARCHAR         nn.Module or annotation that encloses the launch; NULL: none.
+--   self_ns               BIGINT [ns]     Part of the step in this row.
 --   op_count              BIGINT [count]  Number of operations that started.
 WITH
     _names AS (

@@ -1,19 +1,19 @@
--- Items of two sides that have a key in common, of those that have no partner yet.
+-- Pair unpaired items of two sides that have a key in common.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._paired_level(
     -- Name of a relation with the columns of lib._paired_level.
     keyed,
-    -- Which of the keys, from 1 on.
+    -- Index of the key, from 1.
     key_no
 ) AS TABLE
 -- Columns:
 --   side        VARCHAR      control or test.
 --   item        BIGINT [1]   Number of the item.
---   keys        VARCHAR[]    What it may be paired by, the strictest first; NULL in it: not by that.
---   pair_key    VARCHAR      The key that it has in common with the other side; NULL: none so far.
---   pair_level  INTEGER [1]  Which of the keys that is; likewise.
+--   keys        VARCHAR[]    Keys for pairing, strictest first; NULL elements are not used.
+--   pair_key    VARCHAR      Key in common with the other side; NULL: none so far.
+--   pair_level  INTEGER [1]  Index of pair_key; NULL: none so far.
 WITH
     _common AS (
         SELECT k.keys[key_no] AS common_key

@@ -1,14 +1,14 @@
--- How the steps of each side are distributed: their median, and a group of them that takes longer than the others.
+-- Distribution of the steps of each side: the median, and a group of steps that is slower than the others.
 --
--- The sorted logarithms are split in two groups where the squares within the groups are smallest. The slower group
--- counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four steps are not
--- split.
+-- The sorted logarithms are split into two groups so that the squared deviations within the groups are smallest. The
+-- slower group counts if its mean is 2 % and five standard deviations of the groups above the other. Fewer than four
+-- steps are not split.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: Otsu's threshold, Jenks' natural breaks
 CREATE OR REPLACE MACRO lib._slow_steps(
-    -- Name of a relation with side, step, step_ns: one row a step.
+    -- Name of a relation with side, step, step_ns: one row per step.
     step_rows
 ) AS TABLE
 -- Columns:
@@ -17,14 +17,14 @@ CREATE OR REPLACE MACRO lib._slow_steps(
 --   median_ns   DOUBLE [ns]     Median of the steps.
 --   least_ns    BIGINT [ns]     Fastest step.
 --   most_ns     BIGINT [ns]     Slowest step.
---   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL: the steps are one group.
---   slow_ratio  DOUBLE [1]      Mean of the slower group over the mean of the others; likewise.
---   slow_text   VARCHAR         The slower group in words; likewise.
+--   slow_share  DOUBLE [1]      Share of the steps in the slower group; NULL if the steps are one group.
+--   slow_ratio  DOUBLE [1]      Mean of the slower group / mean of the others; NULL if the steps are one group.
+--   slow_text   VARCHAR         Description of the slower group; NULL if the steps are one group.
 WITH
     _placed AS MATERIALIZED (
         SELECT
             s.side, s.step, round(s.step_ns)::BIGINT AS step_ns,
-            -- Whole numbers of 1e-12, so that sums are exact in any order.
+            -- Integers in units of 1e-12, so sums are exact in any order.
             round(1e12 * ln(greatest(s.step_ns, 1)))::HUGEINT AS size,
             row_number() OVER (PARTITION BY s.side ORDER BY s.step) AS position,
             row_number() OVER (PARTITION BY s.side ORDER BY s.step_ns, s.step) AS nth,

@@ -1,36 +1,36 @@
--- What made the step of one side longer, by rank: idle time by what the host did, and own work of the device.
+-- Causes of the longer step of one side, by rank: idle time by host activity, and additional device work.
 --
--- Waiting for another rank is an effect and no cause: it is left out, and so is what takes no longer and is only
--- hidden less. A cause is on the ranks on which it grew by half as much as where it grew most. It counts if it grew
--- by 1 % of the step and a fifth of the step's difference, in the direction of the step. If each side has one rank,
--- these are compared whatever their numbers.
+-- Waiting for another rank is an effect, not a cause, and is excluded; so is work that takes no longer but is less
+-- overlapped. A cause belongs to the ranks on which it grew at least half as much as on the rank with the largest
+-- growth. It counts if it grew by 1 % of the step and a fifth of the step's difference, in the direction of the step.
+-- If each side has one rank, these are compared whatever their numbers.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_causes(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,
-    -- The test: a relation with the columns of lib.step_contents.
+    -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
-    -- Name of a relation with run, rank, cause, name, call and idle_ns, as of idle_causes: the idle time of the control.
+    -- Name of a relation with run, rank, cause, name, call and idle_ns, as in idle_causes: idle time of the control.
     control_idle_rows,
-    -- The test: likewise.
+    -- Name of a relation with run, rank, cause, name, call and idle_ns, as in idle_causes: idle time of the test.
     test_idle_rows,
-    -- Name of a relation with rank and is_straggler, as of stragglers: the ranks of the control.
+    -- Name of a relation with rank and is_straggler, as in stragglers: ranks of the control.
     control_late_rows,
-    -- The test: likewise.
+    -- Name of a relation with rank and is_straggler, as in stragglers: ranks of the test.
     test_late_rows
 ) AS TABLE
 -- Columns:
---   position      BIGINT [1]   1 for the largest.
---   on_ranks      INTEGER[]    Ranks on which it grew; NULL: on all of several, or of one.
---   part          VARCHAR      idle, compute, memory or host.
---   cause         VARCHAR      Of idle time as in idle_causes; else NULL.
---   name          VARCHAR      What the host was in, or the operator; NULL: nothing was open.
---   control_ns    BIGINT [ns]  Time of a step of these ranks in the control: mean.
---   test_ns       BIGINT [ns]  Likewise in the test.
+--   position      BIGINT [1]   Position by growth; 1 is the largest.
+--   on_ranks      INTEGER[]    Ranks on which it grew; NULL for all of several ranks, or for a single rank.
+--   part          VARCHAR      Part of the step: idle, compute, memory or host.
+--   cause         VARCHAR      Cause of idle time as in idle_causes; otherwise NULL.
+--   name          VARCHAR      Host activity or operator; NULL if nothing was open.
+--   control_ns    BIGINT [ns]  Mean time per step of these ranks in the control.
+--   test_ns       BIGINT [ns]  Mean time per step of these ranks in the test.
 --   diff_ns       BIGINT [ns]  Test minus control.
---   is_straggler  BOOLEAN      One of these ranks holds up the others on the longer side, and not on the other.
+--   is_straggler  BOOLEAN      Whether one of these ranks is a straggler on the slower side and not on the other.
 WITH
     _contents AS (
         SELECT 'control' AS side, c.* FROM query_table(control_contents) AS c
@@ -80,7 +80,7 @@ WITH
         JOIN _both AS b ON b.pair_rank = l.pair_rank
         GROUP BY l.pair_rank, c.part, c.cause, c.name
     ),
-    -- What takes no longer and is only hidden less is an effect, too.
+    -- Work that takes no longer but is less overlapped is also an effect.
     _signed AS (
         SELECT
             i.*,
@@ -91,8 +91,8 @@ WITH
         FROM _items AS i
         CROSS JOIN _steps AS s
     ),
-    -- What only changed its name did not grow: the part of the rank that it is in has to grow with it, and work of the
-    -- device has to be there on both sides (comparison pairs what was renamed).
+    -- Renamed work did not grow: its part of the rank must grow too, and device work must exist on both sides
+    -- (comparison pairs renamed work).
     _credible AS (
         SELECT s.*
         FROM _signed AS s

@@ -1,52 +1,54 @@
--- Two sides of a comparison, step against step: what the step takes, its parts, and what changed in them.
+-- Step-by-step comparison of two sides: step time, its parts, and the changes within them.
 --
--- A mean over all steps of all ranks, so that parts add up: rows of a part sum to the part, parts to the step,
--- exactly. Steps are the samples of the noise, all ranks of a step one: they wait for each other. Where no rank
--- communicates, each step of each rank is a sample. Both sides vary alike, as far as few steps tell (pooled
--- variance); the step is tested on logarithms. A difference counts if it is beyond chance (99 %; of parts and rows,
--- which are many, 99.9 %) and, of the step, above 0.5 %, of parts and rows above 0.1 % of the step. So does a step
--- that is 1.5 times as long where all steps of one side are slower than all of the other. If a side has one step,
--- noise is unknown: then rows above 1 % of the step count, and the step's own verdict is unknown. Where noise is
--- above 2 % of the step, of parts and rows above 1 %, a difference that is not beyond it is unknown, not absent.
+-- Values are means over all steps of all ranks, so rows of a part sum exactly to the part and parts to the step.
+-- Steps are the samples for the noise; all ranks of a step are one sample because they wait for each other. If no
+-- rank communicates, each step of each rank is a sample. Both sides are assumed to vary alike (pooled variance); the
+-- step is tested on logarithms.
+--
+-- A difference counts if it is statistically significant (99 %; for parts and rows 99.9 %, because there are many)
+-- and above 0.5 % of the step, or 0.1 % for parts and rows. A step that is 1.5 times as long also counts if all steps
+-- of one side are slower than all of the other. With one step on a side, noise is unknown: rows above 1 % of the step
+-- count, and the verdict of the step is unknown. If the noise exceeds 2 % of the step, or 1 % for parts and rows, a
+-- difference within it is unknown, not absent.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_contents(
     -- Name of a relation with the columns of lib.step_contents: the control.
     control_contents,
-    -- The test: a relation with the columns of lib.step_contents.
+    -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
     -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
 --   level                 VARCHAR         step, part or row.
---   part                  VARCHAR         As in step_contents; NULL for the step.
---   subject               VARCHAR         What both sides are known by; NULL for steps and parts.
---   control_ns            BIGINT [ns]     Mean of the control's steps.
---   test_ns               BIGINT [ns]     Mean of the test's steps.
+--   part                  VARCHAR         Part as in step_contents; NULL for the step.
+--   subject               VARCHAR         Name common to both sides; NULL for steps and parts.
+--   control_ns            BIGINT [ns]     Mean time per step of the control.
+--   test_ns               BIGINT [ns]     Mean time per step of the test.
 --   diff_ns               BIGINT [ns]     Test minus control.
---   diff_pct              DOUBLE [%]      Likewise, of the control; NULL where that is 0.
---   noise_ns              DOUBLE [ns]     By how much their difference may be off by chance; NULL where a side has one step.
---   is_change             BOOLEAN         The difference is beyond chance and not small.
---   verdict               VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise to tell).
---   control_count         DOUBLE [count]  Operations in a step of a rank of the control.
---   test_count            DOUBLE [count]  Operations in a step of a rank of the test.
---   same_pct              DOUBLE [%]      Share of its busy time whose operator, shapes and kernel are the same on both sides; NULL where nothing runs.
---   same_work_pct         DOUBLE [%]      Share whose operator and shapes are the same; likewise.
---   paired_pct            DOUBLE [%]      Share whose operator or kernel is the same; likewise.
---   weakest_match         VARCHAR         What partners have in common where least: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
+--   diff_pct              DOUBLE [%]      diff_ns as a share of control_ns; NULL if that is 0.
+--   noise_ns              DOUBLE [ns]     Possible error of the difference by chance; NULL if a side has one step.
+--   is_change             BOOLEAN         Whether the difference is statistically significant and not small.
+--   verdict               VARCHAR         slower, faster, longer, shorter (idle, unrecorded, wait, lag, other), more often, less often, added, removed, slower in some steps, faster in some steps, unchanged, within noise or unknown (too few steps or too much noise).
+--   control_count         DOUBLE [count]  Operations per step and rank of the control.
+--   test_count            DOUBLE [count]  Operations per step and rank of the test.
+--   same_pct              DOUBLE [%]      Share of busy time with the same operator, shapes and kernel on both sides; NULL without busy time.
+--   same_work_pct         DOUBLE [%]      Share of busy time with the same operator and shapes on both sides; NULL without busy time.
+--   paired_pct            DOUBLE [%]      Share of busy time with the same operator or kernel on both sides; NULL without busy time.
+--   weakest_match         VARCHAR         What the weakest pair has in common: operator, shapes and kernel; operator and shapes; operator and kernel; operator; kernel; module or annotation; kind of work; NULL: none.
 --   control_kernel        VARCHAR         Kernel with the most of this time in the control; NULL: none.
 --   test_kernel           VARCHAR         Kernel with the most of this time in the test; NULL: none.
 --   control_shapes        VARCHAR         Shapes with the most of this time in the control; NULL if unknown.
 --   test_shapes           VARCHAR         Shapes with the most of this time in the test; NULL if unknown.
---   module_or_annotation  VARCHAR         nn.Module or annotation that takes most of it; NULL: none.
---   control_step_count    BIGINT [count]  Steps of the control.
---   test_step_count       BIGINT [count]  Steps of the test.
---   control_median_ns     DOUBLE [ns]     Median of the control's steps; NULL for parts and rows.
---   test_median_ns        DOUBLE [ns]     Median of the test's steps; likewise.
---   control_slow_steps    VARCHAR         Steps of the control that take longer than its others, in words; NULL: none, or as in the test, or mean and median differ alike.
---   test_slow_steps       VARCHAR         Likewise of the test.
+--   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
+--   control_step_count    BIGINT [count]  Number of steps of the control.
+--   test_step_count       BIGINT [count]  Number of steps of the test.
+--   control_median_ns     DOUBLE [ns]     Median step of the control; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median step of the test; NULL for parts and rows.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
 WITH
     _paired AS MATERIALIZED (
         FROM lib._paired_contents(control_contents, test_contents, renamed)
@@ -65,7 +67,7 @@ WITH
     ),
     _counts AS (
         SELECT
-            -- A side without steps has no rows below, and divides nothing.
+            -- A side without steps has no rows and must not be a divisor.
             nullif(count(*) FILTER (l.side = 'control'), 0) AS control_lanes,
             nullif(count(*) FILTER (l.side = 'test'), 0) AS test_lanes,
             (SELECT s.step_count FROM _spread AS s WHERE s.side = 'control') AS control_steps,
@@ -95,7 +97,7 @@ WITH
         FROM _paired AS k
         GROUP BY GROUPING SETS ((k.part, k.subject), (k.part), ())
     ),
-    -- A step in which a row does not occur is a 0, so that sums over all steps are enough.
+    -- A step without the row counts as 0, so sums over all steps suffice.
     _samples AS (
         SELECT
             grouping(k.part, k.subject) AS level_no, k.part, k.subject, k.side, k.step,
@@ -114,7 +116,8 @@ WITH
         FROM _samples AS s
         GROUP BY s.level_no, s.part, s.subject
     ),
-    -- Squares about the mean of a rank's step: n samples, each of so many ranks. Whole numbers, so that sums are exact in any order.
+    -- Squared deviations from the mean rank step, for n samples of several ranks each. Integers, so sums are exact in
+    -- any order.
     _squares AS (
         SELECT
             m.level_no, m.part, m.subject, z.control_samples, z.test_samples,
@@ -135,7 +138,7 @@ WITH
         FROM _squares AS q
         WHERE q.level_no < 3
     ),
-    -- The step on logarithms, as whole numbers of 1e-12: what varies of it varies in proportion.
+    -- The step on logarithms, because its variation is proportional; integers in units of 1e-12.
     _log_samples AS (
         SELECT s.side, round(1e12 * ln(greatest(s.sample_ns, 1)))::HUGEINT AS size FROM _samples AS s WHERE s.level_no = 3
     ),
@@ -168,7 +171,7 @@ WITH
             END AS log_noise
         FROM _logs AS l
     ),
-    -- What takes most of a row, for its picture.
+    -- Largest contribution to a row, which describes it.
     _shares AS (
         SELECT k.part, k.subject, k.side, k.kernel, k.shapes, k.module_or_annotation, sum(k.self_ns) AS share_ns
         FROM _paired AS k
@@ -185,8 +188,8 @@ WITH
         FROM _shares AS s
         GROUP BY s.part, s.subject
     ),
-    -- Means have other divisors on both sides, so they are rounded to add up: each row is the step by which the
-    -- rounded running sum grows.
+    -- The means of the two sides have different divisors. To make rounded values add up, each row is the increment of
+    -- the rounded running sum.
     _cumulated AS (
         SELECT
             l.*, z.*,
@@ -214,7 +217,7 @@ WITH
     _step AS (
         SELECT m.control_ns AS step_ns FROM _means AS m WHERE m.level_no = 3
     ),
-    -- How the steps are distributed, said where the difference of means is not that of medians.
+    -- Distribution of the steps, reported if the difference of means is not that of medians.
     _distribution AS (
         SELECT
             c.median_ns AS control_median_ns, t.median_ns AS test_median_ns,
@@ -254,7 +257,7 @@ WITH
         SELECT
             j.*,
             abs(j.test_ns - j.control_ns) <= CASE WHEN j.level_no = 3 THEN 0.005 WHEN j.noise_ns IS NULL THEN 0.01 ELSE 0.001 END * j.step_ns AS is_small,
-            -- With more noise than that nothing is known of a difference that is not beyond it.
+            -- With more noise than this, a difference within it is unknown.
             coalesce(j.noise_ns > CASE WHEN j.level_no = 3 THEN 0.02 ELSE 0.01 END * j.step_ns, true) AND j.test_ns <> j.control_ns AS is_unknown
         FROM _judged AS j
     ),
@@ -281,7 +284,8 @@ SELECT
         WHEN NOT j.is_change AND NOT j.is_small AND j.test_ns < j.control_ns AND j.control_slow_steps IS NOT NULL THEN 'faster in some steps'
         WHEN NOT j.is_change AND j.is_unknown THEN 'unknown'
         WHEN NOT j.is_change THEN CASE WHEN j.is_small THEN 'unchanged' ELSE 'within noise' END
-        -- Kinds of work may have partners that stand under their operator. A collective is counted in transfer or, if it only waited, in wait.
+        -- Kinds of work may be paired with rows under their operator. A collective is counted in transfer or, if it
+        -- only waited, in wait.
         WHEN j.part IN ('idle', 'unrecorded', 'wait', 'lag', 'other') THEN CASE WHEN j.test_ns > j.control_ns THEN 'longer' ELSE 'shorter' END
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.control_ops = 0 AND j.test_ops > 0 THEN 'added'
         WHEN j.level_no = 0 AND j.loosest IS NULL AND j.test_ops = 0 AND j.control_ops > 0 THEN 'removed'

@@ -1,11 +1,11 @@
--- Whether two sides can be compared: what both say of themselves, fact by fact, and whether they did the same work.
+-- Whether two sides can be compared: their properties side by side, and whether they did the same work.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.compared_facts(
     -- Name of a relation with the columns of lib.run_facts: the control.
     control_facts,
-    -- The test: a relation with the columns of lib.run_facts.
+    -- Name of a relation with the columns of lib.run_facts: the test.
     test_facts,
     -- Name of a relation with the columns of lib.compared_contents.
     contents
@@ -13,9 +13,9 @@ CREATE OR REPLACE MACRO lib.compared_facts(
 -- Columns:
 --   position       BIGINT [1]  Position of the property in the list, from 1.
 --   fact           VARCHAR     Name of the compared property.
---   control_value  VARCHAR     What the control says; NULL: nothing.
---   test_value     VARCHAR     What the test says; likewise.
---   verdict        VARCHAR     same, unknown (a side does not say), limited (it explains a difference) or not comparable (times answer another question).
+--   control_value  VARCHAR     Value of the control; NULL if not recorded.
+--   test_value     VARCHAR     Value of the test; NULL if not recorded.
+--   verdict        VARCHAR     same, unknown (a side does not record it), limited (it explains a difference) or not comparable (the times cannot be compared).
 WITH
     _work AS (
         SELECT c.same_work_pct, c.paired_pct FROM query_table(contents) AS c WHERE c.level = 'step'

@@ -1,4 +1,4 @@
--- Which runs are compared: the first two that are given, one for both, or the first two of the store by name.
+-- Runs to compare: the first two requested, one for both sides, or the first two of the store by name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO lib.compared_runs(
 ) AS TABLE
 -- Columns:
 --   control_run  VARCHAR  Run of the control; NULL in an empty store.
---   test_run     VARCHAR  Run of the test; NULL where there is one run only.
+--   test_run     VARCHAR  Run of the test; NULL if there is only one run.
 WITH
     _known AS (
         SELECT list(r.run ORDER BY r.run) AS all_runs FROM runs AS r

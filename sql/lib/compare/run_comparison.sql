@@ -1,4 +1,4 @@
--- Two runs of a store, step against step: lib.compared_contents of what lib.compared_runs names.
+-- Step-by-step comparison of two runs of a store: lib.compared_contents for the runs of lib.compared_runs.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- Where a rank's critical path runs in communication kernels: what was waited for, to the end.
+-- Time for which a rank's critical path runs through communication kernels.
 --
--- Backwards from the last node of the rank: of all that a node depends on, what came last had kept it waiting. So the
--- path has one place at each instant, unlike the path with the largest sum of weights. Its nodes are found by
--- doubling: after k rounds each node knows the one 2^k before it, and the first 2^k nodes of the path are known. A
--- trace that shows no stream that waits for another tells of no path on the device.
+-- The path is followed backwards from the rank's last node: of all dependencies of a node, the one that ended last
+-- delayed it. The path therefore has one position at each instant, unlike the path with the largest sum of weights.
+-- Its nodes are found by doubling: after k rounds, each node knows the node 2^k before it, and the first 2^k nodes of
+-- the path are known. A trace without waits between streams shows no path on the device.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO lib._blocking_stretches(
 -- Columns:
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
---   event_id    BIGINT       event_id of a communication kernel with a place among the nodes; none where no waits are shown.
---   on_path_ns  BIGINT [ns]  How long the path runs in it, from its start; NULL where it does not.
+--   event_id    BIGINT       event_id of a communication kernel with a node; no rows without waits between streams.
+--   on_path_ns  BIGINT [ns]  Time for which the path runs through it, from its start; NULL if it does not.
 WITH RECURSIVE
     _edges AS MATERIALIZED (
         SELECT

@@ -1,7 +1,7 @@
--- What each way of being called costs on the host and on the device: by stack, times of itself.
+-- Host and device self time by call stack.
 --
 -- Host time is that of lib.host_self_times. Device time belongs to the stack of the launch, or of the operator that
--- the trace names for it; the row without a stack is device time of which neither is known.
+-- the trace names for it. The row without a stack is device time for which neither is known.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,12 +19,12 @@ CREATE OR REPLACE MACRO lib._call_costs(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   stack_id      BIGINT          Row of stacks.
---   recorded      VARCHAR         Frames around it as the trace says them, where it has no Python calls; the innermost first.
---   call_count    BIGINT [count]  Host events.
---   host_ns       BIGINT [ns]     Time of themselves.
---   device_count  BIGINT [count]  Device operations that they launched.
+--   recorded      VARCHAR         Recorded Python frames, innermost first, if the trace has no Python calls.
+--   call_count    BIGINT [count]  Number of host events.
+--   host_ns       BIGINT [ns]     Host self time.
+--   device_count  BIGINT [count]  Number of device operations launched by these events.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
---   backward_ns   BIGINT [ns]     Device time that the backward pass of these operators launched; it is in device_ns of other rows.
+--   backward_ns   BIGINT [ns]     Device time launched by the backward pass of these operators; device_ns of other rows contains it.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (
         SELECT
@@ -43,7 +43,7 @@ WITH RECURSIVE
         FROM lib.host_self_times('_lanes') AS h
         JOIN _lanes AS l ON l.lane = h.lane
     ),
-    -- What says no frames has those of the operator around it; no row where frames are events.
+    -- Events without frames get those of the enclosing operator; no rows if frames are events.
     _said AS (
         SELECT c.call_id, c.recorded FROM _calls AS c WHERE c.recorded IS NOT NULL
         UNION ALL
@@ -58,7 +58,7 @@ WITH RECURSIVE
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         JOIN _lanes AS l ON l.run = g.run AND l.rank = g.rank
     ),
-    -- Few need their operator: those whose launch is not in the trace.
+    -- Only operations without a launch in the trace need their operator.
     _placed AS (
         SELECT d.lane, d.stack_id, d.call_id, d.dur FROM _launched AS d WHERE d.stack_id IS NOT NULL
         UNION ALL
@@ -69,7 +69,7 @@ WITH RECURSIVE
     ),
     _costs AS (
         SELECT
-            -- Beside a recursion a union has the types of its first part.
+            -- A union next to a recursion takes the types of its first branch.
             c.lane, c.stack_id, c.call_id, 1::BIGINT AS call_count, c.host_ns,
             0::BIGINT AS device_count, 0::BIGINT AS device_ns, 0::BIGINT AS backward_ns
         FROM _calls AS c

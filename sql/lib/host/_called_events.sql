@@ -1,7 +1,7 @@
--- Everything that torch's profiler counts as a call on the host, with what calls are told apart by: operators,
--- annotations, Python frames and calls of the runtime.
+-- Every host event that torch's profiler counts as a call, with its grouping keys: operators, annotations, Python
+-- frames and runtime calls.
 --
--- What is not asked for is NULL and not read.
+-- Keys that are not requested are NULL and are not read.
 --
 -- Status: stable
 -- Since: 0.1
@@ -10,32 +10,32 @@ CREATE OR REPLACE MACRO lib._called_events(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether shapes are wanted.
+    -- Whether to read shapes.
     with_shapes,
-    -- Whether call stacks are wanted.
+    -- Whether to read call stacks.
     with_stacks
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       Position of the event in traceEvents.
---   parent_id        BIGINT       The nearest event that encloses it.
+--   parent_id        BIGINT       event_id of the innermost enclosing event.
 --   kind             VARCHAR      operator, annotation, frame or runtime.
---   name             VARCHAR      Name as recorded.
+--   name             VARCHAR      Recorded name.
 --   ts               BIGINT [ns]  Start since the run's first event.
---   dur              BIGINT [ns]  Duration, as recorded.
+--   dur              BIGINT [ns]  Recorded duration.
 --   pid              BIGINT       Process id.
 --   tid              BIGINT       Thread id.
 --   step             BIGINT       Profiler step in which the event started; NULL outside steps.
---   in_last_step     BOOLEAN      Whether it is left out by default.
---   module_id        BIGINT       event_id of the nearest nn.Module call around it; NULL for annotations.
+--   in_last_step     BOOLEAN      Whether it starts in or after the rank's last step; excluded by default.
+--   module_id        BIGINT       event_id of the innermost enclosing nn.Module call; NULL for annotations.
 --   input_dims       VARCHAR      Input shapes as JSON.
---   input_types      VARCHAR      Input types as JSON; of operators only, like what follows but the stack.
+--   input_types      VARCHAR      Input types as JSON; for operators only, as in the following columns except the stack.
 --   concrete_inputs  VARCHAR      Scalar inputs as JSON.
 --   sequence_number  BIGINT       Autograd sequence number; -1: none.
 --   fwd_thread_id    BIGINT       Autograd's number of the forward thread; 0: none.
---   call_stack       VARCHAR      Frames as recorded, the innermost first, with semicolons between them.
---   stack_id         BIGINT       The names around it and its own, as a row of stacks.
+--   call_stack       VARCHAR      Recorded frames, innermost first, separated by semicolons.
+--   stack_id         BIGINT       Row of stacks with the names of the enclosing events and its own.
 WITH
     _calls AS NOT MATERIALIZED (
         SELECT

@@ -1,8 +1,8 @@
--- What the host did in some windows: the self time of operators on the thread of the steps, and the rest.
+-- Host activity in given windows: self time of operators on the thread of the steps, and the remainder.
 --
--- Self time is that of an operator without the operators that it called; calls of the runtime and Python frames in it
--- are its own. In a trace without steps it is the thread with most of that. What no operator takes is a row without one, so that rows of a window sum
--- to its step.
+-- Self time excludes the operators that an operator called; runtime calls and Python frames in it are included. In a
+-- trace without steps, the thread with the most self time is used. Time outside operators is a row without an
+-- operator, so the rows of a window sum to its step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,16 +13,16 @@ CREATE OR REPLACE MACRO lib._host_contents(
 -- Columns:
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
---   window_no             BIGINT [1]      The window.
---   operator              VARCHAR         The operator, by its steady name; NULL for what none takes.
---   shapes                VARCHAR         Its input shapes as JSON; NULL if unknown.
---   root                  VARCHAR         Outermost operator around it, or itself.
---   module_or_annotation  VARCHAR         nn.Module around it, else user annotation; NULL: none.
---   category              VARCHAR         Kind of work, as in operation_categories; other where no rule knows it.
---   phase                 VARCHAR         forward, backward or optimizer.
---   ns                    BIGINT [ns]     Self time; of what no operator takes the rest of the step.
+--   window_no             BIGINT [1]      Number of the window.
+--   operator              VARCHAR         Stable name of the operator; NULL for time outside operators.
+--   shapes                VARCHAR         Input shapes as JSON; NULL if unknown.
+--   root                  VARCHAR         Outermost enclosing operator, or the operator itself.
+--   module_or_annotation  VARCHAR         Enclosing nn.Module, otherwise the user annotation; NULL: none.
+--   category              VARCHAR         Kind of work, as in operation_categories; other if no rule matches.
+--   phase                 VARCHAR         Phase: forward, backward or optimizer.
+--   ns                    BIGINT [ns]     Self time, or the remainder of the step outside operators.
 --   dur_ns                BIGINT [ns]     Duration.
---   op_count              BIGINT [count]  Operators that started.
+--   op_count              BIGINT [count]  Number of operators that started.
 WITH
     _windows AS MATERIALIZED (
         FROM query_table(some_windows)

@@ -1,10 +1,9 @@
--- What the launching threads of hosts do while devices wait for them: each waiting time in stretches
--- in which the events that are open on the thread stay the same.
+-- Host activity on launching threads while devices wait for them: each waiting interval split into stretches with the
+-- same open events.
 --
--- Time is counted as idle time of the thread's device: an event spans what the running sum of the idle time
--- grows by, so that events while the device works vanish, and stretches sum to the idle time exactly whatever
--- the trace holds. Where events of a thread overlap without one being inside of the other, what follows
--- the end of one is counted with what encloses that.
+-- Time is measured as idle time of the thread's device: an event spans the increase of the running idle time, so
+-- events during device work have no length, and stretches sum exactly to the idle time whatever the trace contains.
+-- If events of a thread overlap without nesting, time after the end of one belongs to the event that encloses it.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,31 +12,31 @@ CREATE OR REPLACE MACRO lib._host_stretches(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Name of a relation with the columns of lib.idle_parts: times that do not overlap.
+    -- Name of a relation with the columns of lib.idle_parts: intervals that do not overlap.
     idle_spans,
     -- Whether to look up the outermost operator.
     with_outer_op
 ) AS TABLE
 -- Columns:
---   part             BIGINT [1]   Number of the waiting time.
+--   part             BIGINT [1]   Number of the waiting interval.
 --   dur              BIGINT [ns]  Length of the stretch, above 0.
---   event_id         BIGINT       The innermost event that is open; NULL if none is.
+--   event_id         BIGINT       Innermost open event; NULL if there is none.
 --   is_call          BOOLEAN      Whether that is a runtime call.
 --   is_loading       BOOLEAN      Whether a data loader is open.
---   op_name          VARCHAR      Innermost operator; NULL if none is open, like what follows.
---   outer_op_name    VARCHAR      Outermost operator; NULL where it is not looked up.
---   call_name        VARCHAR      Runtime call.
+--   op_name          VARCHAR      Innermost operator; NULL if none is open, as in the following columns.
+--   outer_op_name    VARCHAR      Outermost operator; NULL if not looked up.
+--   call_name        VARCHAR      Name of the runtime call.
 --   inner_name       VARCHAR      Innermost operator, annotation or frame.
---   inner_kind       VARCHAR      Which of these it is: op, annotation, frame.
---   annotation_name  VARCHAR      Innermost annotation, steps not counted.
+--   inner_kind       VARCHAR      Kind of inner_name: op, annotation or frame.
+--   annotation_name  VARCHAR      Innermost annotation other than a step.
 --   frame_name       VARCHAR      Innermost Python frame.
---   module_name      VARCHAR      Innermost nn.Module, without that word.
+--   module_name      VARCHAR      Innermost nn.Module, without the prefix.
 WITH
     _lanes AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.pid, d.tid) AS lane
         FROM (SELECT DISTINCT p.run, p.rank, p.pid, p.tid FROM query_table(idle_spans) AS p) AS d
     ),
-    -- One number for run, rank and thread: searching in five columns costs three times as much.
+    -- One number for run, rank and thread: searching by five columns takes three times as long.
     _summed AS MATERIALIZED (
         SELECT l.lane, p.part, p.ts, p.dur, (sum(p.dur) OVER (PARTITION BY l.lane ORDER BY p.ts) - p.dur)::BIGINT AS before
         FROM query_table(idle_spans) AS p
@@ -54,7 +53,7 @@ WITH
         LEFT JOIN python_calls AS q ON q.run = p.run AND q.rank = p.rank AND q.span = p.span AND q.python_id = p.python_parent_id
         WHERE lib.is_requested(runs, p.run) AND lib.is_requested(ranks, p.rank)
     ),
-    -- Parents are of the same kind; a module is one of its own beside being a frame.
+    -- Parents have the same kind; a module counts as a module and as a frame.
     _spans AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.event_id, c.ts, c.dur, c.name, 'op' AS kind, c.parent_op_id AS parent_id FROM cpu_ops AS c
         UNION ALL
@@ -76,7 +75,7 @@ WITH
         JOIN _lanes AS l ON l.run = s.run AND l.rank = s.rank AND l.pid IS NOT DISTINCT FROM s.pid AND l.tid IS NOT DISTINCT FROM s.tid
         WHERE s.dur > 0
     ),
-    -- Numbers grow with the start, from the outside to the inside.
+    -- Numbers increase with the start, from outside to inside.
     _kept AS MATERIALIZED (
         SELECT
             e.*,
@@ -94,15 +93,15 @@ WITH
             CASE
                 WHEN k.kind = 'annotation' AND lib.loads_data(k.name) THEN 1
                 WHEN k.kind = 'frame' AND contains(k.name, 'torch/utils/data/') THEN 1
-                -- Old recorders write as an operator what is an annotation now.
+                -- Old recorders write today's annotations as operators.
                 WHEN k.kind = 'op' AND starts_with(k.name, 'enumerate(DataLoader)#') THEN 1
                 ELSE 0
             END AS loads
         FROM _kept AS k
         LEFT JOIN _kept AS p ON p.lane = k.lane AND p.event_id = k.parent_id AND p.kind = k.kind
     ),
-    -- What is the innermost of a kind changes to an event where it starts, and to its parent where it ends. Ends come
-    -- before starts; of ends at once the innermost first, of starts the outermost.
+    -- The innermost event of a kind changes to an event at its start, and to its parent at its end. Ends precede
+    -- starts; simultaneous ends go from inside to outside, simultaneous starts from outside to inside.
     _points AS (
         SELECT l.lane, l.from_ns AS at_ns, l.ts, l.n AS position, l.kind, l.n, l.loads, l.parent_n = 0 AS is_outer, l.n AS outer_n, NULL::BIGINT AS part
         FROM _linked AS l
@@ -113,19 +112,19 @@ WITH
         SELECT s.lane, s.before, s.ts, 0, NULL, NULL, 0, false, NULL, s.part
         FROM _summed AS s
     ),
-    -- All threads in one order: windows over the rows as they come need no sort of their own.
+    -- All threads in one order: windows over rows in input order need no sort.
     _placed AS (
         SELECT o.*, row_number() OVER () AS nth, lag(o.lane) OVER () IS DISTINCT FROM o.lane AS is_first
         FROM (FROM _points AS p ORDER BY p.lane, p.at_ns, p.ts, p.position) AS o
     ),
-    -- The last of a kind so far, as the largest of place and number in one: last_value(… IGNORE NULLS) looks back over all
-    -- rows of a thread on which the kind is rare, for each row.
+    -- Latest event of each kind, as the maximum of position and number packed together. last_value(… IGNORE NULLS)
+    -- would scan back over all rows of a thread for kinds that are rare on it.
     _latest AS (
         SELECT
             p.lane,
             p.at_ns,
             CASE WHEN lead(p.lane) OVER () = p.lane THEN lead(p.at_ns) OVER () END AS next_ns,
-            -- What is below is of another thread.
+            -- Smaller values belong to another thread.
             max(CASE WHEN p.is_first THEN p.nth << 32 END) OVER (ROWS UNBOUNDED PRECEDING) AS first,
             max(p.nth << 32 | p.part) OVER (ROWS UNBOUNDED PRECEDING) AS part,
             max(CASE WHEN p.kind = 'op' THEN p.nth << 32 | p.n END) OVER (ROWS UNBOUNDED PRECEDING) AS op,

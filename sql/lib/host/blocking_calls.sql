@@ -1,6 +1,6 @@
--- Calls that hold the thread until the device is through; of a copy, what is left when it begins.
+-- Calls that block the thread until the device is done; for a copy, the part after the copy begins.
 --
--- A copy that goes through memory of the host blocks where its call ends after the copy has.
+-- A copy through host memory is blocking if its call ends after the copy.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,12 +13,12 @@ CREATE OR REPLACE MACRO lib.blocking_calls(
 -- Columns:
 --   run       VARCHAR      Run name.
 --   rank      INTEGER      Rank of the process.
---   pid       BIGINT       Process of the thread.
---   tid       BIGINT       Thread.
---   event_id  BIGINT       The call.
---   name      VARCHAR      Its name.
---   ts        BIGINT [ns]  From when on it waits: its start, or that of the copy.
---   end_ts    BIGINT [ns]  Its end.
+--   pid       BIGINT       Process id of the thread.
+--   tid       BIGINT       Thread id.
+--   event_id  BIGINT       event_id of the call.
+--   name      VARCHAR      Name of the call.
+--   ts        BIGINT [ns]  Start of the wait: the start of the call, or of the copy.
+--   end_ts    BIGINT [ns]  End of the call.
 --   copy_id   BIGINT       event_id of the copy; NULL for a synchronization.
 SELECT r.run, r.rank, r.pid, r.tid, r.event_id, r.name, r.ts, r.ts + r.dur AS end_ts, NULL::BIGINT AS copy_id
 FROM runtime_calls AS r

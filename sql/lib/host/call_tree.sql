@@ -1,15 +1,15 @@
--- The call trees of host threads with what they launched: what call_stack, call_stack_threads and event_stack look
--- at.
+-- Call trees of host threads with the operations that they launched, for call_stack, call_stack_threads and
+-- event_stack.
 --
--- Rows are numbered as a depth-first walk meets them, so that whatever is below an event follows it without a gap:
--- sums over a subtree are window frames, and no depth of stack needs recursion. An event opens its level and the next
--- row that is no deeper closes it; openings and closings of one level take turns, so the row behind an opening, level
--- by level, is its closing.
+-- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Sums over a subtree
+-- are window frames, and no stack depth needs recursion. An event opens its level, and the next row that is no deeper
+-- closes it. Openings and closings of one level alternate, so the next row after an opening in its level is its
+-- closing.
 --
--- Device activity hangs below the call that launched it; what has no launch in the trace is in no tree. Autograd runs
--- the backward pass on threads of its own: with joins_backward their outermost events hang below the annotation "##
--- backward ##" of the main thread around them, or below its profiler step where no such annotation is there (HTA's
--- rule, for any number of such threads).
+-- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
+-- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
+-- below the enclosing annotation "## backward ##" of the main thread, or below its profiler step if there is no such
+-- annotation (HTA's rule, for any number of such threads).
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,17 +20,17 @@ CREATE OR REPLACE MACRO lib.call_tree(
     ranks,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Whether to hang backward threads below the main thread.
+    -- Whether to attach autograd threads below the main thread.
     joins_backward
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR          Run name.
 --   rank           INTEGER          Rank of the process.
 --   tree_id        BIGINT           Number of the tree: a thread, or a main thread with its backward threads.
---   thread_id      BIGINT           Number of the thread; device activity has that of its launch.
---   label          VARCHAR          The thread: main (has the profiler steps), backward (autograd's), else other.
---   position       BIGINT [1]       Place in the depth-first walk over all trees, from 1 on.
---   next_position  BIGINT [1]       Place of the first event behind that is not below this one.
+--   thread_id      BIGINT           Number of the thread; for device activity, of its launch.
+--   label          VARCHAR          Role of the thread: main (has the profiler steps), backward (autograd) or other.
+--   position       BIGINT [1]       Position in the depth-first order over all trees, from 1.
+--   next_position  BIGINT [1]       Position of the first later event that is not below this one.
 --   event_id       BIGINT           Position of the event in traceEvents.
 --   table_name     VARCHAR          Table with the event's other columns.
 --   name           VARCHAR          Name of the event.
@@ -39,9 +39,9 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   ts             BIGINT [ns]      Start since the run's first event.
 --   dur            BIGINT [ns]      Duration.
 --   step           BIGINT           Profiler step.
---   parent_id      BIGINT           event_id of the event above.
---   depth          INTEGER [count]  Events above.
---   is_top         BOOLEAN          A host event that no other event of its thread encloses.
+--   parent_id      BIGINT           event_id of the parent event.
+--   depth          INTEGER [count]  Number of events above; 0 at the top.
+--   is_top         BOOLEAN          Whether it is a host event that no other event of its thread encloses.
 WITH
     _host AS (
         SELECT h.run, h.rank, h.pid, h.tid, h.ts, h.dur, h.event_id, h.table_name, h.name, h.parent_id, h.depth, h.step
@@ -66,7 +66,7 @@ WITH
             t.is_backward AND joins_backward AS may_move,
             CASE WHEN t.is_main THEN 'main' WHEN t.is_backward THEN 'backward' ELSE 'other' END AS label,
             h.*,
-            -- The order of the call tree: by start; equal starts: longer first, then event order.
+            -- Order of the call tree: by start; equal starts: longer first, then event order.
             row_number() OVER (ORDER BY t.thread_id, h.ts, h.dur DESC, h.event_id) AS place
         FROM _host AS h
         JOIN _threads AS t ON t.run = h.run AND t.rank = h.rank AND t.pid IS NOT DISTINCT FROM h.pid AND t.tid IS NOT DISTINCT FROM h.tid

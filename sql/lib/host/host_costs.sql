@@ -1,6 +1,6 @@
--- What the host spends on what a rule of advice can speak of, as spans of time.
+-- Host costs that rules of advice report on, as time spans.
 --
--- Three kinds are told of ranks without a device only: of the others, rules look at what the device does meanwhile.
+-- Three kinds are reported only for ranks without a device; for other ranks, the rules use the device time meanwhile.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,12 +14,12 @@ CREATE OR REPLACE MACRO lib.host_costs(
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
 --   kind         VARCHAR         garbage collection, indexing loop, filled copy or compilation; without a device also data loading, zeroed gradients or unfused optimizer.
---   subject      VARCHAR         What it is the time of; NULL if that has no name.
---   event_count  BIGINT [count]  Events, or turns of a loop.
+--   subject      VARCHAR         Name of the activity; NULL if it has none.
+--   event_count  BIGINT [count]  Number of events, or of iterations of a loop.
 --   ts           BIGINT [ns]     Start time.
 --   dur          BIGINT [ns]     Length, above 0.
---   device_ns    BIGINT [ns]     What the device does for it; 0 if nothing.
---   event_id     BIGINT          An event to look at.
+--   device_ns    BIGINT [ns]     Device time of the same work; 0 if there is none.
+--   event_id     BIGINT          event_id of an example.
 WITH
     _bare AS (
         SELECT k.run, k.rank
@@ -33,7 +33,7 @@ WITH
         FROM annotations AS a
         WHERE NOT a.on_gpu AND lib.is_requested(runs, a.run) AND lib.is_requested(ranks, a.rank)
     ),
-    -- What runs inside of an optimizer's annotations and of no other operator.
+    -- Work inside the annotations of an optimizer and in no other operator.
     _optimizer AS (
         SELECT
             a.run, a.rank, a.event_id, a.name, a.ts, a.dur,

@@ -1,7 +1,7 @@
--- Everything that lasts on a host thread, of the four tables that hold it, with today's category: operators, runtime
--- calls, annotations and Python calls.
+-- Every event with a duration on a host thread, from four tables, with its current Kineto category: operators,
+-- runtime calls, annotations and Python calls.
 --
--- Copies of annotations on the device are none. What is not asked for of these columns is not read.
+-- Device copies of annotations are excluded. Columns that a query does not use are not read.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,28 +16,28 @@ CREATE OR REPLACE MACRO lib.host_events(
 --   rank              INTEGER          Rank of the process.
 --   event_id          BIGINT           Position of the event in traceEvents.
 --   table_name        VARCHAR          Table with the event's other columns.
---   category          VARCHAR          cpu_op, user_annotation, python_function, or as the trace names a runtime call.
+--   category          VARCHAR          cpu_op, user_annotation, python_function, or the trace's category of a runtime call.
 --   name              VARCHAR          Name of the event.
 --   ts                BIGINT [ns]      Start since the run's first event.
---   dur               BIGINT [ns]      Duration, as recorded.
+--   dur               BIGINT [ns]      Recorded duration.
 --   pid               BIGINT           Process id.
 --   tid               BIGINT           Thread id.
---   parent_id         BIGINT           The nearest event that encloses it.
---   depth             INTEGER [count]  Number of events that enclose it.
+--   parent_id         BIGINT           event_id of the innermost enclosing event.
+--   depth             INTEGER [count]  Number of enclosing events.
 --   step              BIGINT           Profiler step in which the event started; NULL outside steps.
---   in_last_step      BOOLEAN          Whether it is left out by default.
---   correlation       BIGINT           Correlation id; of runtime calls only.
---   external_id       BIGINT           External id; not of Python calls.
---   input_dims        VARCHAR          Input shapes as JSON; of operators only, like what follows up to group_size.
+--   in_last_step      BOOLEAN          Whether it starts in or after the rank's last step; excluded by default.
+--   correlation       BIGINT           Correlation id; for runtime calls only.
+--   external_id       BIGINT           External id; not for Python calls.
+--   input_dims        VARCHAR          Input shapes as JSON; for operators only, as in the following columns up to group_size.
 --   input_types       VARCHAR          Input types as JSON.
 --   input_strides     VARCHAR          Input strides as JSON.
---   collective        VARCHAR          Collective operation.
+--   collective        VARCHAR          Kind of collective.
 --   in_elems          BIGINT [count]   Number of elements sent.
 --   out_elems         BIGINT [count]   Number of elements received.
 --   elem_type         VARCHAR          Element type.
 --   group_size        BIGINT [count]   Number of ranks in the process group.
---   python_id         BIGINT           Python id; of Python calls only.
---   python_parent_id  BIGINT           Python id of the call around it; likewise.
+--   python_id         BIGINT           Python id of the frame; for Python calls only.
+--   python_parent_id  BIGINT           Python id of the calling frame; for Python calls only.
 WITH
     _events AS NOT MATERIALIZED (
         SELECT

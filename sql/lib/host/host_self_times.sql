@@ -1,25 +1,25 @@
--- Each event on the host with the time that is its own: its duration without that of what it called.
+-- Host events with their self time: their duration without that of nested events.
 --
--- What ends on another thread than it began is time of no thread.
+-- An event that ends on another thread than it began belongs to no thread's time.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.host_self_times(
-    -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make one number of any run and rank.
+    -- Name of a relation with run, rank, lane; lane plus an event_id is unique across runs and ranks.
     lane_spans
 ) AS TABLE
 -- Columns:
 --   lane          BIGINT [1]   Lane of the run and rank.
---   call_id       BIGINT       The event, with its lane.
---   op_id         BIGINT       The nearest operator around it, with its lane.
---   module_id     BIGINT       The nearest nn.Module call around it, or itself, with its lane.
---   fwd_op_id     BIGINT       Of backward operators the forward one, with its lane.
---   bwd_op_id     BIGINT       Of operators the operator of autograd's backward pass that it is or runs in, with its lane.
+--   call_id       BIGINT       lane + event_id of the event.
+--   op_id         BIGINT       lane + event_id of the innermost enclosing operator.
+--   module_id     BIGINT       lane + event_id of the innermost enclosing nn.Module call, or of the event itself.
+--   fwd_op_id     BIGINT       lane + event_id of the forward operator; for backward operators.
+--   bwd_op_id     BIGINT       lane + event_id of the operator of autograd's backward pass that contains or is this operator.
 --   stack_id      BIGINT       Row of stacks.
---   call_stack    VARCHAR      Frames as recorded on it, the innermost first; NULL where it says none.
---   host_ns       BIGINT [ns]  Time of itself.
+--   call_stack    VARCHAR      Recorded frames of the event, innermost first; NULL if there are none.
+--   host_ns       BIGINT [ns]  Self time.
 --   step          BIGINT       Profiler step in which the event started; NULL outside steps.
---   in_last_step  BOOLEAN      Whether it is left out by default.
+--   in_last_step  BOOLEAN      Whether it starts in or after the rank's last step; excluded by default.
 WITH
     _events AS (
         SELECT
@@ -40,7 +40,7 @@ WITH
             CASE WHEN starts_with(p.name, 'nn.Module: ') THEN p.event_id ELSE p.parent_module_id END AS module_id
         FROM python_calls AS p
     ),
-    -- One number for an event of any run and rank.
+    -- One number for an event across runs and ranks.
     _calls AS MATERIALIZED (
         SELECT
             l.lane::BIGINT AS lane, l.lane + e.event_id AS call_id, l.lane + e.parent_id AS parent_id, l.lane + e.op_id AS op_id,

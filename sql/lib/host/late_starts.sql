@@ -1,11 +1,10 @@
--- The collective that tells stragglers apart: when each rank starts it, step by step.
+-- Start of each rank, step by step, in the collective that shows stragglers best.
 --
--- Communication kernels of one name and channel are numbered in each step from its end, so that those
--- of a number belong together; those whose duration differs most among the ranks of a step, on average
--- over the steps, are looked at, if they last a share of a mean step on any rank. A collective ends on
--- all ranks together, so the rank that starts it last holds up the others. Where no two ranks share a
--- kernel that long, shorter ones have to do. A channel is the process group where the trace names it,
--- else the stream. A run without profiler steps is one step.
+-- Communication kernels of one name and channel are numbered in each step from its end, so equal numbers correspond.
+-- The analysis uses the kernel whose durations differ most between the ranks of a step, on average over the steps, if
+-- it lasts at least min_share of a mean step on any rank. All ranks end a collective together, so the rank that
+-- starts it last delays the others. If no two ranks share a kernel that long, shorter ones are used. A channel is the
+-- process group if the trace names it, otherwise the stream. A run without profiler steps is one step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,9 +17,9 @@ CREATE OR REPLACE MACRO lib.late_starts(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Shortest kernel to look at, as a share of the mean step.
+    -- Minimum kernel duration as a share of the mean step.
     min_share,
-    -- Whether to look at the last one of each rank and step that is long itself, and at no other.
+    -- Whether to use only the last long kernel of each rank and step.
     last_only
 ) AS TABLE
 -- Columns:
@@ -29,14 +28,14 @@ CREATE OR REPLACE MACRO lib.late_starts(
 --   step      BIGINT       Profiler step; NULL in a run without steps.
 --   device    BIGINT       Device number.
 --   stream    BIGINT       Device stream.
---   channel   VARCHAR      Process group or stream; two numbers where ranks number it differently.
+--   channel   VARCHAR      Process group or stream; two numbers if ranks number streams differently.
 --   name      VARCHAR      Kernel name.
 --   event_id  BIGINT       event_id of the kernel.
 --   ts        BIGINT [ns]  Start of the kernel.
---   dur       BIGINT [ns]  Its duration.
+--   dur       BIGINT [ns]  Duration of the kernel.
 --   first_ts  BIGINT [ns]  Start of the first event of the steps, over all ranks.
 --   mean_dur  DOUBLE [ns]  Mean duration of a step.
---   is_long   BOOLEAN      Kernels of at least that share were found.
+--   is_long   BOOLEAN      Whether kernels of min_share were found; false if shorter ones were used.
 WITH
     _steps AS (
         SELECT s.*
@@ -81,7 +80,7 @@ WITH
         FROM _spans AS p
         GROUP BY p.run, p.span
     ),
-    -- As if one recording began where the one before has ended.
+    -- As if each recording began where the previous one ended.
     _frames AS (
         SELECT
             x.run, x.span AS recording,
@@ -98,8 +97,8 @@ WITH
         JOIN _frames AS f ON f.run = o.run AND f.recording = o.span
         WHERE o.class = 'communication' AND (NOT last_only OR o.dur * f.step_count >= min_share * f.span)
     ),
-    -- Each process numbers its streams itself: where all ranks run a kernel on equally many, the first
-    -- of a rank belongs to the first of the others.
+    -- Each process numbers its own streams: if all ranks run a kernel on the same number of streams, the first of
+    -- each rank correspond.
     _streams AS (
         SELECT
             k.run, k.rank, k.name, k.stream,
@@ -130,7 +129,7 @@ WITH
         FROM _kernels AS k
         LEFT JOIN _matched AS m ON m.run = k.run AND m.rank = k.rank AND m.name = k.name AND m.stream = k.stream
     ),
-    -- Counted from the end of the step, as the first ones may have been launched in the step before.
+    -- Counted from the end of the step, because the first ones may have been launched in the previous step.
     _placed AS (
         SELECT
             k.*,
@@ -139,7 +138,7 @@ WITH
             ) AS position
         FROM _channels AS k
     ),
-    -- Who starts last runs it for a short time: long is what is long on any rank.
+    -- The rank that starts last runs it for a short time, so it suffices that it is long on any rank.
     _last AS (
         SELECT
             p.*,
@@ -163,7 +162,7 @@ WITH
         GROUP BY p.run, p.channel, p.name, p.position
         QUALIFY row_number() OVER (
             PARTITION BY p.run
-            -- Added up in the order of the steps: a float sum depends on it.
+            -- Summed in the order of the steps, because a floating-point sum depends on the order.
             ORDER BY
                 bool_or(p.is_long) DESC,
                 list_sum(list(p.spread ORDER BY p.step)) / count(*) DESC,

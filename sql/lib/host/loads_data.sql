@@ -1,4 +1,4 @@
--- Whether an annotation says that it loads data: torch's own around a loader, and what people write.
+-- Whether an annotation marks data loading: torch's own annotation of a loader, or a common user-defined name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -6,5 +6,5 @@ CREATE OR REPLACE MACRO lib.loads_data(
     -- Name of an annotation.
     annotation_name
 ) AS
--- Returns: BOOLEAN  Whether it does.
+-- Returns: BOOLEAN  Whether it marks data loading.
 regexp_matches(annotation_name, 'data_?(loader|pipe|load)|## ?data', 'i')

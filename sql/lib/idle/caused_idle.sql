@@ -1,6 +1,6 @@
--- The idle time of devices by what the host was doing on the thread that launches next.
+-- Idle time of devices by the host activity on the thread that launches the next operation.
 --
--- The rows of a rank sum to its idle and unrecorded time in the steps. What they mean stands at the analysis idle_causes.
+-- The rows of a rank sum to its idle and unrecorded time in the steps. idle_causes documents the causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,30 +11,30 @@ CREATE OR REPLACE MACRO lib.caused_idle(
     ranks,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
-    -- What is named first: operator, outermost operator, module, frame or annotation.
+    -- Name reported first: operator, outermost operator, module, frame or annotation.
     level
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   cause         VARCHAR         data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
---   relation      VARCHAR         cause; effect: runs after a synchronization that drained the queue; device; unrecorded; unknown.
---   name          VARCHAR         What the host was in, by level; NULL if nothing was open or it is the device's.
---   call          VARCHAR         Runtime call that it was in, but for those that launch kernels; NULL otherwise.
+--   relation      VARCHAR         cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
+--   name          VARCHAR         Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   call          VARCHAR         Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module        VARCHAR         Class of the innermost nn.Module; NULL if none or not recorded.
---   idle_ns       BIGINT [ns]     Idle time.
---   gap_count     BIGINT [count]  Gaps that it is in; one over the bound of two steps counts in each.
---   longest_ns    BIGINT [ns]     Most of it in one gap.
+--   idle_ns       BIGINT [ns]     Idle time with this cause (unrecorded time if the cause is unrecorded).
+--   gap_count     BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
+--   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts    BIGINT [ns]     Start of what counts of that gap, since the run's first event.
---   event_id      BIGINT          What to look at there; NULL if unknown.
---   gap_parts     BIGINT[]        Parts that it is in, once for each step; list_distinct counts those of several rows once.
+--   longest_ts    BIGINT [ns]     Start of that time since the run's first event.
+--   event_id      BIGINT          Event to inspect there; NULL if unknown.
+--   gap_parts     BIGINT[]        Parts with this cause, once per step; list_distinct counts those shared by several rows once.
 WITH
     _told AS (
         FROM lib.idle_reasons(runs, ranks, parts, level)
     ),
-    -- A gap has up to two parts in a step, and many stretches. The longest and, of equals, its first event are one number:
-    -- to order by two costs as much again.
+    -- A gap has up to two parts in a step, and many stretches. The longest one and its first event are packed into
+    -- one number, because ordering by two columns costs twice as much.
     _in_parts AS (
         SELECT
             t.part, t.cause, t.relation, t.name, t.call, t.module, sum(t.dur)::BIGINT AS ns,

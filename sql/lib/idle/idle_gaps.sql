@@ -1,9 +1,9 @@
--- Gaps on each device stream and their cause: what idle_gaps, idle_time_breakdown and idle_time_stats look at.
+-- Gaps on each device stream with their category, for idle_gaps, idle_time_breakdown and idle_time_stats.
 --
--- A gap lies between the running maximum of ends and the next start, so overlapping kernels leave none (HTA subtracts
--- the previous row's end and adds up negative gaps, Q27). host_wait: the launch of the next op started after
--- everything before it had ended. kernel_wait: else, shorter than the threshold. other: the rest, and longer gaps
--- before an op whose launch is not in the trace.
+-- A gap lies between the running maximum of ends and the next start, so overlapping kernels have none (HTA subtracts
+-- the previous row's end and sums negative gaps, Q27). host_wait: the launch of the next operation started after
+-- everything before it had ended. kernel_wait: otherwise, if shorter than the threshold. other: the rest, and longer
+-- gaps before an operation whose launch is not in the trace.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Longest gap that counts as kernel_wait, exclusive [ns].
+    -- Upper limit of a kernel_wait gap, exclusive [ns].
     kernel_wait_below_ns
 ) AS TABLE
 -- Columns:
@@ -24,14 +24,14 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
 --   rank       INTEGER      Rank of the process.
 --   device     BIGINT       Device number.
 --   stream     BIGINT       Device stream.
---   event_id   BIGINT       event_id of the op that ends the gap.
---   name       VARCHAR      Name of that op.
---   ts         BIGINT [ns]  Start of that op.
+--   event_id   BIGINT       event_id of the operation that ends the gap.
+--   name       VARCHAR      Name of that operation.
+--   ts         BIGINT [ns]  Start of that operation.
 --   launch_id  BIGINT       event_id of the call that launched it; NULL if not in the trace.
 --   launch_ts  BIGINT [ns]  Start of that call.
---   op_id      BIGINT       event_id of the host operator that launched it.
---   ended      BIGINT [ns]  Start of the gap: everything before it on the stream had ended.
---   previous   STRUCT       event_id and name of the op that ended last before it.
+--   op_id      BIGINT       event_id of the host operator that launched the operation.
+--   ended      BIGINT [ns]  Start of the gap, when all previous operations on the stream had ended.
+--   previous   STRUCT       event_id and name of the operation that ended last before the gap.
 --   gap_ns     BIGINT [ns]  Length of the gap.
 --   category   VARCHAR      host_wait, kernel_wait or other.
 WITH
@@ -41,7 +41,7 @@ WITH
             max(g.ts + g.dur) OVER _earlier AS ended,
             arg_max({'id': g.event_id, 'name': g.name}, g.ts + g.dur) OVER _earlier AS previous
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        -- What is on no stream leaves none idle.
+        -- Operations without a stream leave no stream idle.
         WHERE g.stream IS NOT NULL
         WINDOW _earlier AS (
             PARTITION BY g.run, g.rank, g.span, g.device, g.stream

@@ -1,12 +1,11 @@
--- The idle time of the devices of each rank in steps, in parts: while the host has not launched what comes
--- next, from the launch on, and where that launch is not in the trace. Time in which the device ran work that the
--- trace does not hold is a part of its own.
+-- Idle time of each rank's devices in steps, split into parts: before the next operation is launched, after its
+-- launch, and with an unknown launch. Unrecorded work of the device is a separate part.
 --
--- A gap is a time in which no operation runs on any stream of the rank. It is cut where a step starts or
--- ends, and at the end of the call that launches the operation behind it: what lies before is the host's,
--- what lies behind is the device's. Behind the last operation of a trace all is the host's. Intervals of
--- `unrecorded_time` are cut out first. The parts of a step sum to the three idle and the three unrecorded times of
--- `step_parts`. A rank without device activity has none.
+-- A gap is a time in which no stream of the rank is active. It is cut at step boundaries, and at the end of the call
+-- that launches the next operation. Time before the cut is attributed to the host, time after it to the device. After
+-- the last operation of a trace, all time is attributed to the host. Intervals of `unrecorded_time` are removed
+-- first. The parts of a step sum to the three idle and the three unrecorded times of `step_parts`. A rank without
+-- device activity has no parts.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,17 +22,17 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 -- Columns:
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
---   part        BIGINT [1]   Number of the part, the same at any thread count; no two parts overlap.
---   waits_for   VARCHAR      host, device, unknown, or unrecorded: the device is not idle.
+--   part        BIGINT [1]   Number of the part, independent of the thread count; parts do not overlap.
+--   waits_for   VARCHAR      host, device, unknown, or unrecorded (the device is not idle).
 --   ts          BIGINT [ns]  Start of the part.
---   dur         BIGINT [ns]  Its length, above 0.
---   gap_ts      BIGINT [ns]  Start of the gap that it is of: end of all before; NULL before the first operation.
---   next_id     BIGINT       event_id of the operation that ends the gap; NULL behind the last.
---   pid         BIGINT       Process of the thread that launches that operation, or behind the last launched the last one.
---   tid         BIGINT       That thread; NULL if unknown.
---   drain_id    BIGINT       event_id of the blocking call of that thread under which the gap began; else NULL.
+--   dur         BIGINT [ns]  Length of the part, above 0.
+--   gap_ts      BIGINT [ns]  Start of the gap, when all previous operations had ended; NULL before the first operation.
+--   next_id     BIGINT       event_id of the operation that ends the gap; NULL after the last operation.
+--   pid         BIGINT       Process id of the thread that launches that operation or, after the last operation, launched the last one.
+--   tid         BIGINT       Thread id of that thread; NULL if unknown.
+--   drain_id    BIGINT       event_id of the blocking call of that thread during which the gap began; otherwise NULL.
 --   drain_name  VARCHAR      Name of that call.
---   in_steps    BIGINT[]     Steps that hold the part, which overlap at times; [NULL] in a trace without steps.
+--   in_steps    BIGINT[]     Steps that contain the part, which may overlap; [NULL] in a trace without steps.
 WITH
     _windows AS MATERIALIZED (
         SELECT p.run, p.rank, p.span, p.step, p.ts, p.ts + p.step_ns AS end_ts
@@ -51,7 +50,7 @@ WITH
     _cuts AS MATERIALIZED (
         SELECT b.run, b.rank, b.span, b.ts, sum(b.change)::INTEGER AS change FROM _bounds AS b GROUP BY b.run, b.rank, b.span, b.ts
     ),
-    -- What lies between two cuts is in the same steps.
+    -- Everything between two cuts is in the same steps.
     _places AS (
         SELECT c.run, c.rank, c.span, c.ts, list(w.step ORDER BY w.ts, w.step) AS steps
         FROM _cuts AS c
@@ -65,7 +64,7 @@ WITH
             g.class IN ('computation', 'communication', 'memory')
             AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Of operations that start at once the first of the sweep.
+    -- Of simultaneous starts, take the first one in the sweep.
     _behind AS (
         SELECT
             c.run, c.rank, c.span, c.ts,
@@ -80,7 +79,7 @@ WITH
         FROM _ops AS o
         GROUP BY o.run, o.rank, o.span
     ),
-    -- A cut has the launch of the operation behind it; behind the last, the thread that launched last.
+    -- A cut has the launch of the next operation; after the last operation, the thread of the last launch.
     _marks AS (
         SELECT o.run, o.rank, o.span, o.ts, o.end_ts, o.end_ts AS own_end, o.event_id, o.event_id AS next_id, o.launch_id, o.launch_end, 0 AS change FROM _ops AS o
         UNION ALL

@@ -1,6 +1,7 @@
--- What the host was doing in each idle time of a device, on the thread that launches next: stretches with their cause.
+-- Host activity in each idle interval of a device, on the thread that launches the next operation: stretches with
+-- their cause.
 --
--- What they mean stands at the analysis idle_causes. The stretches of a part sum to it.
+-- The stretches of a part sum to it. idle_causes documents the causes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,17 +12,17 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
     ranks,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
-    -- What is named first: operator, outermost operator, module, frame or annotation.
+    -- Name reported first: operator, outermost operator, module, frame or annotation.
     level
 ) AS TABLE
 -- Columns:
---   part      BIGINT [1]   Number of the idle time.
+--   part      BIGINT [1]   Number of the idle interval.
 --   dur       BIGINT [ns]  Length of the stretch.
---   event_id  BIGINT       What to look at there; NULL if unknown.
+--   event_id  BIGINT       Event to inspect there; NULL if unknown.
 --   cause     VARCHAR      data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
---   relation  VARCHAR      cause; effect: runs after a synchronization that drained the queue; device; unrecorded; unknown.
---   name      VARCHAR      What the host was in, by level; NULL if nothing was open or it is the device's.
---   call      VARCHAR      Runtime call that it was in, but for those that launch kernels; NULL otherwise.
+--   relation  VARCHAR      cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
+--   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   call      VARCHAR      Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
 WITH
     _waiting AS (

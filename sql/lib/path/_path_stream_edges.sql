@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib._path_stream_edges(
     device_ops,
     -- Name of a relation with the columns of lib._path_sync_edges.
     sync_edges,
-    -- Whether every device operation depends on its launch (weight 0) where no delay says so.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges
 ) AS TABLE
 -- Columns:

@@ -1,8 +1,8 @@
--- The edges of a critical path from a device operation to what waits for it: a call of the host, or
--- the first operation of a stream behind a wait for another stream.
+-- The edges of a critical path from a device operation to what waits for it: a call of the host, or the first
+-- operation of a stream behind a wait for another stream.
 --
--- From the records of waits (enable_cuda_sync_events=True); without them, where infer_syncs says so,
--- from what ended while a call waited.
+-- From the records of waits (enable_cuda_sync_events=True); without them, where infer_syncs says so, from what ended
+-- while a call waited.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._path_sync_edges(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether waits without a record are told from what ended while they lasted.
+    -- Whether to infer waits that are not recorded from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:

@@ -20,9 +20,9 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     last_instance,
     -- Texts in the names of ranges and Python frames that load data; NULL means none.
     data_load_names,
-    -- Whether every device operation depends on its launch (weight 0) where no delay says so.
+    -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges,
-    -- Whether waits without a record are told from what ended while they lasted.
+    -- Whether to infer waits that are not recorded from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
 --   weight_ns       BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       Event of the first node.
 --   end_event_id    BIGINT       Event of the second node.
---   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches and for dependencies.
+--   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 WITH
     _nodes AS MATERIALIZED (
