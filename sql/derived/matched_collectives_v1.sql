@@ -1,10 +1,14 @@
 -- Match communication kernels across the ranks of a run into collectives, estimate clock offsets, and compute waits.
 --
--- The stages are macros of lib: identify what each kernel runs (collective_calls) ▸ assign it to a channel, whose
--- operations have the same order on all ranks (collective_channels) ▸ find the shift between the sequences of a
--- channel (sequence_shifts) ▸ find holes in a sequence (repaired_positions) ▸ match kernels into collectives
--- (matched_items) ▸ estimate the clocks (clock_estimates). In corrected time, a rank then waits from its own start to
--- the start of the last rank.
+-- The stages are macros of lib. In corrected time, a rank then waits from its own start to the start of the last
+-- rank.
+--
+-- - collective_calls: identify what each kernel runs.
+-- - collective_channels: assign it to a channel, whose operations have the same order on all ranks.
+-- - sequence_shifts: find the shift between the sequences of a channel.
+-- - repaired_positions: find holes in a sequence.
+-- - matched_items: match kernels into collectives.
+-- - clock_estimates: estimate the clocks.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,17 +1,16 @@
--- Breakdown of each host step by device activity, in parts that sum to the step; and the same for the blocks of the
--- common window, which have the same length on all ranks.
+-- Breakdown of each host step, and of each block of the common window, by device activity, in parts that sum to it.
 --
--- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Blocks
--- tile the window: a step starts a new block at the median of its starts over the ranks. Steps without a common
--- collective are merged with the next one. Without two such starts, each block has the same number of collectives:
--- two or more, in at most eight blocks.
+-- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Its blocks
+-- have the same length on all ranks. Blocks tile the window: a step starts a new block at the median of its starts
+-- over the ranks. Steps without a common collective are merged with the next one. Without two such starts, each block
+-- has the same number of collectives: two or more, in at most eight blocks.
 --
 -- The breakdown is one sweep over kernels, copies and step bounds, with one counter per kind. Sums are computed
--- between consecutive bounds. A part is the difference of running sums at the bounds of a step, so steps may overlap,
--- as they do if the profiler opens the next step before it closes the current one. A collective counts as two pieces:
--- waiting for the last rank, then the transfer. If it is unmatched, or its end times disagree between ranks, it is
--- one piece. Concurrent activity counts once, in the order computation, transfer, wait, copies. Time without recorded
--- activity that is in `unrecorded_time` counts as unrecorded.
+-- between consecutive bounds. A part is the difference of running sums at the bounds of a step. Steps may therefore
+-- overlap, as they do if the profiler opens the next step before it closes the current one. A collective counts as
+-- two pieces: waiting for the last rank, then the transfer. If it is unmatched, or its end times disagree between
+-- ranks, it is one piece. Concurrent activity counts once, in the order computation, transfer, wait, copies. Time
+-- without recorded activity that is in `unrecorded_time` counts as unrecorded.
 --
 -- Status: stable
 -- Since: 0.1

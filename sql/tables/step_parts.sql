@@ -1,5 +1,6 @@
--- Breakdown of each host step by device activity, in parts that sum to the step; and the same for the blocks of the
--- window common to all ranks of a run.
+-- Breakdown of each host step, and of each block of the window common to all ranks of a run, by device activity.
+--
+-- The parts sum to the step or block.
 --
 -- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
 -- computes it.

@@ -4,9 +4,9 @@
 -- all-reduce are not recorded. A send lasts from the start of the later side to the first end (p2p_pairs has each
 -- send). An all-to-all uses all its pairs at once: its time is that of the slowest pair, so its bandwidth here is a
 -- lower bound. MindSpore cluster data has measured links. A link is slow if its median bandwidth is below 80 % of the
--- median of its peers and below their lower fence (first quartile - 1.5 * interquartile range). Peers are links of
--- the same run, operation and locality (within or between hosts), with message sizes in the same power of two. With
--- fewer than four peers there is no verdict.
+-- median of its peers, and below their lower fence. The lower fence is the first quartile - 1.5 * interquartile
+-- range. Peers are links of the same run, operation and locality (within or between hosts), with message sizes in the
+-- same power of two. With fewer than four peers there is no verdict.
 --
 -- Title: Links between ranks
 -- Status: stable

@@ -16,7 +16,7 @@
 -- work. Pipeline stages are compared with each other by their median rank. A slow stage therefore makes no straggler,
 -- and a straggler makes no slow stage.
 --
--- Title: Ranks that hold up the others
+-- Title: Stragglers: ranks that delay the others
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

@@ -12,8 +12,8 @@
 -- Status: stable
 -- Since: 0.1
 -- Reference: kpis, of the runs of a store in the order of their captures
--- Needs: several runs; tags of ingest --tag to tell jobs apart
--- Materialized: never; a run stands beside the runs before it
+-- Needs: several runs; tags (ingest --tag) to distinguish jobs
+-- Materialized: never; a run is compared with earlier runs
 -- Report: of several runs
 CREATE OR REPLACE MACRO kpi_trends_v1(
     -- Runs to include; NULL means every run.

@@ -3,8 +3,8 @@
 -- Every nanosecond of a step is in exactly one row. Concurrent activity counts once, in the order computation,
 -- transfer, wait, copies; within one of these, the operation that started first gets the time (device self time).
 -- Idle time is attributed to the operator that ends it. The device runs behind the host. A step therefore contains
--- all operations that it launched, whenever they run. Its idle time runs from the start of the host step, or the end
--- of the previous step on the device, to the end of the host step or of its last operation.
+-- all operations that it launched, whenever they run. Idle time counts from the start of the host step, or the end of
+-- the previous step on the device. It counts up to the end of the host step, or of the last operation.
 --
 -- Operations launched outside steps, or without a launch in the trace, are the part other. The difference between the
 -- total and the duration of the host step is the part lag, which may be negative. step_accounting differs: it covers

@@ -1,8 +1,9 @@
 -- Host threads of each rank, the size of their call trees, and the tree that each thread belongs to.
 --
 -- A thread with profiler steps is main; a thread with autograd's evaluate_function or other autograd:: operators is
--- backward. A backward thread has one row per tree that contains its events: the tree of the main thread and, if some
--- of its outermost events lie outside the annotations that they could be attached to, its own tree (see call_stack).
+-- backward. A backward thread has one row per tree that contains its events: the tree of the main thread, and
+-- possibly its own. It has its own tree if some of its outermost events lie outside the annotations that they could
+-- be attached to (see call_stack).
 --
 -- Title: Threads and their call trees
 -- Status: stable

@@ -1,9 +1,9 @@
 -- Each kernel, copy and memset with the user annotation that it ran for.
 --
 -- The annotation is the innermost one around the launch, on the launching thread; profiler steps do not count as
--- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the innermost span that
--- the profiler recorded around the operation on its own stream is used, including profiler steps. Spans of several
--- threads can cross on a stream, so a match by launch is more reliable.
+-- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the profiler's spans on
+-- the operation's own stream are used. The innermost span around the operation counts, including profiler steps.
+-- Spans of several threads can cross on a stream, so a match by launch is more reliable.
 --
 -- Title: Kernels with their user annotation
 -- Status: stable

@@ -11,8 +11,8 @@
 -- all rows sums to the duration of all device operations. With like_torch, each such kernel has a row instead. An
 -- operator that only calls one operator of its own name, as overloads do, counts once. Backward operators have the
 -- stack of their forward operator. A call without a recorded stack has the frames that the Python tracer saw around
--- it; with like_torch, none. Two facts are not in a trace: which operators end on another thread (only those of gloo
--- are known to), and when operators ended that were still running at the end of the recording.
+-- it; with like_torch, none. Two facts are not in a trace. One is which operators end on another thread (only those
+-- of gloo are known to). The other is when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
 -- Status: stable

@@ -1,7 +1,7 @@
 -- Roofline analysis: achieved TFLOP/s and TB/s against device peaks by operator and shapes, most wasted time first.
 --
 -- The roofline time of a call is the longer of two times: its floating-point operations at the peak of their type,
--- and its bytes at peak memory bandwidth, with every input read once and every output written once. wasted_ns is the
+-- and its bytes at peak memory bandwidth. Every input is read once and every output written once. wasted_ns is the
 -- kernel time above it. Negative values, with a share above 100 %, mean that inputs came from a cache. Only
 -- computation kernels are included. Values unknown to the table of peaks (device_peaks), the formulas
 -- (lib._operator_models) or the trace are NULL, with the reason; covered_pct is the share of time that is known.

@@ -4,7 +4,7 @@
 -- kinds, their names and their meaning are defined in lib._special_operator_kinds. A rank differs if its count is not
 -- the median count.
 --
--- Title: Calls that matter, by rank
+-- Title: Significant calls by rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight special operator statistics

@@ -30,13 +30,14 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Text in the name of the host events that span the window, for example ProfilerStep; NULL or empty means everything.
+    -- Substring of the name of the host events that span the window, such as ProfilerStep; NULL or empty means the
+    -- whole trace.
     annotation VARCHAR := NULL,
     -- Index of the first of these events in time order, from 0.
     first_instance BIGINT := 0,
     -- Index of the last of these events; NULL means only the first.
     last_instance BIGINT := NULL,
-    -- Texts in the names of annotations and Python frames that load data; they become nodes. NULL means none.
+    -- Substrings of the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL,
     -- Whether every device operation depends on its launch, with weight 0, even without a delay edge; what-if
     -- analyses need it.
@@ -53,8 +54,8 @@ CREATE OR REPLACE MACRO critical_path_edges_v1(
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
 --   weight_ns       BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       Event of the first node.
---   end_event_id    BIGINT       Event of the second node.
+--   begin_event_id  BIGINT       event_id of the first node.
+--   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 SELECT

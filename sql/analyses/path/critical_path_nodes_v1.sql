@@ -21,13 +21,14 @@ CREATE OR REPLACE MACRO critical_path_nodes_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Text in the name of the host events that span the window, for example ProfilerStep; NULL or empty means everything.
+    -- Substring of the name of the host events that span the window, such as ProfilerStep; NULL or empty means the
+    -- whole trace.
     annotation VARCHAR := NULL,
     -- Index of the first of these events in time order, from 0.
     first_instance BIGINT := 0,
     -- Index of the last of these events; NULL means only the first.
     last_instance BIGINT := NULL,
-    -- Texts in the names of annotations and Python frames that load data; they become nodes. NULL means none.
+    -- Substrings of the names of annotations and Python frames that load data; they become nodes. NULL means none.
     data_load_names VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:

@@ -1,13 +1,13 @@
 -- Slow ranks, hosts, pipeline stages and steps of a run.
 --
--- A rank is judged by its step time without waits for other ranks (non_wait_ns), compared with the other ranks of the
--- step (and of its pipeline stage), the other hosts, and the other steps. The distance from the median is in standard
--- deviations, estimated from the median absolute deviation. A standard deviation is at least 1 % of the median, so
--- with the default slow_z nothing within 3.5 % of the median is slow. Comparisons need at least three ranks, three
--- steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of a slow host
--- is slow only if it is slow compared with its neighbors. A pipeline stage is slow if the compute time of its median
--- rank exceeds the mean of the other stages by slow_stage_ratio, because all stages have steps of equal length.
--- compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
+-- A rank is judged by its step time without waits for other ranks (non_wait_ns). It is compared with the other ranks
+-- of the step (and of its pipeline stage), the other hosts, and the other steps. The distance from the median is in
+-- standard deviations, estimated from the median absolute deviation. A standard deviation is at least 1 % of the
+-- median, so with the default slow_z nothing within 3.5 % of the median is slow. Comparisons need at least three
+-- ranks, three steps, or two hosts with two ranks each. A host is slow if the median of its ranks is slow; a rank of
+-- a slow host is slow only if it is slow compared with its neighbors. A pipeline stage is slow if the compute time of
+-- its median rank exceeds the mean of the other stages by slow_stage_ratio, because all stages have steps of equal
+-- length. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
 -- Status: stable

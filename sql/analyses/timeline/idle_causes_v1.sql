@@ -6,15 +6,15 @@
 -- to the start of that operation is attributed to the device (device queue).
 --
 -- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the
--- device has finished, the queue had drained, and any host activity that follows is only a consequence. Such rows
--- have relation effect: without the synchronization the device might have had work. Data loading counts as a cause
--- even then.
+-- device has finished, the queue had drained. Any host activity that follows is only a consequence. Such rows have
+-- relation effect: without the synchronization the device might have had work. Data loading counts as a cause even
+-- then.
 --
 -- Title: Why GPUs are idle
 -- Status: stable
 -- Since: 0.1
--- Reference: TensorBoard profiler plugin "Other", by what the host does
--- Needs: GPU activity; steps need the profiler's schedule, names outside of operators need with_stack or record_function
+-- Reference: TensorBoard profiler plugin "Other", by host activity
+-- Needs: GPU activity; steps need the profiler's schedule, names outside operators need with_stack or record_function
 -- Ranks: independent
 -- Report: first 3
 CREATE OR REPLACE MACRO idle_causes_v1(

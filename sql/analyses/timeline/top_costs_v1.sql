@@ -10,7 +10,7 @@
 -- Title: What costs most
 -- Status: stable
 -- Since: 0.1
--- Reference: the first question of every look at a trace
+-- Reference: none; the first question about any trace
 -- Needs: GPU activity
 CREATE OR REPLACE MACRO top_costs_v1(
     -- Runs to include; NULL means every run.

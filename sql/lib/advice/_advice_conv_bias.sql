@@ -1,7 +1,7 @@
 -- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of the steps.
 --
--- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern: a convolution with a third input,
--- followed by a batch norm with as many channels (an operator that counts batches may be in between). The cost is the
+-- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern. A convolution with a third input is
+-- followed by a batch norm with as many channels; an operator that counts batches may be in between. The cost is the
 -- kernels that add the bias, plus at most the kernels that sum gradients in the backward pass of convolutions. If the
 -- convolution kernel itself adds the bias, there is nothing to save.
 --

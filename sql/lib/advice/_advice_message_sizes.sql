@@ -1,8 +1,10 @@
--- Time of the collectives of each rank that no other rank's trace explains, and what their messages need on a slow link.
+-- Collective time of each rank that no other rank's trace explains, compared with the time that its messages need on
+-- a slow link.
 --
--- A tenth of the link between devices of one host, or 5 GB/s where its model is not known, is what a network between hosts has
--- at least; a start takes 50 us at most. What a collective takes above that is waiting for another rank, not transfer.
--- Collectives that other ranks match have their waits measured and are left out.
+-- The slow link has a tenth of the bandwidth between devices of one host, or 5 GB/s for an unknown device model. A
+-- network between hosts provides at least that. A start takes at most 50 us. Time of a collective beyond that is
+-- waiting for another rank, not transfer. Collectives matched with other ranks are excluded, because their waits are
+-- measured.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,13 +21,13 @@ CREATE OR REPLACE MACRO lib._advice_message_sizes(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   total_ns       BIGINT [ns]     Durations of its collectives.
---   sized_ns       BIGINT [ns]     The part of them in collectives without a match whose message size is known.
---   excess_ns      BIGINT [ns]     The part of sized_ns above what the message needs.
---   excess_count   BIGINT [count]  Collectives with such a part.
---   median_bytes   BIGINT [bytes]  Median size of their messages.
---   collective     VARCHAR         Collective with most of it.
---   event_id       BIGINT          The collective with most of it, the first of equals.
+--   total_ns       BIGINT [ns]     Total duration of the rank's collectives.
+--   sized_ns       BIGINT [ns]     Part of total_ns in unmatched collectives with a known message size.
+--   excess_ns      BIGINT [ns]     Part of sized_ns beyond what the messages need.
+--   excess_count   BIGINT [count]  Number of collectives with such an excess.
+--   median_bytes   BIGINT [bytes]  Median message size of these collectives.
+--   collective     VARCHAR         Kind of collective with the largest excess.
+--   event_id       BIGINT          event_id of the collective with the largest excess; the first one if several are equal.
 WITH
     _links AS (
         SELECT d.run, d.rank, d.device, lib.link_peak(d.name) AS peak FROM devices AS d

@@ -2,7 +2,7 @@
 -- tensor cores.
 --
 -- Tensor cores run eight times as many operations per second in TF32 (A100: 156 versus 19.5 TFLOP/s) or 16 bit (V100:
--- 125 versus 15.7), so at best an eighth of the time remains.
+-- 125 versus 15.7). At best, an eighth of the time remains.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,11 +1,11 @@
 -- Clock offset of each rank relative to the lowest rank that collectives connect it with.
 --
 -- All ranks leave a collective together. The median difference of end times between a rank and the reference of its
--- channel is therefore the difference of their clocks. A drift is removed first if the last third of their shared
--- time shows one against the first third (at least 1 us, eight times its error, and below 2e-4). Differences add up
--- along the channels and are pooled over the ranks of a host; if hosts are unknown, each rank has its own clock.
--- Collectives that were not found on all ranks, or whose gaps disagree (a score of 7000 or more), are not used. A
--- second round uses the median over all ranks of a collective.
+-- channel is therefore the difference of their clocks. A drift between the first and last third of their shared time
+-- is removed first. It must be at least 1 us and eight times its error, and below 2e-4. Differences add up along the
+-- channels and are pooled over the ranks of a host; if hosts are unknown, each rank has its own clock. Collectives
+-- that were not found on all ranks, or whose gaps disagree (a score of 7000 or more), are not used. A second round
+-- uses the median over all ranks of a collective.
 --
 -- Status: stable
 -- Since: 0.1

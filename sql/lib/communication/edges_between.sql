@@ -1,9 +1,9 @@
 -- Edges of the critical path graph between given nodes.
 --
 -- - operator: along a host thread inside operators, and along a device operation.
--- - dependency (weight 0): from one outermost operator of a thread to the next; from a thread to the one that runs
---   its backward pass and back, when one continues while the other is inactive; between overlapping launch calls of
---   two threads, in the order in which they return.
+-- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the one that
+--   runs its backward pass and back, when one continues while the other is inactive. Also between overlapping launch
+--   calls of two threads, in the order in which they return.
 -- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
 -- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream. If the previous
 --   operation still runs, its time until then counts as operator (HTA counts both in full, Q55).
@@ -31,8 +31,8 @@ CREATE OR REPLACE MACRO lib.edges_between(
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
 --   weight_ns       BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       Event of the first node.
---   end_event_id    BIGINT       Event of the second node.
+--   begin_event_id  BIGINT       event_id of the first node.
+--   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 WITH

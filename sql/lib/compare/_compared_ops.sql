@@ -1,9 +1,9 @@
 -- Stable names of device activity for the comparison of runs: operator, shapes, kernel, and enclosing module or
 -- phase.
 --
--- A kernel whose launch is not in the trace gets the names that most launches of the same kernel and grid have in its
--- run, on any rank, otherwise those of most launches with the same name. Shapes are used only if all of these
--- launches agree.
+-- A kernel whose launch is not in the trace gets the most frequent names of the same kernel and grid in its run, on
+-- any rank. Otherwise, it gets those of kernels with the same name. Shapes are used only if all of these launches
+-- agree.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
 -- Match the items of a channel into collectives: by Seq if that is consistent, otherwise by position and shift.
 --
--- Seq is consistent in a channel if all of these hold: every item has it; it never decreases on a rank; a number
--- occurs equally often on all ranks that have it, on kernels of one function. In addition, it must agree with 98 % of
--- the matches by position, or yield a smaller spread of end times than they do. The spread is a mean: in a regular
+-- Seq is consistent in a channel if every item has it and it never decreases on a rank. In addition, a number must
+-- occur equally often on all ranks that have it, on kernels of one function. It must also agree with 98 % of the
+-- matches by position, or yield a smaller spread of end times than they do. The spread is a mean: in a regular
 -- sequence, a Seq that is off by one misses by microseconds only, which a median does not show. Matches by position
 -- are ignored if they are fewer than nine in ten of those by Seq, because a large shift leaves a few that fit by
 -- chance. A number that occurs twice on all ranks is distinguished by its position.

@@ -1,9 +1,15 @@
 -- Step contents of the two sides of a comparison, in pairs: from equal names to the same kind of work.
 --
--- A row is paired by the strictest key that both sides have among the unpaired rows: 1 operator, shapes and kernel; 2
--- operator and shapes, another kernel; 3 operator and kernel, other shapes; 4 operator; 5 kernel, another operator; 6
--- kind of work at the same position of the call tree; 7 kind of work in the same phase. Rows without a pair are on
--- one side only.
+-- A row is paired by the strictest key that both sides have among the unpaired rows. Rows without a pair are on one
+-- side only. The keys are:
+--
+-- - 1: operator, shapes and kernel.
+-- - 2: operator and shapes, another kernel.
+-- - 3: operator and kernel, other shapes.
+-- - 4: operator.
+-- - 5: kernel, another operator.
+-- - 6: kind of work at the same position of the call tree.
+-- - 7: kind of work in the same phase.
 --
 -- Status: stable
 -- Since: 0.1

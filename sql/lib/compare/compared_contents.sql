@@ -5,11 +5,11 @@
 -- rank communicates, each step of each rank is a sample. Both sides are assumed to vary alike (pooled variance); the
 -- step is tested on logarithms.
 --
--- A difference counts if it is statistically significant (99 %; for parts and rows 99.9 %, because there are many)
--- and above 0.5 % of the step, or 0.1 % for parts and rows. A step that is 1.5 times as long also counts if all steps
--- of one side are slower than all of the other. With one step on a side, noise is unknown: rows above 1 % of the step
--- count, and the verdict of the step is unknown. If the noise exceeds 2 % of the step, or 1 % for parts and rows, a
--- difference within it is unknown, not absent.
+-- A difference counts if it is statistically significant and above 0.5 % of the step, or 0.1 % for parts and rows.
+-- The confidence level is 99 %, and 99.9 % for parts and rows because there are many. A step that is 1.5 times as
+-- long also counts if all steps of one side are slower than all of the other. With one step on a side, noise is
+-- unknown: rows above 1 % of the step count, and the verdict of the step is unknown. If the noise exceeds 2 % of the
+-- step, or 1 % for parts and rows, a difference within it is unknown, not absent.
 --
 -- Status: stable
 -- Since: 0.1

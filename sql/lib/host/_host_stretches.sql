@@ -1,9 +1,9 @@
 -- Host activity on launching threads while devices wait for them: each waiting interval split into stretches with the
 -- same open events.
 --
--- Time is measured as idle time of the thread's device: an event spans the increase of the running idle time, so
--- events during device work have no length, and stretches sum exactly to the idle time whatever the trace contains.
--- If events of a thread overlap without nesting, time after the end of one belongs to the event that encloses it.
+-- Time is measured as idle time of the thread's device: an event spans the increase of the running idle time. Events
+-- during device work therefore have no length, and stretches sum exactly to the idle time. If events of a thread
+-- overlap without nesting, time after the end of one belongs to the event that encloses it.
 --
 -- Status: stable
 -- Since: 0.1

@@ -8,8 +8,8 @@
 --
 -- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
--- below the enclosing annotation "## backward ##" of the main thread, or below its profiler step if there is no such
--- annotation (HTA's rule, for any number of such threads).
+-- below the enclosing annotation "## backward ##" of the main thread. Without such an annotation, they are attached
+-- below its profiler step (HTA's rule, for any number of such threads).
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
 -- Start of each rank, step by step, in the collective that shows stragglers best.
 --
 -- Communication kernels of one name and channel are numbered in each step from its end, so equal numbers correspond.
--- The analysis uses the kernel whose durations differ most between the ranks of a step, on average over the steps, if
--- it lasts at least min_share of a mean step on any rank. All ranks end a collective together, so the rank that
+-- The analysis uses the kernel whose durations differ most between the ranks of a step, on average over the steps. It
+-- must last at least min_share of a mean step on any rank. All ranks end a collective together, so the rank that
 -- starts it last delays the others. If no two ranks share a kernel that long, shorter ones are used. A channel is the
 -- process group if the trace names it, otherwise the stream. A run without profiler steps is one step.
 --

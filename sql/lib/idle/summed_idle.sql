@@ -1,9 +1,9 @@
--- Idle time of some causes on each rank, beside its steps: what a rule of advice speaks of.
+-- Idle time of selected causes on each rank next to its step time: the input of a rule of advice.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.summed_idle(
-    -- Name of a relation with the columns of lib.caused_idle: the rows that count.
+    -- Name of a relation with the columns of lib.caused_idle: the selected rows.
     chosen,
     -- Name of a relation with the columns of lib.step_sums.
     spans
@@ -11,13 +11,13 @@ CREATE OR REPLACE MACRO lib.summed_idle(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   subject       VARCHAR         What the host was in longest, in synchronizations first; NULL if nothing was open.
---   event_count   BIGINT [count]  Gaps, each once, however many causes it has; one over the bound of two steps is two.
---   affected_ns   BIGINT [ns]     Idle time.
---   affected_pct  DOUBLE [%]      The same as a share of the steps.
---   event_id      BIGINT          What to look at in the longest gap; NULL if unknown.
---   evidence_sql  VARCHAR         Query of all causes on the rank.
---   step_ns       BIGINT [ns]     The steps.
+--   subject       VARCHAR         Host activity with the most idle time, synchronizations first; NULL if nothing was open.
+--   event_count   BIGINT [count]  Number of gaps, regardless of the number of causes; a gap across a step boundary counts as two.
+--   affected_ns   BIGINT [ns]     Total idle time.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
+--   evidence_sql  VARCHAR         Query that returns all causes on the rank.
+--   step_ns       BIGINT [ns]     Total step time.
 WITH
     _summed AS (
         SELECT

@@ -1,23 +1,23 @@
--- The pairs of an interval and another one of the same lane that encloses it.
+-- Pairs of intervals in the same lane of which one encloses the other.
 --
--- Time is cut in 4,096 cells. An enclosing interval covers at most 24 nodes of the binary tree over
--- them, an enclosed one starts in 13, so that an equality finds the pairs: work grows with the
--- intervals and their true depth, never with their product.
+-- Time is divided into 4,096 cells. An enclosing interval covers at most 24 nodes of the binary tree over the cells,
+-- and an enclosed interval starts in 13 nodes. An equality join finds the pairs. The work grows with the intervals
+-- and their actual depth, never with their product.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._enclosing_intervals(
-    -- Name of a relation with lane, id, ts, dur: what may be enclosed.
+    -- Name of a relation with lane, id, ts, dur: possible enclosed intervals.
     inner_spans,
-    -- Name of a relation with lane, id, ts, dur: what may enclose.
+    -- Name of a relation with lane, id, ts, dur: possible enclosing intervals.
     outer_spans
 ) AS TABLE
 -- Columns:
 --   inner_id   BIGINT       Id of the enclosed interval.
---   outer_id   BIGINT       Id of the one that encloses it; both may start or end at once.
---   lane       ANY          The lane of both.
---   outer_ts   BIGINT [ns]  Start of the enclosing one.
---   outer_dur  BIGINT [ns]  Length of the enclosing one.
+--   outer_id   BIGINT       Id of the enclosing interval; both may start or end at the same time.
+--   lane       ANY          Lane of both intervals.
+--   outer_ts   BIGINT [ns]  Start of the enclosing interval.
+--   outer_dur  BIGINT [ns]  Length of the enclosing interval.
 WITH
     _extents AS (
         SELECT o.lane, min(o.ts) AS first_ts, max(o.ts + o.dur) - min(o.ts) + 1 AS extent
@@ -34,7 +34,7 @@ WITH
             o.ts,
             o.dur,
             l.level,
-            -- ceil(first cell / 2^level), floor((last cell + 1) / 2^level): what is left after lower levels.
+            -- ceil(first cell / 2^level), floor((last cell + 1) / 2^level): the cells not covered at lower levels.
             ((o.ts - x.first_ts)::HUGEINT * 4096 // x.extent + (1 << l.level) - 1) // (1 << l.level) AS low,
             ((o.ts + o.dur - x.first_ts)::HUGEINT * 4096 // x.extent + 1) // (1 << l.level) AS high
         FROM query_table(outer_spans) AS o

@@ -1,20 +1,21 @@
--- How many pieces of each sort run, from each change to the next: a sweep over the pieces of each rank.
+-- Number of running pieces of each sort between consecutive changes, from a sweep over the pieces of each rank.
 --
--- Sorts are counters in one number, units 1, 2^13, 2^26 and 2^39: a running sum of whole numbers below 2^53
--- is exact. Time in two windows counts twice, as it does in the parts of overlapping steps.
+-- Sorts are counters packed into one number, with units 1, 2^13, 2^26 and 2^39: a running sum of integers below 2^53
+-- is exact. Time in two windows counts twice, as in the parts of overlapping steps.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.counted_segments(
-    -- Name of a relation with run, rank, ts, end_ts, unit (DOUBLE) and window_unit: 1 where the piece is a window.
+    -- Name of a relation with run, rank, ts, end_ts, unit (DOUBLE) and window_unit, which is 1 if the piece is a
+    -- window.
     piece_rows
 ) AS TABLE
 -- Columns:
 --   run      VARCHAR      Run name.
 --   rank     INTEGER      Rank of the process.
 --   at_ts    BIGINT [ns]  Start of the segment.
---   running  BIGINT [1]   The counters.
---   ns       DOUBLE [ns]  Length of the segment, once for each window that it is in; a whole number.
+--   running  BIGINT [1]   Packed counters.
+--   ns       DOUBLE [ns]  Length of the segment, once per window that contains it; a whole number.
 WITH
     _bounds AS (
         SELECT p.run, p.rank, p.ts AS at_ts, p.unit, p.window_unit FROM query_table(piece_rows) AS p

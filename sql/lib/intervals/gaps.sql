@@ -1,15 +1,15 @@
--- The time between intervals of a lane during which none is running.
+-- Time between the intervals of a lane in which none is running.
 --
--- Nothing before the first interval and nothing after the last one; touching intervals leave no gap.
+-- Time before the first and after the last interval is excluded; touching intervals leave no gap.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.gaps(
-    -- Name of a relation with lane, ts, dur; lane is any grouping key, a struct for instance.
+    -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans
 ) AS TABLE
 -- Columns:
---   lane  ANY          The grouping key.
+--   lane  ANY          Grouping key.
 --   ts    BIGINT [ns]  Start of the gap.
 --   dur   BIGINT [ns]  Length of the gap.
 WITH

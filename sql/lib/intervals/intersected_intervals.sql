@@ -1,20 +1,20 @@
--- The time during which both of two sets of intervals are running, lane by lane.
+-- Intersection of two sets of intervals, lane by lane.
 --
--- A sweep over all starts and ends with one counter a side: no range join, so the cost is that of
--- a sort, however much the intervals overlap. Touching pieces are merged.
+-- A sweep over all starts and ends with one counter per side. It needs no range join, so its cost is that of a sort,
+-- however much the intervals overlap. Touching pieces are merged.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.intersected_intervals(
     -- Name of a relation with lane, ts, dur.
     left_spans,
-    -- Name of another one with the same kind of lane.
+    -- Name of another relation with the same columns and type of lane.
     right_spans
 ) AS TABLE
 -- Columns:
---   lane  ANY          The grouping key.
---   ts    BIGINT [ns]  Start of the common piece.
---   dur   BIGINT [ns]  Length of the common piece.
+--   lane  ANY          Grouping key.
+--   ts    BIGINT [ns]  Start of the intersection.
+--   dur   BIGINT [ns]  Length of the intersection.
 WITH
     _bounds AS (
         SELECT l.lane, l.ts AS bound_ts, 1 AS left_change, 0 AS right_change FROM query_table(left_spans) AS l

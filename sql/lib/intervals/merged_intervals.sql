@@ -1,19 +1,19 @@
--- The union of intervals: overlapping and touching ones become one.
+-- Union of intervals: overlapping and touching intervals are merged into islands.
 --
--- An interval starts a new island if it starts after everything before it has ended (running
--- maximum of ends, so a short interval inside a long one changes nothing).
+-- An interval starts a new island if all previous intervals have ended before it starts. The comparison uses the
+-- running maximum of ends, so a short interval inside a long one changes nothing.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.merged_intervals(
-    -- Name of a relation with lane, ts, dur; lane is any grouping key, a struct for instance.
+    -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans
 ) AS TABLE
 -- Columns:
---   lane        ANY             The grouping key.
+--   lane        ANY             Grouping key.
 --   ts          BIGINT [ns]     Start of the island.
 --   dur         BIGINT [ns]     Length of the island.
---   span_count  BIGINT [count]  Intervals in it.
+--   span_count  BIGINT [count]  Number of merged intervals.
 WITH
     _intervals AS (
         SELECT s.lane, s.ts, s.ts + s.dur AS end_ts
@@ -24,7 +24,7 @@ WITH
             i.lane,
             i.ts,
             i.end_ts,
-            -- Nothing comes before the first interval of a lane: NULL, which count_if would not count as 0.
+            -- The first interval of a lane has no predecessor: NULL, which count_if would not count as 0.
             coalesce(i.ts > max(i.end_ts) OVER (
                 PARTITION BY i.lane ORDER BY i.ts, i.end_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), true) AS is_start

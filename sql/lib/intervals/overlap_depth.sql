@@ -1,19 +1,19 @@
--- How many intervals run at each moment: the elementary segments between all starts and ends.
+-- Number of running intervals over time: elementary segments between consecutive starts and ends.
 --
--- Segments of depth 0 between the first start and the last end are included; intervals of no
--- length make no segment.
+-- Segments of depth 0 between the first start and the last end are included; intervals of zero length create no
+-- segment.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.overlap_depth(
-    -- Name of a relation with lane, ts, dur; lane is any grouping key, a struct for instance.
+    -- Name of a relation with lane, ts, dur; lane is any grouping key, such as a struct.
     spans
 ) AS TABLE
 -- Columns:
---   lane   ANY             The grouping key.
+--   lane   ANY             Grouping key.
 --   ts     BIGINT [ns]     Start of the segment.
 --   dur    BIGINT [ns]     Length of the segment.
---   depth  BIGINT [count]  Intervals running in it.
+--   depth  BIGINT [count]  Number of running intervals.
 WITH
     _bounds AS (
         SELECT s.lane, s.ts AS bound_ts, 1 AS change FROM query_table(spans) AS s

@@ -1,7 +1,7 @@
--- The qualified name in a mangled C++ name, without template arguments and parameters.
+-- Qualified name in a mangled C++ name, without template arguments and parameters.
 --
--- Parts of the name stand behind their length: _ZN7cutlass6KernelI… is cutlass::Kernel. Its expressions are
--- compiled for each row: look at each name once.
+-- Parts of the name follow their length: _ZN7cutlass6KernelI… is cutlass::Kernel. The expressions are compiled for
+-- each row, so call it once per distinct name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,11 +9,11 @@ CREATE OR REPLACE MACRO lib._demangled_name(
     -- Name of an operation.
     mangled
 ) AS
--- Returns: VARCHAR  Its name in the source; the name itself where it is not mangled so.
+-- Returns: VARCHAR  Name in the source; the unchanged name if it is not mangled this way.
 CASE
     WHEN NOT regexp_matches(mangled, '^_ZN?K?[0-9]') THEN mangled
     ELSE
-        -- So far :: and, behind a line, what is still to be read.
+        -- The result so far, followed by | and the text still to parse.
         replace(
             regexp_extract(
                 list_reduce(

@@ -1,24 +1,24 @@
--- Device time that was launched during each call, by the call itself and by what it called.
+-- Device time launched during each call, by the call itself and by its callees.
 --
--- A kernel belongs to the innermost operator around its launch, as with torch; what was launched in none belongs
--- to nobody. Times are added up, also of kernels that ran side by side.
+-- A kernel belongs to the innermost operator that encloses its launch, as in torch; kernels launched outside
+-- operators belong to none. Durations are summed even if kernels ran concurrently.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._device_time_inside(
-    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: an operator.
+    -- Name of a relation with call_id, parent_id, is_owner: calls; is_owner: whether the call is an operator.
     called_spans,
-    -- Name of a relation with run, rank, lane: lane is what is added to an event_id to make a call_id.
+    -- Name of a relation with run, rank, lane; lane plus an event_id is a call_id.
     lane_spans,
     -- Name of a relation with the columns of lib.tensor_core_names.
     named_kernels
 ) AS TABLE
 -- Columns:
---   call_id     BIGINT       Call; those that launched nothing are left out.
---   self_ns     BIGINT [ns]  Launched by itself.
---   total_ns    BIGINT [ns]  That, and what was launched by what it called.
---   tensor_ns   BIGINT [ns]  Part of self_ns: kernels on tensor cores.
---   unknown_ns  BIGINT [ns]  Part of self_ns: kernels whose names do not tell whether they are.
+--   call_id     BIGINT       Id of the call; calls without launches have no row.
+--   self_ns     BIGINT [ns]  Device time launched by the call itself.
+--   total_ns    BIGINT [ns]  Device time launched by the call and its callees.
+--   tensor_ns   BIGINT [ns]  Part of self_ns in kernels on tensor cores.
+--   unknown_ns  BIGINT [ns]  Part of self_ns in kernels whose names do not show tensor core use.
 WITH RECURSIVE
     _calls AS MATERIALIZED (
         SELECT c.call_id, c.parent_id, c.is_owner FROM query_table(called_spans) AS c
@@ -34,7 +34,7 @@ WITH RECURSIVE
         WHERE g.launch_id IS NOT NULL AND g.class <> 'sync' AND NOT g.is_suspect
         GROUP BY ALL
     ),
-    -- One row for each call and level that it is reached on: sums are added up on the way.
+    -- One row per call and ancestor level; sums are accumulated on the way up.
     _climbing(call_id, owned_ns, free_ns, tensor_ns, unknown_ns) AS (
         SELECT c.parent_id, 0::BIGINT, sum(n.device_ns)::BIGINT, sum(n.tensor_ns)::BIGINT, sum(n.unknown_ns)::BIGINT
         FROM _launched AS n

@@ -1,9 +1,9 @@
--- Tensors that the host fills and at once copies to the device, where they could be made.
+-- Tensors filled on the host and immediately copied to the device, where they could be created instead.
 --
--- As torch's ExtraCUDACopyPattern finds them: what ran last before aten::to, or before a copy on its own, is aten::fill_,
--- aten::zero_, aten::normal_ or aten::uniform_. Here that has to be inside of an operator that makes a tensor, such as
--- aten::zeros, for a model that is copied after its parameters were initialized is no such case; the copy has to reach the
--- device, what fills must not have launched anything, and both must be of the same shape where shapes are recorded.
+-- As in torch's ExtraCUDACopyPattern, aten::fill_, aten::zero_, aten::normal_ or aten::uniform_ ran last before
+-- aten::to, or before a separate copy. In addition, the fill must be inside an operator that creates a tensor, such
+-- as aten::zeros. This excludes a model that is copied after its parameters were initialized. The copy must reach the
+-- device, the fill must launch nothing, and both must have the same shape if shapes are recorded.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,11 +16,11 @@ CREATE OR REPLACE MACRO lib._filled_copies(
 -- Columns:
 --   run        VARCHAR      Run name.
 --   rank       INTEGER      Rank of the process.
---   name       VARCHAR      What makes and fills the tensor.
---   ts         BIGINT [ns]  Start of that.
---   dur        BIGINT [ns]  Until the copying operator ends.
---   device_ns  BIGINT [ns]  The copy on the device.
---   event_id   BIGINT       The copying operator.
+--   name       VARCHAR      Operator that creates and fills the tensor.
+--   ts         BIGINT [ns]  Start of that operator.
+--   dur        BIGINT [ns]  Time until the end of the copying operator.
+--   device_ns  BIGINT [ns]  Duration of the copy on the device.
+--   event_id   BIGINT       event_id of the copying operator.
 WITH
     _copies AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.parent_op_id, c.event_id, c.ts, c.ts + c.dur AS end_ts, c.input_dims, sum(g.dur)::BIGINT AS device_ns
@@ -31,7 +31,7 @@ WITH
             AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY ALL
     ),
-    -- aten::to, aten::_to_copy, aten::copy_; older ones lack the second.
+    -- aten::to, aten::_to_copy, aten::copy_; older versions lack the second.
     _roots AS MATERIALIZED (
         SELECT
             c.run, c.rank, c.pid, c.tid, c.input_dims, c.device_ns,
@@ -42,7 +42,7 @@ WITH
         LEFT JOIN cpu_ops AS p ON p.run = c.run AND p.rank = c.rank AND p.event_id = c.parent_op_id AND p.name IN ('aten::to', 'aten::_to_copy')
         LEFT JOIN cpu_ops AS g ON g.run = p.run AND g.rank = p.rank AND g.event_id = p.parent_op_id AND g.name = 'aten::to'
     ),
-    -- What made a tensor on the host, and the innermost operator that filled it.
+    -- Operators that created a tensor on the host, with the innermost operator that filled it.
     _fills AS (
         SELECT f.run, f.rank, f.pid, f.tid, f.event_id, f.input_dims, m.name, m.ts, m.ts + m.dur AS end_ts
         FROM cpu_ops AS f
@@ -63,7 +63,7 @@ WITH
         FROM cpu_ops AS c
         SEMI JOIN _pairs AS p ON p.run = c.run AND p.rank = c.rank AND p.tid = c.tid
     )
--- The latest started of all is the innermost of what ran last.
+-- The latest start is the innermost of the operators that ran last.
 SELECT p.run, p.rank, p.name, p.ts, p.end_ts - p.ts AS dur, p.device_ns, p.event_id
 FROM _pairs AS p
 ASOF JOIN _on_threads AS l ON l.run = p.run AND l.rank = p.rank AND l.pid = p.pid AND l.tid = p.tid AND p.root_ts > l.ts

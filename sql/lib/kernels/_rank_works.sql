@@ -1,9 +1,9 @@
--- Each rank as a row of points, the starts and ends of its collectives, with the work between them.
+-- Sequence of points of each rank, the starts and ends of its collectives, with the work between them.
 --
--- Work is all that passes between two points but the time in which a rank has nothing left to do and a collective
--- goes on: from its last computation or copy to the end of that collective. Times are in the time that all ranks
--- share. Left out, so that they pass as work: collectives that some ranks lack, the first one of a rank in the
--- capture, and those that a rank has left before the last one came, which hold nobody up.
+-- Work is all time between two points except waiting time. Waiting lasts from the rank's last computation or copy to
+-- the end of a collective. Times are on the clock shared by all ranks. Some collectives are not points, so they count
+-- as work: those missing on some ranks, and the first one of a rank in the capture. The same holds for those that a
+-- rank left before the last one arrived, because they delay no rank.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,14 +15,14 @@ CREATE OR REPLACE MACRO lib._rank_works(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
---   position       BIGINT [1]      Place of the point on its rank, from 1.
+--   position       BIGINT [1]      Position of the point on its rank, from 1.
 --   collective_id  BIGINT          Id of the collective, the same on all its ranks.
---   rank_count     BIGINT [count]  Ranks of the collective.
---   is_end         BOOLEAN         Its end on this rank; else its start.
---   at_ns          BIGINT [ns]     When.
---   work_ns        BIGINT [ns]     Work since the point before; 0 for the first.
---   lag_ns         BIGINT [ns]     Of an end: from the start of the last rank to it.
---   transfer_ns    BIGINT [ns]     Of an end: from the start of the last rank to the first end.
+--   rank_count     BIGINT [count]  Number of ranks of the collective.
+--   is_end         BOOLEAN         Whether the point is its end on this rank, otherwise its start.
+--   at_ns          BIGINT [ns]     Time of the point on the clock shared by all ranks.
+--   work_ns        BIGINT [ns]     Work since the previous point; 0 for the first.
+--   lag_ns         BIGINT [ns]     For an end: time from the last rank's start to it.
+--   transfer_ns    BIGINT [ns]     For an end: time from the last rank's start to the first end.
 WITH
     _met AS MATERIALIZED (
         SELECT
@@ -31,7 +31,7 @@ WITH
         FROM matched_collectives AS m
         WHERE m.is_complete AND NOT m.is_startup AND NOT m.ended_before_last_start AND lib.is_requested(runs, m.run)
     ),
-    -- By the rank's own clock: what it does, and when its collectives end.
+    -- On the rank's own clock: its activity, and the ends of its collectives.
     _sorted AS (
         SELECT g.run, g.rank, g.span, g.ts AS at_ts, g.ts + g.dur AS until_ts, NULL::BIGINT AS collective_id
         FROM gpu_ops AS g
@@ -54,7 +54,7 @@ WITH
         UNION ALL
         SELECT
             m.run, m.rank, m.span, m.collective_id, m.found_count, true, m.end_ns, m.lag_ns, m.transfer_ns,
-            -- Nothing before it: all of it.
+            -- No activity before it: all of the time.
             coalesce(greatest(0, f.at_ts - f.front_ts), m.own_end)
         FROM _met AS m
         JOIN _fronts AS f ON f.run = m.run AND f.rank = m.rank AND f.span = m.span AND f.collective_id = m.collective_id

@@ -1,15 +1,16 @@
--- By how many places each rank's sequence of a channel is shifted against that of the reference rank.
+-- Shift between each rank's sequence of a channel and that of the reference rank.
 --
--- Captures open at different moments, so that leading collectives are missing on some ranks. All ranks
--- leave a collective together: the gaps between successive ends are equal on all of them, whatever
--- their clocks say and however these drift. The reference is the rank with most items. Of each other
--- rank at most 64 items, spread evenly, are compared with the reference at each shift around the one
--- that the clocks suggest: the median place by time, 20 ms of usual gaps and 8 places to either side,
--- at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths: a vote,
--- in which what does not agree counts alike by 10 us and by 10 ms, so that a transient or a hole does
--- not outweigh the many that agree. Shifts with less than half of the largest overlap, or under which
--- more kernels differ in function, are out. Of shifts as good as the best (within 500) the one wins that
--- is none, where both ranks have as many items, else the one that moves the clocks least.
+-- Captures start at different times, so leading collectives are missing on some ranks. All ranks leave a collective
+-- together, so the gaps between successive ends are equal on all ranks, regardless of clock offsets and drift. The
+-- reference is the rank with the most items.
+--
+-- Of each other rank, at most 64 evenly spaced items are compared with the reference at each shift around the one
+-- that the clocks suggest. The search covers the median position by time, plus 20 ms of usual gaps and 8 positions to
+-- either side, at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths. It works
+-- like a vote: a gap that disagrees by 10 us counts about as much as one by 10 ms. A transient or a hole therefore
+-- does not outweigh the many gaps that agree. Shifts are excluded if their overlap is less than half of the largest,
+-- or if more kernels differ in function. Among the shifts within 500 of the best score, a shift of 0 wins if both
+-- ranks have the same number of items. Otherwise, the one with the smallest clock change wins.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,21 +19,22 @@ CREATE OR REPLACE MACRO lib._sequence_shifts(
     items
 ) AS TABLE
 -- Columns:
---   lane_id     BIGINT          The channel, numbered over all runs.
+--   lane_id     BIGINT          Channel number, unique across runs.
 --   rank        INTEGER         Rank of the process.
 --   ref_rank    INTEGER         Reference rank of the channel.
---   ref_n       BIGINT [count]  Its items.
---   shift       BIGINT [count]  Place in the reference minus own place.
---   overlap     BIGINT [count]  Items compared.
+--   ref_n       BIGINT [count]  Number of items of the reference rank.
+--   shift       BIGINT [count]  Position in the reference minus own position.
+--   overlap     BIGINT [count]  Number of compared items.
 --   score       DOUBLE [1]      Mean logarithm of the differences of gaps, in thousandths; NULL without gaps.
---   next_score  DOUBLE [1]      Score of the best other shift; NULL where there is none.
+--   next_score  DOUBLE [1]      Score of the best other shift; NULL if there is none.
 WITH
     _refs AS MATERIALIZED (
         SELECT i.lane_id, arg_min(i.rank, (-i.n, i.rank)) AS ref_rank, max(i.n) AS ref_n
         FROM query_table(items) AS i
         GROUP BY i.lane_id
     ),
-    -- Channel and place in one number: joined by two, the engine may take all pairs of a channel first.
+    -- Channel and position packed into one number: for a join on two, the engine may first form all pairs of a
+    -- channel.
     _ref_items AS MATERIALIZED (
         SELECT i.lane_id, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id
         FROM query_table(items) AS i
@@ -42,10 +44,10 @@ WITH
         SELECT i.lane_id, i.rank, i.position, (i.lane_id << 32) + i.position AS at_id, i.end_ts, i.gap, i.shape_id, i.n = r.ref_n AS is_as_long
         FROM query_table(items) AS i
         JOIN _refs AS r ON r.lane_id = i.lane_id AND r.ref_rank <> i.rank
-        -- An evenly spaced item: the floor of place * 64 / n changes.
+        -- Evenly spaced items: the floor of position * 64 / n changes.
         WHERE i.n <= 64 OR i.position = 0 OR (i.position * 64) // i.n <> ((i.position - 1) * 64) // i.n
     ),
-    -- Sorted together, the last item of the reference before an anchor is a running maximum.
+    -- In sort order, the last reference item before an anchor is a running maximum.
     _sorted AS (
         SELECT a.lane_id, a.rank, a.position, a.end_ts, NULL::BIGINT AS ref_position FROM _anchors AS a
         UNION ALL
@@ -78,7 +80,7 @@ WITH
             a.lane_id, a.rank, t.shift,
             count(*) AS overlap,
             count_if(a.shape_id <> e.shape_id) AS mismatch_count,
-            -- In whole numbers: their sum is the same on any number of threads.
+            -- Integers, so the sum does not depend on the number of threads.
             avg((1000 * ln(1 + abs(a.gap - e.gap) / 500))::INTEGER) FILTER (a.gap IS NOT NULL AND e.gap IS NOT NULL) AS score,
             avg(a.end_ts - e.end_ts) AS rough_offset,
             any_value(a.is_as_long) AS is_as_long
@@ -87,7 +89,7 @@ WITH
         JOIN _ref_items AS e ON e.at_id = a.at_id + t.shift
         GROUP BY a.lane_id, a.rank, t.shift
     ),
-    -- A shift under which little overlaps agrees by chance.
+    -- A shift with little overlap agrees by chance.
     _enough AS (
         SELECT s.*, s.mismatch_count / s.overlap AS mismatch
         FROM _scored AS s
@@ -113,7 +115,7 @@ WITH
             ORDER BY r.shift = 0 AND r.is_as_long DESC, abs(r.rough_offset), abs(r.shift), r.shift
         ) = 1
     ),
-    -- The best score is the best other one, unless it is the chosen one's own.
+    -- The best score belongs to the best other shift, unless it is that of the selected one.
     _others AS (
         SELECT r.lane_id, r.rank, c.shift, min(r.score) AS next_score
         FROM _ranked AS r

@@ -1,4 +1,4 @@
--- Bandwidth of the copies and memsets that run at once, by kind: a point where it changes.
+-- Bandwidth of concurrent copies and memsets by kind: one point per change.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Duration of a copy that was recorded with none [ns]; 0 leaves it out.
+    -- Duration assumed for copies recorded with duration 0 [ns]; 0 excludes them.
     zero_duration_as_ns
 ) AS TABLE
 -- Columns:
@@ -19,11 +19,11 @@ CREATE OR REPLACE MACRO lib.copy_bandwidth(
 --   rank           INTEGER         Rank of the process.
 --   device         BIGINT          Device number.
 --   name           VARCHAR         Kind of copy.
---   ts             BIGINT [ns]     When it changes.
+--   ts             BIGINT [ns]     Time of the change since the run's first event.
 --   dur            BIGINT [ns]     Time to the next change; NULL after the last change.
---   running_count  BIGINT [count]  Copies running from then on.
---   recorded_rate  BIGINT [1]      Sum of what is recorded of them [bytes/s]; NULL where nothing is.
---   computed_rate  BIGINT [1]      Sum of bytes / duration of them [bytes/s]; NULL where no bytes are recorded.
+--   running_count  BIGINT [count]  Number of copies running after the change.
+--   recorded_rate  BIGINT [1]      Sum of their recorded bandwidth [bytes/s]; NULL if not recorded.
+--   computed_rate  BIGINT [1]      Sum of their bytes / duration [bytes/s]; NULL if bytes are not recorded.
 WITH
     _copies AS (
         SELECT k.*
@@ -61,8 +61,8 @@ WITH
             PARTITION BY c.run, c.rank, c.span, c.device, c.name ORDER BY c.move_ts ROWS UNBOUNDED PRECEDING
         )
     ),
-    -- Nothing running is a bandwidth of 0; something of which nothing is recorded
-    -- is unknown, and so is a sum that 64 bits cannot hold.
+    -- The bandwidth is 0 if nothing runs. It is unknown if nothing is recorded for the running copies, or if 64 bits
+    -- cannot represent the sum.
     _values AS (
         SELECT
             s.run, s.rank, s.span, s.device, s.name, s.move_ts,

@@ -1,9 +1,9 @@
--- Copies and memsets as what they add to the bandwidth of their kind, in whole bytes per second.
+-- Contribution of each copy and memset to the bandwidth of its kind, in whole bytes per second.
 --
--- Whole numbers add up and go back to exactly zero; doubles leave residues. The kind is direction and nothing else,
--- whatever the vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces of whole
--- microseconds record a short copy with a duration of 0: it counts with the duration that the caller gives it. A rate
--- that 64 bits cannot hold is unknown.
+-- Integers sum up and return exactly to zero; doubles leave residues. The kind is only the direction, whatever the
+-- vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces with whole microseconds
+-- record a short copy with a duration of 0: the caller specifies the duration that it counts with. A rate that 64
+-- bits cannot represent is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.copy_rates(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Duration of a copy that was recorded with none [ns]; 0 leaves it out of the bandwidth.
+    -- Duration assumed for copies recorded with duration 0 [ns]; 0 excludes them from the bandwidth.
     zero_duration_as_ns
 ) AS TABLE
 -- Columns:
@@ -27,11 +27,11 @@ CREATE OR REPLACE MACRO lib.copy_rates(
 --   name               VARCHAR         Kind of copy.
 --   event_id           BIGINT          event_id of the copy.
 --   ts                 BIGINT [ns]     Start time.
---   dur                BIGINT [ns]     Duration that counts.
---   bytes              BIGINT [bytes]  Bytes.
---   recorded_rate      BIGINT [1]      Bandwidth as recorded [bytes/s]; NULL if none is.
+--   dur                BIGINT [ns]     Duration used for the rate.
+--   bytes              BIGINT [bytes]  Bytes copied or set.
+--   recorded_rate      BIGINT [1]      Recorded bandwidth [bytes/s]; NULL if not recorded.
 --   computed_rate      BIGINT [1]      bytes / dur [bytes/s]; NULL if the bytes are not recorded.
---   has_zero_duration  BOOLEAN         Recorded with a duration of 0.
+--   has_zero_duration  BOOLEAN         Whether it was recorded with a duration of 0.
 WITH
     _copies AS (
         SELECT

@@ -1,8 +1,8 @@
--- What each call of an operator launches, in the order in which it runs: one row per call.
+-- Operations launched by each call, in order of start on the device: one row per call.
 --
--- Wanted are the outermost events of a thread whose name contains a text: operators, annotations, runtime and Python
--- calls. A call has what its thread launched while it ran, copies and memsets included; calls that launched less than
--- min_pattern_len make no row.
+-- The analysis takes the outermost events of a thread whose name contains a text: operators, annotations, runtime and
+-- Python calls. A call has the operations that its thread launched during the call, including copies and memsets;
+-- calls with fewer than min_pattern_len operations have no row.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,9 +15,9 @@ CREATE OR REPLACE MACRO lib.kernel_sequences(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Part of the name of the wanted events.
+    -- Part of the name of the events.
     operator_name,
-    -- Shortest sequence.
+    -- Minimum sequence length [kernels, copies and memsets].
     min_pattern_len
 ) AS TABLE
 -- Columns:
@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO lib.kernel_sequences(
 --   ts            BIGINT [ns]     Start of the call.
 --   dur           BIGINT [ns]     Duration of the call.
 --   name          VARCHAR         Name of the call.
---   pattern       VARCHAR         Name of the call and of what it launched by start, joined by |.
---   kernel_count  BIGINT [count]  Ops launched.
---   device_dur    BIGINT [ns]     Their total duration.
+--   pattern       VARCHAR         Name of the call, then the names of the operations it launched by start, joined by |.
+--   kernel_count  BIGINT [count]  Number of launched operations.
+--   device_dur    BIGINT [ns]     Total duration of these operations.
 WITH
     _named AS (
         SELECT

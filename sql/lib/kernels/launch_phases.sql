@@ -1,8 +1,9 @@
--- In which part of training each launch is: the forward pass, the backward pass, or the optimizer.
+-- Training phase of each launch: forward pass, backward pass or optimizer.
 --
--- Backward is what runs inside operators that autograd runs for forward ones, or that are called so (AddmmBackward0), on
--- the same thread: what is computed anew for it, as by checkpointing, too. The optimizer is what runs inside
--- Optimizer.step and zero_grad, and goes first. All else is forward.
+-- A launch is in the backward pass if it runs on the same thread inside a backward operator. Such an operator is run
+-- by autograd for a forward operator, or has a backward name (AddmmBackward0). This includes recomputation, as with
+-- checkpointing. Launches inside Optimizer.step and zero_grad belong to the optimizer, which takes precedence. All
+-- others are forward.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO lib.launch_phases(
 -- Columns:
 --   run        VARCHAR  Run name.
 --   rank       INTEGER  Rank of the process.
---   launch_id  BIGINT   event_id of the host call.
+--   launch_id  BIGINT   event_id of the launch call.
 --   phase      VARCHAR  forward, backward or optimizer.
 WITH
     _points AS (
@@ -38,7 +39,7 @@ WITH
         SEMI JOIN gpu_ops AS g ON g.run = r.run AND g.rank = r.rank AND g.launch_id = r.event_id
         WHERE lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
     ),
-    -- Until when spans last that have begun so far: a launch before that is inside one of them.
+    -- Latest end of all spans that have started so far: a launch before it is inside one of them.
     _covered AS (
         SELECT
             p.run, p.rank, p.launch_id, p.ts,

@@ -1,7 +1,8 @@
--- The device activity that an analysis looks at, each in the step that launched it.
+-- Device activity in scope, each operation in the step that launched it.
 --
--- What was launched before the capture began runs on into its first steps and belongs to none of them: it has no
--- launch in the trace. Where a rank has no launches at all, the step is that of its own start.
+-- Operations launched before the capture began may run into its first steps, but belong to none of them, because
+-- their launch is not in the trace. If a rank has no launches at all, an operation belongs to the step in which it
+-- starts.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- Operations that wait in each device stream's queue: a point where their number changes.
+-- Launch queue length of each device stream: one point per change.
 --
--- A launch puts its operations into the queue when the call starts; an operation leaves it when it starts on the
--- device. What happens in one nanosecond is one point, and none where the number stays as it was, so the order of
--- equal times does not matter. Where the clocks of host and device disagree and an operation starts before its
--- launch, it has not waited: a queue is never negative. Operations whose launch is not in the trace are left out.
+-- A launch adds its operations to the queue at the start of the call; an operation leaves the queue when it starts on
+-- the device. Changes in the same nanosecond form one point, or none if they cancel out, so the order of equal times
+-- does not matter. If an operation appears to start before its launch, because of clock error, it never waited: a
+-- queue length is never negative. Operations without a launch in the trace are excluded.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,10 +22,10 @@ CREATE OR REPLACE MACRO lib.queue_length(
 --   rank          INTEGER      Rank of the process.
 --   device        BIGINT       Device number.
 --   stream        BIGINT       Device stream.
---   ts            BIGINT [ns]  When the number changes.
+--   ts            BIGINT [ns]  Time of the change since the run's first event.
 --   dur           BIGINT [ns]  Time to the next change; NULL after the last change.
---   queue_length  BIGINT [1]   Operations waiting from then on.
---   event_id      BIGINT       event_id of the launch that made it longer, or of the operation whose start made it shorter.
+--   queue_length  BIGINT [1]   Operations waiting after the change.
+--   event_id      BIGINT       event_id of the launch that lengthened the queue, or of the operation whose start shortened it.
 WITH
     _ops AS (
         SELECT g.run, g.rank, g.span, g.device, g.stream, g.event_id, g.ts, g.launch_id, least(g.launch_ts, g.ts) AS queued_ts

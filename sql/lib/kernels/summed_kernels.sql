@@ -1,9 +1,9 @@
--- Device operations of some names on each rank, beside its steps: what a rule of advice speaks of.
+-- Device operations with selected names on each rank next to its step time: the input of a rule of advice.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.summed_kernels(
-    -- Name of a relation with the columns of lib._advice_kernels: the rows that count.
+    -- Name of a relation with the columns of lib._advice_kernels: the selected rows.
     chosen,
     -- Name of a relation with the columns of lib.step_sums.
     spans
@@ -11,15 +11,15 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   subject       VARCHAR         Operator that launches most of it, else what is launched.
---   kernel        VARCHAR         What takes longest of it.
---   event_count   BIGINT [count]  Operations.
---   affected_ns   BIGINT [ns]     Their durations.
---   affected_pct  DOUBLE [%]      The same as a share of the steps.
---   event_id      BIGINT          One that is long, of the group that takes longest.
---   evidence_sql  VARCHAR         Query of all operations of that name on the rank.
---   step_ns       BIGINT [ns]     The steps.
---   compute_ns    BIGINT [ns]     Of these, a computation kernel runs.
+--   subject       VARCHAR         Operator that launches most of the time, otherwise the launched operation.
+--   kernel        VARCHAR         Operation with the longest total duration.
+--   event_count   BIGINT [count]  Number of operations.
+--   affected_ns   BIGINT [ns]     Total duration.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   event_id      BIGINT          event_id of a long operation in the group with the longest total.
+--   evidence_sql  VARCHAR         Query that returns all operations of that name on the rank.
+--   step_ns       BIGINT [ns]     Total step time.
+--   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
 --   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   memory_ns     BIGINT [ns]     None of these nor waits, but a copy or memset.
 WITH

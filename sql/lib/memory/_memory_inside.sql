@@ -1,19 +1,20 @@
--- What was allocated less what was freed while each call lasted, on any thread.
+-- Memory allocated minus freed during each call, on any thread.
 --
--- Both ends of the call count. Freed bytes are negative; so is a call that frees more than it allocates.
+-- Both ends of the call are inclusive. Freed bytes are negative, so a call that frees more than it allocates is
+-- negative.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._memory_inside(
-    -- Name of a relation with call_id, lane, ts, dur: calls; lane is a number for each run and rank.
+    -- Name of a relation with call_id, lane, ts, dur: calls; lane is a number per run and rank.
     called_spans,
     -- Name of a relation with run, rank, lane.
     lane_spans
 ) AS TABLE
 -- Columns:
---   call_id       BIGINT          Call.
---   host_bytes    BIGINT [bytes]  Of memory of the host.
---   device_bytes  BIGINT [bytes]  Of memory of devices.
+--   call_id       BIGINT          Id of the call.
+--   host_bytes    BIGINT [bytes]  Host memory allocated minus freed.
+--   device_bytes  BIGINT [bytes]  Device memory allocated minus freed.
 WITH
     _changes AS MATERIALIZED (
         SELECT
@@ -32,7 +33,7 @@ WITH
         FROM _changes AS c
         WINDOW so_far AS (PARTITION BY c.lane ORDER BY c.ts)
     ),
-    -- Most ranks record no memory: nothing is looked up for them.
+    -- Most ranks record no memory; skip the lookup for them.
     _remembered AS (
         SELECT c.call_id, c.lane, c.ts, c.ts + c.dur AS end_ts
         FROM query_table(called_spans) AS c

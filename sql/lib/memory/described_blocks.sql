@@ -1,28 +1,36 @@
--- What allocated blocks of memory, and what they are, as far as their surroundings tell.
+-- Code that allocated memory blocks, and the category of each block as derived from the surrounding calls.
 --
--- Categories have torch's words. They follow from where a block was allocated and freed, not from the tensors in it:
--- parameter - allocated by the constructor of one of torch's modules or where a module is moved, buffers too;
--- temporary - freed before the outermost operator around the allocation ended, in the backward pass before the one
--- that names it did, or in the optimizer's step that allocated it; input - allocated by a data loader; optimizer state - allocated in the optimizer's step and outlives it;
--- autograd - allocated and freed in the backward pass; gradient - allocated in it and not freed in it; activation -
--- allocated before it and freed in it, or allocated in an nn.Module call and freed by nobody's operator. All else is NULL.
+-- Categories use the terms of torch, but are derived from where a block was allocated and freed, not from its
+-- tensors:
+--
+-- - parameter: allocated by the constructor of a torch module, or while a module was moved (includes buffers).
+-- - temporary: freed before the outermost operator around the allocation ended. In the backward pass, freed before
+--   the operator in operator_name ended; in the optimizer, freed within the same optimizer step.
+-- - input: allocated by a data loader.
+-- - optimizer state: allocated in the optimizer step and outlives it.
+-- - autograd: allocated and freed in the backward pass.
+-- - gradient: allocated in the backward pass and not freed in it.
+-- - activation: allocated before the backward pass and freed in it, or allocated in an nn.Module call and freed
+--   outside operators.
+--
+-- Other blocks have NULL.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.described_blocks(
     -- Name of a relation with the columns of lib.memory_blocks.
     some_blocks,
-    -- Frames that count for the one that called them, as a regular expression; NULL: none.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none.
     hidden
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR  Run name.
 --   rank           INTEGER  Rank of the process.
---   allocation_id  BIGINT   Memory event that allocated the block; blocks whose allocation was not seen are left out.
---   operator_name  VARCHAR  Nearest operator around it that does more than make room; NULL outside of operators.
---   module         VARCHAR  nn.Module call around it, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   frame          VARCHAR  Nearest Python frame around it that is not hidden, of the forward operator in the backward pass; NULL if there is none or it is not known.
---   category       VARCHAR  parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if that cannot be told.
+--   allocation_id  BIGINT   event_id of the allocation; blocks whose allocation is not in the trace have no row.
+--   operator_name  VARCHAR  Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.
+--   module         VARCHAR  nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   frame          VARCHAR  Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
+--   category       VARCHAR  parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 WITH RECURSIVE
     _seen AS MATERIALIZED (
         SELECT
@@ -90,7 +98,7 @@ SELECT
         WHEN starts_with(a.name, 'enumerate(DataLoader)') THEN 'input'
         WHEN starts_with(a.name, 'Optimizer.step#') AND s.freed_ts <= a.end_ts THEN 'temporary'
         WHEN starts_with(a.name, 'Optimizer.step#') THEN 'optimizer state'
-        -- A module that is called in the backward pass computes its activations once more.
+        -- A module called in the backward pass recomputes its activations.
         WHEN c.is_backward AND s.module_id IS NULL THEN CASE WHEN f.is_backward THEN 'autograd' ELSE 'gradient' END
         WHEN f.is_backward OR s.module_id IS NOT NULL AND s.state = 'freed' THEN 'activation'
     END AS category

@@ -1,8 +1,7 @@
--- Blocks of memory: each allocation with the free that ended it, as far as the recording saw both.
+-- Memory blocks: each allocation with its free, as far as the recording contains both.
 --
--- Addresses are used again, so that a free belongs to the allocation just before it at its address. What does not fit
--- - two allocations or two frees in a row, a free of another size - is two blocks of which one end is lost; nothing
---   is
+-- Addresses are reused, so a free belongs to the previous allocation at its address. Inconsistent events (two
+-- allocations or two frees in a row, a free of another size) become two blocks with one end lost each; nothing is
 -- guessed. Each event is in exactly one block.
 --
 -- Status: stable
@@ -19,25 +18,25 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   span           INTEGER         Recording of the rank.
 --   device_type    INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device         BIGINT          Device number; -1: CPU.
---   addr           BIGINT          Address; NULL where it is not recorded.
---   bytes          BIGINT [bytes]  Size.
---   state          VARCHAR         freed; held to the end; held before: allocated before the recording, freed in it; suspect: its other end was lost, or there is no address.
---   allocation_id  BIGINT          Memory event that allocated it; NULL if it was not seen.
---   allocated_ts   BIGINT [ns]     When; since the run's first event.
---   free_id        BIGINT          Memory event that freed it; NULL if it was not seen.
---   freed_ts       BIGINT [ns]     When.
---   op_id          BIGINT          Nearest operator around the allocation; NULL if none is, or it was not seen, like what follows.
---   annotation_id  BIGINT          Nearest user annotation around it.
---   module_id      BIGINT          Nearest nn.Module call around it.
---   stack_id       BIGINT          Names of all during which it was allocated, as a row of stacks.
---   step           BIGINT          Profiler step in which it was allocated.
---   free_op_id     BIGINT          Nearest operator around the free.
---   position       BIGINT [1]      Place of the allocation, or of the free if it was not seen, among memory events of one time.
---   gone_ts        BIGINT [ns]     The next event at its address, after which it is gone for certain; NULL if there is none.
---   gone_position  BIGINT [1]      Place of that among memory events of one time.
---   gone_id        BIGINT          Memory event of that.
+--   addr           BIGINT          Memory address; NULL if not recorded.
+--   bytes          BIGINT [bytes]  Size of the block.
+--   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (its other end was lost, or there is no address).
+--   allocation_id  BIGINT          event_id of the allocation; NULL if not in the trace.
+--   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
+--   free_id        BIGINT          event_id of the free; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   op_id          BIGINT          event_id of the innermost operator that encloses the allocation; NULL if none or not in the trace, as in the following columns.
+--   annotation_id  BIGINT          event_id of the innermost user annotation that encloses the allocation.
+--   module_id      BIGINT          event_id of the innermost nn.Module call that encloses the allocation.
+--   stack_id       BIGINT          Row of stacks with the names of the events that enclose the allocation.
+--   step           BIGINT          Profiler step of the allocation.
+--   free_op_id     BIGINT          event_id of the innermost operator that encloses the free.
+--   position       BIGINT [1]      Position of the allocation (otherwise of the free) among memory events with the same time.
+--   gone_ts        BIGINT [ns]     Time of the next event at its address, after which the block no longer exists; NULL if there is none.
+--   gone_position  BIGINT [1]      Position of that event among memory events with the same time.
+--   gone_id        BIGINT          event_id of that event.
 WITH
-    -- One small number for four keys: a window over text keys costs twice as much.
+    -- One small number for four keys: a window over text keys takes twice as long.
     _lanes AS MATERIALIZED (
         SELECT d.*, row_number() OVER (ORDER BY d.run, d.rank, d.span, d.device_type, d.device)::INTEGER AS lane
         FROM (

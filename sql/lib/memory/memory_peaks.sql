@@ -1,4 +1,4 @@
--- The highest totals that the allocator of each device reports, and the event at which they were first reached.
+-- Highest totals reported by the allocator of each device, and the event at which each was first reached.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
     ranks,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
-    -- Whether each profiler step has a row of its own.
+    -- Whether to return one row per step.
     by_step
 ) AS TABLE
 -- Columns:
@@ -17,25 +17,25 @@ CREATE OR REPLACE MACRO lib.memory_peaks(
 --   rank                  INTEGER         Rank of the process.
 --   device_type           INTEGER         Device type as torch numbers it: 0 CPU, 1 CUDA or ROCm.
 --   device                BIGINT          Device number; -1: CPU.
---   step                  BIGINT          Profiler step; NULL where steps are not told apart, and outside of steps.
---   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL where totals are not recorded.
---   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL where nothing is reserved, as on the host.
---   peak_ts               BIGINT [ns]     When the allocated total was first that high.
---   peak_id               BIGINT          event_id of the memory event of that moment.
---   peak_position         BIGINT [1]      Its place among memory events of one time, by profiler_event_index.
---   before_bytes          BIGINT [bytes]  Allocated total before the first of the events.
---   end_bytes             BIGINT [bytes]  Allocated total after the last.
---   grown_unused_bytes    BIGINT [bytes]  Reserved less allocated when the reserved total first grew to its peak; NULL if it was there from the beginning.
---   reserved_peak_id      BIGINT          event_id of the event with the highest reserved total, the first of several.
---   event_count           BIGINT [count]  Memory events.
---   capacity_bytes        BIGINT [bytes]  Memory of the device; NULL if unknown.
+--   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
+--   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
+--   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
+--   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, since the run's first event.
+--   peak_id               BIGINT          event_id of that memory event.
+--   peak_position         BIGINT [1]      Position of that event among memory events with the same time, by profiler_event_index.
+--   before_bytes          BIGINT [bytes]  Allocated total before the first event in scope.
+--   end_bytes             BIGINT [bytes]  Allocated total after the last event in scope.
+--   grown_unused_bytes    BIGINT [bytes]  Reserved minus allocated total when the reserved total first grew to its peak; NULL if it never grew.
+--   reserved_peak_id      BIGINT          event_id of the first event with the highest reserved total.
+--   event_count           BIGINT [count]  Number of memory events.
+--   capacity_bytes        BIGINT [bytes]  Device memory; NULL if unknown.
 WITH
     _peaks AS (
         SELECT
             m.run, m.rank, m.device_type, m.device, CASE WHEN by_step THEN m.step END AS step,
             max(m.total_allocated_bytes) AS allocated,
             nullif(max(m.total_reserved_bytes), 0) AS reserved,
-            -- A NULL in a tuple is more than any number.
+            -- In a tuple, NULL compares greater than any number.
             arg_max(
                 {'ts': m.ts, 'id': m.event_id, 'position': coalesce(m.profiler_event_index, 0)},
                 (m.total_allocated_bytes, -m.ts, -coalesce(m.profiler_event_index, 0), -m.event_id)

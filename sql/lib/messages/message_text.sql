@@ -12,17 +12,17 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.message_text(
-    -- Template of the table messages.
+    -- Template from the table messages.
     template,
     -- Fields of lib.message.
     fields
 ) AS
--- Returns: VARCHAR  The sentence.
+-- Returns: VARCHAR  Text of the message.
 list_aggregate(
     list_transform(
         list_transform(
-            -- All but the first part begin with a placeholder. No split_part and array_to_string: they are macros, which
-            -- take 2 ms to plan here.
+            -- All parts except the first begin with a placeholder. split_part and array_to_string are avoided,
+            -- because they are macros that take 2 ms to plan here.
             list_transform(string_split('}' || template, '{'), lambda part: string_split(part, '}')),
             lambda part: {
                 'form': substr(part[1], strpos(part[1] || ':', ':') + 1),

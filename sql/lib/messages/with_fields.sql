@@ -1,12 +1,12 @@
--- The fields of a message with further ones, which all messages of an analysis have.
+-- Add fields that all messages of an analysis share to the fields of a message.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.with_fields(
     -- Fields of lib.message.
     fields,
-    -- Further numbers and names, a STRUCT.
+    -- Additional values, a STRUCT.
     more
 ) AS
--- Returns: JSON  All of them.
+-- Returns: JSON  Fields of both.
 json_merge_patch(fields, to_json(more))

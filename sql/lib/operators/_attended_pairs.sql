@@ -1,21 +1,20 @@
--- Pairs of a query and a key that an attention looks at.
+-- Number of query-key pairs that an attention computes.
 --
--- The last query is opposite the last key. Of a causal attention the right window is 0: no key after the query.
+-- The last query is aligned with the last key. For causal attention, right_window is 0: no key after the query.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._attended_pairs(
-    -- Queries.
+    -- Number of queries.
     q_len,
-    -- Keys.
+    -- Number of keys.
     kv_len,
-    -- Keys before the one opposite a query that it sees; NULL or below 0: all.
+    -- Number of visible keys before the one aligned with a query; NULL or negative: all.
     left_window,
-    -- Keys after that one; NULL or below 0: all.
+    -- Number of visible keys after the one aligned with a query; NULL or negative: all.
     right_window
 ) AS
--- Returns: BIGINT [count]  Pairs of a head: all, less those beyond the right window, less those beyond the left one.
--- Sums of 1 + 2 + … over the rows of a triangle, less those of the corner that lies outside.
+-- Returns: BIGINT [count]  Pairs per head: all, minus those beyond the right window, minus those beyond the left window. Each is a triangle sum 1 + 2 + …, minus the corner that lies outside.
 TRY_CAST(
     q_len::DOUBLE * kv_len::DOUBLE
     - CASE

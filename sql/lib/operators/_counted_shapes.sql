@@ -1,11 +1,11 @@
--- Input shapes as torch's profiler shows them: a list of tensors has none.
+-- Input shapes as shown by torch's profiler, in which a list of tensors has none.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._counted_shapes(
     -- Input shapes as JSON; NULL: none.
     shapes,
-    -- Input types as JSON; NULL: not known.
+    -- Input types as JSON; NULL: unknown.
     types
 ) AS
 -- Returns: VARCHAR  Shapes as JSON, with [] for each list of tensors.

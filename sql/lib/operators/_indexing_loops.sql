@@ -1,8 +1,9 @@
--- Loops of Python that take a tensor apart, one index at a time: the same few calls after each aten::select, ten times or more.
+-- Python loops that index a tensor element by element: the same few calls after each aten::select, at least ten
+-- times.
 --
--- As torch's ForLoopIndexingPattern finds them, among the calls of one function; but a turn may begin with several of
--- aten::select, as one that indexes two tensors does, and has at most ten calls, for one that has more does other work; and
--- addresses in names do not count. What an operator selects inside of itself is no loop of Python.
+-- Detected as in torch's ForLoopIndexingPattern among the calls of one function, with three differences. An iteration
+-- may begin with several aten::select calls, as in a loop that indexes two tensors. It has at most ten calls, because
+-- a longer one does other work. Addresses in names are ignored. Selects inside an operator are not a Python loop.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -15,11 +16,11 @@ CREATE OR REPLACE MACRO lib._indexing_loops(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   body         VARCHAR         What follows the first select of each turn; NULL if nothing does.
---   event_count  BIGINT [count]  Turns.
---   ts           BIGINT [ns]     Start of the first turn.
---   dur          BIGINT [ns]     Until the end of the last one.
---   event_id     BIGINT          The first select.
+--   body         VARCHAR         Calls after the first select of each iteration; NULL if there are none.
+--   event_count  BIGINT [count]  Number of iterations.
+--   ts           BIGINT [ns]     Start of the first iteration.
+--   dur          BIGINT [ns]     Time until the end of the last iteration.
+--   event_id     BIGINT          event_id of the first select.
 WITH
     _selecting AS (
         SELECT c.run, c.rank, c.span, c.pid, c.tid, coalesce(c.parent_id, -1) AS parent_id
@@ -48,7 +49,7 @@ WITH
             ON p.run = c.run AND p.rank = c.rank AND p.span = c.span AND p.parent_id = coalesce(c.parent_id, -1)
             AND p.pid IS NOT DISTINCT FROM c.pid AND p.tid IS NOT DISTINCT FROM c.tid
     ),
-    -- A turn begins with each select, or with the first of several, where there are several.
+    -- An iteration begins with each select, or with the first of several consecutive selects.
     _ways AS (
         SELECT p.position, true AS at_each
         FROM _places AS p
@@ -65,7 +66,7 @@ WITH
         FROM _siblings AS s
         JOIN _ways AS w ON w.position = s.position
     ),
-    -- A turn goes on with all that the turn before did, so that it is no shorter: most are no loop by their lengths.
+    -- An iteration repeats all calls of the previous one, so it is no shorter: lengths alone exclude most candidates.
     _lengths AS (
         SELECT m.at_each, m.position, m.turn, count(*) AS length
         FROM _marked AS m
@@ -96,7 +97,7 @@ WITH
         JOIN _possible AS p ON p.at_each = m.at_each AND p.position = m.position AND p.turn = m.turn
         GROUP BY m.at_each, m.position, p.stretch, m.run, m.rank, m.turn
     ),
-    -- What comes behind a loop belongs to the last turn at first.
+    -- Calls after a loop initially belong to its last iteration.
     _compared AS (
         SELECT t.*, coalesce(list_slice(t.names, 1, len(lag(t.names) OVER turns)) = lag(t.names) OVER turns, false) AS goes_on
         FROM _turns AS t
@@ -113,7 +114,7 @@ WITH
         FROM _numbered AS n
         GROUP BY n.at_each, n.position, n.stretch, n.run, n.rank, n.loop
     )
--- Where a turn has one select, both ways find the same.
+-- If an iteration has a single select, both variants find the same loop.
 SELECT DISTINCT
     l.run, l.rank, nullif(array_to_string(list_slice(l.names, 2, len(l.names)), ', '), '') AS body, l.event_count, l.ts,
     list_max(list_slice(l.ends, 1, len(l.names))) - l.ts AS dur, l.event_id

@@ -1,6 +1,6 @@
--- The innermost Python frames around each event that has them, from the frames of the Python tracer: one list a stack.
+-- Innermost Python frames around events, from the frames of the Python tracer: one list per stack.
 --
--- What torch's profiler leaves out of recorded stacks is left out here too.
+-- Frames that torch's profiler omits from recorded stacks are omitted here too.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,14 +9,14 @@ CREATE OR REPLACE MACRO lib._innermost_frames(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- How many frames are wanted; 0: no rows.
+    -- Number of frames to return; 0: no rows.
     frame_count
 ) AS TABLE
 -- Columns:
 --   run       VARCHAR    Run name.
 --   rank      INTEGER    Rank of the process.
 --   stack_id  BIGINT     Row of stacks.
---   frames    VARCHAR[]  Frames and nn.Module calls, the innermost first; of a frame, itself is not one of them.
+--   frames    VARCHAR[]  Frames and nn.Module calls, innermost first; for a frame, without the frame itself.
 WITH RECURSIVE
     _stacks AS MATERIALIZED (
         SELECT
@@ -25,7 +25,7 @@ WITH RECURSIVE
         FROM stacks AS s
         WHERE frame_count > 0 AND lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
     ),
-    -- Level by level, over few rows: stacks are distinct. Inside are the frames of what a stack encloses.
+    -- Level by level over few rows, because stacks are distinct. inside has the frames for the stacks below.
     _framed(run, rank, stack_id, frames, inside) AS (
         SELECT s.run, s.rank, s.stack_id, []::VARCHAR[], CASE WHEN s.is_frame THEN [s.name] ELSE []::VARCHAR[] END
         FROM _stacks AS s

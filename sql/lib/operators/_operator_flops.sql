@@ -1,6 +1,6 @@
--- Floating-point operations of one call of an operator, as torch counts them (with_flops=True).
+-- Floating-point operations of one operator call, as counted by torch (with_flops=True).
 --
--- torch has a formula for convolutions, products of matrices, additions and multiplications.
+-- torch has formulas for convolutions, matrix products, additions and multiplications.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib._operator_flops(
     -- Scalar inputs as JSON.
     scalars
 ) AS
--- Returns: BIGINT [count]  Operations; NULL for other operators and where inputs were not recorded.
+-- Returns: BIGINT [count]  Operations; NULL for other operators, and if inputs are not recorded.
 CASE
     WHEN op_name = 'aten::conv2d' AND len(lib._shape_of(shapes, '$[1]')) = 4 THEN lib.conv_flops(
         lib._shape_of(shapes, '$[1]'),

@@ -1,26 +1,27 @@
--- What operators have to do for their inputs: floating-point operations, and bytes to move.
+-- Work of operators for their inputs: floating-point operations, and bytes to move.
 --
--- Bytes are those of every input read once and every output written once, as if caches were perfect. Outputs follow from
--- the inputs. Operations are those of lib.gemm_flops, conv_flops, attention_flops and vector_flops; integers count none.
--- What depends on data that is not recorded, as the lengths of packed sequences and mostly the sizes of groups, is NULL; so is what a list of tensors
--- needs, whose types are not recorded, and what code does that a compiler made: it may read a part of an argument only.
--- Sizes are doubles, exact up to 2^53, since those of a trace may be any numbers: work beyond 64 bits is NULL.
+-- Bytes assume perfect caches: every input is read once and every output written once. Output shapes follow from the
+-- inputs. Operations are those of lib.gemm_flops, conv_flops, attention_flops and vector_flops; integer operations do
+-- not count. Work is NULL if it depends on data that is not recorded. Examples are the lengths of packed sequences,
+-- usually the sizes of groups, and the types in a list of tensors. It is also NULL for compiler-generated code, which
+-- may read only a part of an argument. Sizes are doubles, exact up to 2^53, because a trace may contain any numbers:
+-- work beyond 64 bits is NULL.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._operator_work(
-    -- Name of a relation with call_id, name, input_shapes, input_types, concrete_inputs: operators without their overload.
+    -- Name of a relation with call_id, name (operator without overload), input_shapes, input_types, concrete_inputs.
     call_items
 ) AS TABLE
 -- Columns:
---   call_id      BIGINT          The call; those without a formula are left out.
---   model        VARCHAR         Formula.
---   is_matrix    BOOLEAN         Products of matrices: GEMM, convolution, attention.
---   is_wrapper   BOOLEAN         Mostly calls another operator.
---   elem_type    VARCHAR         Type that it computes with: double, float, c10::BFloat16, …; NULL: unknown.
+--   call_id      BIGINT          Id of the call; calls without a formula have no row.
+--   model        VARCHAR         Name of the formula.
+--   is_matrix    BOOLEAN         Whether it consists of matrix products: GEMM, convolution, attention.
+--   is_wrapper   BOOLEAN         Whether it usually calls another operator that does the work.
+--   elem_type    VARCHAR         Data type of the computation: double, float, c10::BFloat16, …; NULL: unknown.
 --   flops        BIGINT [1]      Floating-point operations; NULL: unknown.
 --   moved_bytes  BIGINT [bytes]  Bytes read and written; NULL: unknown.
---   reason_code  VARCHAR         Code of the message in the table messages that says why something is unknown.
+--   reason_code  VARCHAR         Code of the reason in the table messages why a value is unknown.
 WITH
     _models AS MATERIALIZED (
         SELECT m.* FROM lib._operator_models(call_items) AS m
@@ -34,7 +35,7 @@ WITH
         FROM query_table(call_items) AS i
         JOIN _models AS m ON m.name = i.name
     ),
-    -- Lists that end early have NULL behind their end. A list of tensors, with sizes inside of sizes, is no tensor.
+    -- Shorter lists are NULL beyond their end. A list of tensors, with nested sizes, is not a tensor.
     _inputs AS (
         SELECT
             p.*,
@@ -75,7 +76,7 @@ WITH
                 WHEN s.positions[4] >= 0 THEN coalesce(lib._scalar_type_bytes(s.scalars[s.positions[4] + 1]), s.a_size)
                 ELSE s.a_size
             END AS out_size,
-            -- What is added with a factor of 0 is not read.
+            -- An addend with a factor of 0 is not read.
             CASE
                 WHEN s.positions[5] >= 0 AND TRY_CAST(s.scalars[s.positions[5] + 1] AS DOUBLE) = 0 THEN 0
                 WHEN s.positions[3] >= 0 THEN coalesce(s.byte_counts[s.positions[3] + 1], 0)
@@ -84,12 +85,12 @@ WITH
         FROM _sized AS s
         WHERE s.model = 'gemm'
     ),
-    -- The buffer may be longer than its groups: their last end says how much is multiplied.
+    -- The buffer may be longer than its groups: the last group end gives the multiplied size.
     _grouped AS (
         SELECT
             s.call_id, s.a_type, len(s.a) = 2 OR len(s.b) = 2 AS has_ends, TRY_CAST(s.scalars[s.positions[3] + 1] AS BIGINT[])[-1]::DOUBLE AS last_end,
             CASE
-                -- Rows in groups; columns in groups; a batch; columns in groups of a batch.
+                -- Cases: rows in groups; columns in groups; a batch; columns in groups of a batch.
                 WHEN len(s.a) = 2 AND len(s.b) = 3 THEN
                     {'m': last_end, 'n': s.b[3], 'k': s.a[2], 'batch': 1, 'out': last_end * s.b[3], 'a_share': last_end / nullif(s.a[1], 0), 'b_share': 1}
                 WHEN len(s.a) = 2 AND len(s.b) = 2 THEN
@@ -163,7 +164,7 @@ WITH
                 WHEN s.scalars[s.positions[2] + 1] IN ('False', '0') THEN false
             END AS is_causal,
             starts_with(s.name, 'aten::') AND coalesce(s.scalars[s.positions[2] + 1] <> '2', true) AS is_top_left,
-            -- Sequences of several lengths one behind the other: their lengths stand in a tensor.
+            -- Packed sequences of different lengths, which are in a tensor.
             s.positions[3] >= 0 AND coalesce(len(s.dims[s.positions[3] + 1]) > 0, false) AS is_packed,
             CASE WHEN s.positions[4] >= 0 THEN TRY_CAST(s.scalars[s.positions[4] + 1] AS BIGINT) END AS left_window,
             CASE WHEN s.positions[5] >= 0 THEN TRY_CAST(s.scalars[s.positions[5] + 1] AS BIGINT) END AS right_window,
@@ -181,19 +182,19 @@ WITH
                     CASE WHEN n.is_causal THEN 0 ELSE n.right_window END
                 )
             END AS pair_count,
-            -- Output, and one float a query that the backward pass reads.
+            -- Output, and one float per query for the backward pass.
             n.a_count / nullif(n.head_dim, 0) * n.value_dim * n.a_size AS out_bytes,
             n.a_count / nullif(n.head_dim, 0) * 4 AS lse_bytes
         FROM _attentions AS n
     ),
-    -- Operands of elementwise operators, and what comes out of them.
+    -- Operands and output of elementwise operators.
     _operands AS (
         SELECT
             s.call_id, s.name, s.variant, s.has_lists,
             s.dims[:s.positions[1]] AS dims, s.types[:s.positions[1]] AS types, s.counts[:s.positions[1]] AS counts, s.byte_counts[:s.positions[1]] AS byte_counts,
             s.counts[1] AS first_count, s.sizes[1] AS first_size, s.types[1] AS first_type,
             s.variant IN ('copy', 'fill') OR ends_with(s.name, '_') AND NOT ends_with(s.name, '__') AS is_in_place,
-            -- Kinds of types, in hundreds, and bytes: 1 bool, 1xx integers, 2xx floating point, 3xx complex.
+            -- Type order: kind in hundreds plus bytes: 1 bool, 1xx integers, 2xx floating point, 3xx complex.
             list_max(list_transform(
                 list_zip(s.types[:s.positions[1]], s.dims[:s.positions[1]]),
                 lambda z: CASE
@@ -218,7 +219,7 @@ WITH
     _outputs AS (
         SELECT
             o.*,
-            -- A single number decides the type only where it is of a higher kind.
+            -- A scalar decides the type only if it is of a higher kind.
             CASE WHEN o.type_order IS NULL OR o.scalar_order // 100 > o.type_order // 100 THEN o.scalar_order ELSE o.type_order END AS out_order,
             CASE
                 WHEN o.is_in_place THEN o.first_count

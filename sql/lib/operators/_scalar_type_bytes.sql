@@ -1,13 +1,13 @@
--- Bytes of an element of a type, by the number that torch records for it where an operator takes a type.
+-- Element size of a data type by the number that torch records for a type argument.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: c10/core/ScalarType.h
 CREATE OR REPLACE MACRO lib._scalar_type_bytes(
-    -- Number of the type, as text.
+    -- Number of the type as text.
     type_number
 ) AS
--- Returns: INTEGER [bytes]  Size of an element; NULL for another number, and for none.
+-- Returns: INTEGER [bytes]  Size of an element; NULL for an unknown or missing number.
 CASE
     WHEN type_number IN ('0', '1', '11', '12', '13', '23', '24', '25', '26') THEN 1
     WHEN type_number IN ('2', '5', '15') THEN 2

@@ -1,6 +1,6 @@
--- Operations whose number says something about a job: what kind they are, and by which names.
+-- Operations whose count characterizes a job: kind and names.
 --
--- Names are those of the outermost or innermost event that stands for one operation, so that none counts twice.
+-- Names are those of the outermost or innermost event of one operation, so no operation counts twice.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,13 +9,13 @@ CREATE OR REPLACE MACRO lib._special_operator_kinds(
     named_ops
 ) AS TABLE
 -- Columns:
---   name        VARCHAR  Name, each once; names of no kind are left out.
---   kind        VARCHAR  What people call it.
---   about_code  VARCHAR  Code of the message in the table messages that says what their number means.
+--   name        VARCHAR  Distinct names; names of no kind have no row.
+--   kind        VARCHAR  Kind of operation.
+--   about_code  VARCHAR  Code of the message in the table messages that explains the count.
 SELECT n.name AS name, v.kind AS kind, v.about_code AS about_code
 FROM (SELECT DISTINCT o.name FROM query_table(named_ops) AS o) AS n
 JOIN (
-    -- Kind, names as a regular expression, message that says what their number means.
+    -- Kind, regular expression of the names, message that explains the count.
     VALUES
         ('optimizer step', 'Optimizer\.step#.*', 'special_operators.optimizer_step'),
         ('gradients zeroed', 'Optimizer\.zero_grad#.*', 'special_operators.gradients_zeroed'),

@@ -1,17 +1,17 @@
--- Floating-point operations of what is computed element by element: normalization, softmax, sums, anything else.
+-- Floating-point operations of elementwise computations: normalization, softmax, sums and others.
 --
--- Additions, multiplications, divisions, comparisons and functions such as exp count one each. Kernels that compute
--- something anew do more. What such operations cost is decided by the bytes that they move.
+-- Additions, multiplications, divisions, comparisons and functions such as exp count one each. Kernels that recompute
+-- intermediate values do more. The cost of such operations is determined by the bytes that they move.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._vector_flops(
     -- elementwise, reduce, softmax, softmax_backward, norm, norm_backward, rms_norm or rms_norm_backward.
     op_kind,
-    -- Elements of the input; of elementwise operations of the output.
+    -- Elements of the input; for elementwise operations, of the output.
     elements
 ) AS
--- Returns: BIGINT [1]  Operations; NULL for another word.
+-- Returns: BIGINT [1]  Operations; NULL for another kind.
 TRY_CAST(elements::DOUBLE * CASE op_kind
     WHEN 'elementwise' THEN 1
     WHEN 'reduce' THEN 1

@@ -1,7 +1,7 @@
--- The device activity that an analysis looks at, each under the operator that launched it, with the kind of its work.
+-- Device activity in scope, with its launching operator and kind of work.
 --
--- The operator says what the work is; where it does not, the kernel's name does. Communication is what its class
--- says.
+-- The category comes from the operator, or from the kernel name if the operator does not show it. For communication,
+-- it comes from the class.
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,18 +19,18 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       Position of the event in traceEvents.
---   step             BIGINT       Profiler step that launched it; NULL outside of steps.
+--   step             BIGINT       Profiler step that launched it; NULL outside steps.
 --   kind             VARCHAR      kernel, memcpy or memset.
 --   class            VARCHAR      computation, communication or memory.
 --   name             VARCHAR      Kernel name, or kind and direction of a copy.
 --   device           BIGINT       Device number.
---   launch_id        BIGINT       event_id of the host call that launched it; NULL if that is not in the trace.
---   op_id            BIGINT       event_id of the innermost operator around the launch; NULL: none.
---   operator_name    VARCHAR      Its name, without overload; NULL: none.
---   label            VARCHAR      The same; without an operator [graph replay] or [no operator].
---   category         VARCHAR      gemm, convolution, attention, …; other where no rule knows it.
---   category_source  VARCHAR      What told it: class, operator, kernel (its name), or none.
---   kernel_category  VARCHAR      What the kernel's own name says; NULL where no rule knows it.
+--   launch_id        BIGINT       event_id of the host call that launched it; NULL if not in the trace.
+--   op_id            BIGINT       event_id of the innermost operator that encloses the launch; NULL: none.
+--   operator_name    VARCHAR      Operator name without overload; NULL: none.
+--   label            VARCHAR      operator_name; without an operator, [graph replay] or [no operator].
+--   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
+--   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
+--   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.
 --   ts               BIGINT [ns]  Start since the run's first event.
 --   dur              BIGINT [ns]  Duration.
 WITH

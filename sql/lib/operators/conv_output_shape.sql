@@ -1,6 +1,6 @@
--- Sizes of the output of a convolution.
+-- Output sizes of a convolution.
 --
--- Stride, padding and dilation of one size hold for all dimensions.
+-- A single value of stride, padding or dilation applies to all dimensions.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,14 +9,14 @@ CREATE OR REPLACE MACRO lib.conv_output_shape(
     x,
     -- Sizes of the weight: [output channels, channels of a group, height, width].
     w,
-    -- Stride of each dimension.
+    -- Stride in each dimension.
     stride,
-    -- Padding, likewise.
+    -- Padding in each dimension.
     padding,
-    -- Dilation, likewise.
+    -- Dilation in each dimension.
     dilation
 ) AS
--- Returns: BIGINT[]  Its sizes; NULL for shapes that do not fit.
+-- Returns: BIGINT[]  Sizes; NULL for incompatible shapes.
 CASE
     WHEN len(w) >= 3 AND len(w) = len(x) AND len(stride) > 0 AND len(padding) > 0 AND len(dilation) > 0 THEN
         [x[1]::BIGINT, w[1]::BIGINT] || list_transform(

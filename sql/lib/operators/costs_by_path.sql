@@ -1,7 +1,7 @@
--- What each chain of names costs, of itself: what is not shown counts for what called it.
+-- Self cost of each chain of names; hidden names are attributed to their caller.
 --
--- Stacks whose names are the same once addresses of objects are cut are one. Where a trace has no Python calls, the
--- frames that it recorded on operators stand above them.
+-- Stacks are merged if their names are equal without object addresses. If a trace has no Python calls, the frames
+-- recorded on operators are placed above them.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,21 +14,21 @@ CREATE OR REPLACE MACRO lib.costs_by_path(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- What is shown, of stacks.kind; NULL means everything.
+    -- Kinds of names to show, as in stacks.kind; NULL means all.
     kinds,
-    -- Names that are not shown, as a regular expression; NULL: none.
+    -- Names to hide, as a regular expression; NULL: none.
     hidden
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   path          UBIGINT[]       Hashes of the names, the outermost first; see lib.path_names. Empty: nothing around it is shown.
---   beginnings    UBIGINT[]       For each name of the path a hash of all names up to it.
---   call_count    BIGINT [count]  Events of the last name.
---   host_ns       BIGINT [ns]     Time of themselves, and of what they called that is not shown.
---   device_count  BIGINT [count]  Device operations that these launched.
+--   path          UBIGINT[]       Hashes of the names, outermost first (see lib.path_names); empty if no shown name encloses it.
+--   beginnings    UBIGINT[]       For each name of the path, a hash of all names up to it.
+--   call_count    BIGINT [count]  Number of events with the last name.
+--   host_ns       BIGINT [ns]     Host self time, including hidden callees.
+--   device_count  BIGINT [count]  Device operations launched in this time.
 --   device_ns     BIGINT [ns]     Total duration of these device operations.
---   backward_ns   BIGINT [ns]     Device time that the backward pass of operators in them launched; it is in device_ns of other rows.
+--   backward_ns   BIGINT [ns]     Device time launched by the backward pass of the operators; device_ns of other rows contains it.
 WITH RECURSIVE
     _costs AS MATERIALIZED (
         SELECT l.lane, c.*
@@ -49,7 +49,7 @@ WITH RECURSIVE
     _recorded AS MATERIALIZED (
         SELECT DISTINCT c.lane, c.recorded, c.stack_id FROM _costs AS c WHERE c.recorded IS NOT NULL
     ),
-    -- What was recorded stands above each stack that it was recorded for, and above those that hold that one.
+    -- Recorded frames are placed above each stack that they were recorded for, and above the stacks below it.
     _below(lane, recorded, stack_id) AS (
         SELECT r.lane, r.recorded, r.stack_id FROM _recorded AS r
         UNION
@@ -79,7 +79,7 @@ WITH RECURSIVE
             END
         FROM _frames AS f
     ),
-    -- Level by level, over few rows: stacks are distinct.
+    -- Level by level over few rows, because stacks are distinct.
     _paths(id, path, beginnings, is_shown) AS (
         SELECT
             n.id,

@@ -1,15 +1,15 @@
--- The frames of a recorded call stack that torch's profiler shows.
+-- Frames of a recorded call stack that torch's profiler shows.
 --
--- It leaves out the frames of autograd that start the backward pass, and those of its own tests.
+-- It omits the autograd frames that start the backward pass, and those of its own tests.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch/autograd/profiler.py, _filter_stack_entry
 CREATE OR REPLACE MACRO lib.counted_stack(
-    -- Frames as recorded, with semicolons between them; NULL: none.
+    -- Recorded frames, separated by semicolons; NULL: none.
     recorded
 ) AS
--- Returns: VARCHAR[]  Frames, the innermost first.
+-- Returns: VARCHAR[]  Frames, innermost first.
 list_filter(
     string_split(coalesce(recorded, ''), ';'),
     lambda f: f <> ''

@@ -1,23 +1,25 @@
--- What operations are known by when runs are compared: their operator, its shapes, where it stands and what it is for.
+-- Stable description of operations for the comparison of runs: operator, shapes, enclosing module, category and
+-- phase.
 --
 -- Names are those of lib.stable_name.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.described_ops(
-    -- Name of a relation with run, rank, event_id, op_id (the operator that it is or was launched in), module_id, annotation_id, bwd_op_id.
+    -- Name of a relation with run, rank, event_id, op_id (the operator itself, or its launching operator), module_id,
+    -- annotation_id, bwd_op_id.
     some_ops
 ) AS TABLE
 -- Columns:
 --   run                   VARCHAR  Run name.
 --   rank                  INTEGER  Rank of the process.
 --   event_id              BIGINT   Position of the event in traceEvents.
---   operator              VARCHAR  The operator, without overload; NULL: none.
---   shapes                VARCHAR  Its input shapes as JSON; NULL if unknown.
---   root                  VARCHAR  Outermost operator around it, or itself.
---   module_or_annotation  VARCHAR  nn.Module around it, else user annotation; NULL: none.
---   operator_category     VARCHAR  Kind of work, as in operation_categories; NULL where no rule knows the operator.
---   phase                 VARCHAR  forward, backward or optimizer.
+--   operator              VARCHAR  Operator name without overload; NULL: none.
+--   shapes                VARCHAR  Input shapes of the operator as JSON; NULL if unknown.
+--   root                  VARCHAR  Outermost enclosing operator, or the operator itself.
+--   module_or_annotation  VARCHAR  Enclosing nn.Module, otherwise the user annotation; NULL: none.
+--   operator_category     VARCHAR  Kind of work, as in operation_categories; NULL if no rule matches the operator.
+--   phase                 VARCHAR  Phase: forward, backward or optimizer.
 WITH
     _refs AS MATERIALIZED (
         SELECT DISTINCT s.run, s.rank, s.op_id FROM query_table(some_ops) AS s WHERE s.op_id IS NOT NULL

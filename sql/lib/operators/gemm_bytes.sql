@@ -1,22 +1,22 @@
--- Bytes that a product of matrices has to move: both inputs once, the output once.
+-- Bytes that a matrix product must move: both inputs once, the output once.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.gemm_bytes(
     -- Rows of the first matrix.
     m,
-    -- Columns of the second one.
+    -- Columns of the second matrix.
     n,
-    -- Columns of the first and rows of the second one.
+    -- Columns of the first and rows of the second matrix.
     k,
-    -- Bytes of an element of the inputs.
+    -- Element size of the inputs.
     input_size,
-    -- Bytes of an element of the output.
+    -- Element size of the output.
     output_size,
-    -- Products in the batch.
+    -- Number of products in the batch.
     batch := 1
 ) AS
--- Returns: BIGINT [bytes]  Bytes.
+-- Returns: BIGINT [bytes]  Bytes read and written.
 TRY_CAST(
     batch::DOUBLE * ((m::DOUBLE * k::DOUBLE + k::DOUBLE * n::DOUBLE) * input_size::DOUBLE + m::DOUBLE * n::DOUBLE * output_size::DOUBLE) AS BIGINT
 )

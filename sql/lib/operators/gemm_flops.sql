@@ -1,19 +1,18 @@
--- Floating-point operations of a product of matrices, of a batch of them, or of groups.
+-- Floating-point operations of a matrix product, of a batch of products, or of grouped products.
 --
--- Of groups, as the experts of a mixture, m is the sum of the rows of all groups.
+-- For groups, such as the experts of a mixture, m is the total number of rows over all groups.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.gemm_flops(
     -- Rows of the first matrix.
     m,
-    -- Columns of the second one.
+    -- Columns of the second matrix.
     n,
-    -- Columns of the first and rows of the second one.
+    -- Columns of the first and rows of the second matrix.
     k,
-    -- Products in the batch.
+    -- Number of products in the batch.
     batch := 1
 ) AS
--- Returns: BIGINT [1]  Two for each multiplication with its addition.
--- In doubles, which overflow to NULL: sizes of a trace may be any numbers.
+-- Returns: BIGINT [1]  Operations, two per multiply-add, computed in doubles. Overflow gives NULL, because a trace may contain any sizes.
 TRY_CAST(2 * batch::DOUBLE * m::DOUBLE * n::DOUBLE * k::DOUBLE AS BIGINT)

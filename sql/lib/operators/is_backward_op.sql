@@ -1,14 +1,14 @@
--- Whether an operator is one of the backward pass: autograd runs it for a forward one, or it is called so.
+-- Whether an operator belongs to the backward pass: autograd runs it for a forward operator, or its name shows it.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.is_backward_op(
-    -- Name of the operator: AddmmBackward0.
+    -- Name of the operator, such as AddmmBackward0.
     op_name,
     -- Forward operator that it belongs to; NULL if unknown.
     forward_id
 ) AS
--- Returns: BOOLEAN  Whether it is.
+-- Returns: BOOLEAN  Whether it belongs to the backward pass.
 forward_id IS NOT NULL
 OR contains(op_name, 'Backward')
 OR starts_with(op_name, 'autograd::engine::evaluate_function: ')

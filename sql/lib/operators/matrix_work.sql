@@ -1,7 +1,7 @@
--- Products of matrices that each step ran: their operations, and the time that these take at the peak of their types.
+-- Matrix products of each step: their operations, and the time at the peak rate of their data types.
 --
--- GEMM, convolution and attention. Of a kernel it is known whether and what it multiplies, or there is a reason why
--- not; steps have a row for each reason, and one for all that is known.
+-- Covers GEMM, convolution and attention. For each kernel, its matrix operations are known, or there is a reason why
+-- not; steps have one row per reason, and one for everything known.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,21 +14,21 @@ CREATE OR REPLACE MACRO lib.matrix_work(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Peak of all arithmetic [TFLOP/s] in place of the list of devices; NULL: as listed.
+    -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_tflops
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
---   step            BIGINT          Profiler step that launched them; NULL outside of steps.
---   reason_code     VARCHAR         Code of the message in the table messages that says what is unknown; NULL: nothing is.
---   computation_ns  BIGINT [ns]     Sum of the durations of computation kernels.
---   covered_ns      BIGINT [ns]     Those of which it is known whether, and what, they multiply.
---   matrix_ns       BIGINT [ns]     Those of them that multiply matrices.
---   flops           BIGINT [1]      Their operations; NULL where none multiplies.
---   peak_ps         BIGINT [1]      Time that these take at the peak, in picoseconds.
---   unknown_count   BIGINT [count]  Calls of which it is not known whether, or what, they multiply.
---   peakless_count  BIGINT [count]  Calls whose operations are known and the peak is not.
+--   step            BIGINT          Profiler step that launched them; NULL outside steps.
+--   reason_code     VARCHAR         Code of the reason in the table messages; NULL if nothing is unknown.
+--   computation_ns  BIGINT [ns]     Total duration of computation kernels.
+--   covered_ns      BIGINT [ns]     Part of computation_ns in kernels whose matrix operations are known, including those with none.
+--   matrix_ns       BIGINT [ns]     Part of covered_ns in kernels with matrix products.
+--   flops           BIGINT [1]      Operations of these products; NULL if there are none.
+--   peak_ps         BIGINT [1]      Time of these products at the peak rate, in picoseconds.
+--   unknown_count   BIGINT [count]  Number of calls with unknown matrix operations.
+--   peakless_count  BIGINT [count]  Number of calls with known operations and an unknown peak.
 WITH
     _calls AS (
         SELECT

@@ -1,9 +1,9 @@
--- What operators computed on the device call by call: time of their kernels, what the work needed, and the least time
--- in which the device could have done it.
+-- Operator calls on the device, one row each: kernel time, required work, and roofline time.
 --
--- Kernels of class computation only. Those of no operator, and of operators without a formula, are rows too, with a
--- reason. A wrapper's formula counts only where one of its own kernels multiplies matrices. Float is computed as TF32
--- where the kernel's name says so; where it says neither, on a device that can, the peak is not known.
+-- Only kernels of class computation are included. Kernels without an operator, or of operators without a formula,
+-- also have rows, with a reason. A wrapper's formula counts only if one of its own kernels is a matrix product. Float
+-- is computed as TF32 if the kernel name shows it; if the name shows neither on a device with TF32, the peak is
+-- unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,31 +16,31 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Peak of all arithmetic [TFLOP/s] in place of device_peaks; NULL: as listed there.
+    -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_tflops,
-    -- Peak of the memory [TB/s], likewise.
+    -- Peak memory bandwidth [TB/s], instead of device_peaks; NULL: from device_peaks.
     custom_tbps
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR           Run name.
 --   rank          INTEGER           Rank of the process.
---   step          BIGINT            Profiler step that launched it; NULL outside of steps.
+--   step          BIGINT            Profiler step that launched it; NULL outside steps.
 --   device        BIGINT            Device number.
---   op_id         BIGINT            event_id of the operator; NULL: kernels launched in none, by category.
---   name          VARCHAR           Its name, without overload; [graph replay] or [no operator].
+--   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
+--   name          VARCHAR           Operator name without overload, [graph replay] or [no operator].
 --   category      VARCHAR           Kind of work.
 --   input_shapes  VARCHAR           Input shapes as JSON.
---   kernels       VARCHAR           Names of what it launched, in the order of their starts, with ' -> ' between them.
---   kernel_count  BIGINT [count]    Kernels.
+--   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.
+--   kernel_count  BIGINT [count]    Number of kernels.
 --   device_ns     BIGINT [ns]       Total duration of these device operations.
---   is_matrix     BOOLEAN           Products of matrices: GEMM, convolution, attention; NULL: unknown.
---   math_type     VARCHAR           What it computes with: bf16, tf32, fp32_vector, …; NULL: unknown.
+--   is_matrix     BOOLEAN           Whether it consists of matrix products (GEMM, convolution, attention); NULL: unknown.
+--   math_type     VARCHAR           Arithmetic type: bf16, tf32, fp32_vector, …; NULL: unknown.
 --   flops         BIGINT [1]        Floating-point operations; NULL: unknown.
 --   moved_bytes   BIGINT [bytes]    Bytes read and written; NULL: unknown.
---   peak_tflops   DOUBLE [TFLOP/s]  Peak of that arithmetic; NULL: unknown.
---   peak_tbps     DOUBLE [TB/s]     Peak of the memory; NULL: unknown.
---   roofline_ns   DOUBLE [ns]       The least time; NULL: unknown.
---   reason_code   VARCHAR           Code of the message in the table messages that says why something is unknown.
+--   peak_tflops   DOUBLE [TFLOP/s]  Peak compute rate for math_type; NULL: unknown.
+--   peak_tbps     DOUBLE [TB/s]     Peak memory bandwidth; NULL: unknown.
+--   roofline_ns   DOUBLE [ns]       Roofline time: lower bound of the duration; NULL: unknown.
+--   reason_code   VARCHAR           Code of the reason in the table messages why a value is unknown.
 WITH
     _calls AS MATERIALIZED (
         SELECT
@@ -85,7 +85,7 @@ WITH
             w.call_id IS NOT NULL AND (NOT w.is_wrapper OR c.has_products) AS is_known,
             CASE
                 WHEN is_known THEN w.is_matrix
-                -- What these do is not to multiply matrices, whatever the inputs.
+                -- Kernels of these categories contain no matrix products, whatever their inputs.
                 WHEN c.category IN (
                     'norm', 'softmax', 'elementwise', 'reduce', 'copy', 'indexing', 'multi_tensor', 'loss', 'pooling', 'rope', 'quantization',
                     'kv_cache', 'triton'

@@ -1,10 +1,10 @@
--- The class of an nn.Module: its name without the number that tells instances apart.
+-- Class of an nn.Module: its name without the instance number.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.module_class(
-    -- Name of the module: Linear_3.
+    -- Name of the module, such as Linear_3.
     module
 ) AS
--- Returns: VARCHAR  Linear.
+-- Returns: VARCHAR  Class, such as Linear.
 regexp_replace(module, '_\d+$', '')

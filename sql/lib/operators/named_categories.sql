@@ -1,15 +1,15 @@
--- What kind of work operations do, by the names of operators and of kernels, each looked at once: operation_categories.
+-- Kind of work by operator or kernel name, as in operation_categories, evaluated once per distinct name.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.named_categories(
-    -- Name of a relation with side, name: side is operator or kernel.
+    -- Name of a relation with side (operator or kernel) and name.
     named_ops
 ) AS TABLE
 -- Columns:
 --   side      VARCHAR  operator or kernel.
---   name      VARCHAR  Name, each once.
---   category  VARCHAR  gemm, convolution, attention, …; names that no rule knows are left out.
+--   name      VARCHAR  Distinct names.
+--   category  VARCHAR  Kind of work: gemm, convolution, attention, …; names without a matching rule have no row.
 WITH
     _names AS (
         SELECT DISTINCT n.side, n.name FROM query_table(named_ops) AS n WHERE n.name IS NOT NULL
@@ -18,7 +18,7 @@ SELECT k.side AS side, k.name AS name, k.category AS category
 FROM (
     SELECT
         n.side, n.name,
-        -- The rules of operation_categories, the one of the lowest priority.
+        -- The rule of operation_categories with the lowest priority.
         CASE n.side
             WHEN 'operator' THEN stored.operator_category(n.name)
             WHEN 'kernel' THEN stored.kernel_category(n.name)

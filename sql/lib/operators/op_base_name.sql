@@ -1,12 +1,12 @@
--- The name of an operator without its overload, and of a profiler step without its number.
+-- Operator name without its overload, or profiler step name without its number.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.op_base_name(
-    -- Name as recorded: aten::add.Tensor, ProfilerStep#3.
+    -- Recorded name: aten::add.Tensor, ProfilerStep#3.
     op_name
 ) AS
--- Returns: VARCHAR  aten::add, ProfilerStep*; other names as they are.
+-- Returns: VARCHAR  aten::add, ProfilerStep*; other names unchanged.
 CASE
     WHEN starts_with(op_name, 'ProfilerStep#') THEN 'ProfilerStep*'
     WHEN contains(op_name, '.') THEN regexp_replace(op_name, '^(\w+::\w+)\.\w+$', '\1')

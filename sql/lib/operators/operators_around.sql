@@ -1,25 +1,25 @@
--- What operators are called in: by what they are known, the outermost around them, whether it is the backward pass.
+-- Context of operators: reported name, outermost enclosing operator, and whether they are in the backward pass.
 --
--- An operator that only makes room, such as aten::empty, says nothing: what is known is the nearest one around it that
--- does more.
+-- An operator that only allocates, such as aten::empty, is reported as the innermost enclosing operator that does
+-- more.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.operators_around(
-    -- Name of a relation with run, rank, op_id: operators; NULL and copies are left out.
+    -- Name of a relation with run, rank, op_id: operators; NULLs and duplicates are ignored.
     named_ops
 ) AS TABLE
 -- Columns:
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
---   op_id             BIGINT       Operator.
---   operator_name     VARCHAR      What it is known by: itself, or where it makes room only, what called it.
---   operator_end_ts   BIGINT [ns]  End of that.
---   outer_end_ts      BIGINT [ns]  End of the outermost operator around it, or of itself.
---   outer_name        VARCHAR      Name of that, without overload.
---   is_backward       BOOLEAN      It runs in the backward pass.
---   forward_module_id BIGINT       nn.Module call of the forward operator of that; NULL if unknown.
---   forward_stack_id  BIGINT       Stack of that; NULL if unknown.
+--   op_id             BIGINT       event_id of the operator.
+--   operator_name     VARCHAR      Reported name: the operator itself, or its caller if it only allocates.
+--   operator_end_ts   BIGINT [ns]  End of the reported operator.
+--   outer_end_ts      BIGINT [ns]  End of the outermost enclosing operator, or of the operator itself.
+--   outer_name        VARCHAR      Name of that operator without overload.
+--   is_backward       BOOLEAN      Whether it runs in the backward pass.
+--   forward_module_id BIGINT       event_id of the nn.Module call of its forward operator; NULL if unknown.
+--   forward_stack_id  BIGINT       Stack of its forward operator; NULL if unknown.
 WITH RECURSIVE
     _lanes AS MATERIALIZED (
         SELECT d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane

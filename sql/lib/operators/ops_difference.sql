@@ -1,26 +1,26 @@
--- What two sides of a comparison do, side by side: counts, durations and what became of them.
+-- Operations of the two sides of a comparison side by side: counts, durations and kind of change.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.ops_difference(
-    -- Name of a relation with side, category, name, shapes, op_count, sum_ns, once per operation: the control.
+    -- Name of a relation with side, category, name, shapes, op_count, sum_ns, one row per operation: the control.
     control_ops,
-    -- Likewise: the test.
+    -- Name of a relation with side, category, name, shapes, op_count, sum_ns, one row per operation: the test.
     test_ops
 ) AS TABLE
 -- Columns:
 --   side            VARCHAR         host or device.
---   category        VARCHAR         Category.
+--   category        VARCHAR         Category of the operation.
 --   name            VARCHAR         Name of the event.
 --   shapes          VARCHAR         Input shapes.
---   change          VARCHAR         By counts: added, deleted, increased, decreased or unchanged.
---   control_count   BIGINT [count]  Operations of the control; 0 where it has none.
---   test_count      BIGINT [count]  Operations of the test; likewise.
+--   change          VARCHAR         Change in count: added, deleted, increased, decreased or unchanged.
+--   control_count   BIGINT [count]  Number of operations in the control; 0 if none.
+--   test_count      BIGINT [count]  Number of operations in the test; 0 if none.
 --   diff_count      BIGINT [count]  Test minus control.
---   control_sum_ns  BIGINT [ns]     Their duration in the control.
---   test_sum_ns     BIGINT [ns]     Their duration in the test.
+--   control_sum_ns  BIGINT [ns]     Total duration in the control.
+--   test_sum_ns     BIGINT [ns]     Total duration in the test.
 --   diff_sum_ns     BIGINT [ns]     Test minus control.
---   diff_pct        DOUBLE [%]      Likewise, of the control; NULL where that is 0.
+--   diff_pct        DOUBLE [%]      diff_sum_ns as a share of control_sum_ns; NULL if that is 0.
 WITH
     _sides AS (
         SELECT c.side, c.category, c.name, c.shapes, c.op_count AS control_count, 0::BIGINT AS test_count, c.sum_ns AS control_sum, 0::BIGINT AS test_sum

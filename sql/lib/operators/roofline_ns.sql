@@ -1,4 +1,5 @@
--- The least time in which a device can do some work: it computes at its peak while it moves data at its peak.
+-- Roofline time: lower bound of the time for some work if a device computes and moves data at its peak rates
+-- concurrently.
 --
 -- Status: stable
 -- Since: 0.1
@@ -7,12 +8,12 @@ CREATE OR REPLACE MACRO lib.roofline_ns(
     flop_count,
     -- Bytes read and written.
     byte_total,
-    -- Peak of the arithmetic [TFLOP/s].
+    -- Peak compute rate [TFLOP/s].
     flop_peak,
-    -- Peak of the memory [TB/s].
+    -- Peak memory bandwidth [TB/s].
     byte_peak
 ) AS
--- Returns: DOUBLE [ns]  Time; NULL where one of them is not known. No arithmetic needs no peak of it.
+-- Returns: DOUBLE [ns]  Time; NULL if an input is unknown. Work without operations needs no peak compute rate.
 CASE
     WHEN flop_count = 0 THEN byte_total / (1000.0 * byte_peak)
     WHEN flop_count IS NOT NULL AND byte_total IS NOT NULL AND flop_peak IS NOT NULL AND byte_peak IS NOT NULL THEN

@@ -1,4 +1,4 @@
--- Operations counted and added up by what they are to be told apart by.
+-- Count and duration of operations, grouped by the selected keys.
 --
 -- Status: stable
 -- Since: 0.1
@@ -15,12 +15,12 @@ CREATE OR REPLACE MACRO lib.summed_ops(
     by_step_number
 ) AS TABLE
 -- Columns:
---   lane      ANY             The grouping key.
+--   lane      ANY             Grouping key.
 --   side      VARCHAR         host or device; NULL without by_category.
---   category  VARCHAR         Category; likewise.
---   name      VARCHAR         Name, or short name; ProfilerStep for all steps.
+--   category  VARCHAR         Category; NULL without by_category.
+--   name      VARCHAR         Name, or short name with by_short_name; ProfilerStep for all steps.
 --   shapes    VARCHAR         Input shapes as JSON; NULL without by_shapes.
---   op_count  BIGINT [count]  Operations.
+--   op_count  BIGINT [count]  Number of operations.
 --   sum_ns    BIGINT [ns]     Total duration.
 --   min_ns    BIGINT [ns]     Shortest duration.
 --   max_ns    BIGINT [ns]     Longest duration.

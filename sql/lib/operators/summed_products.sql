@@ -3,7 +3,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.summed_products(
-    -- Name of a relation with the columns of lib._advice_products: the rows that count.
+    -- Name of a relation with the columns of lib._advice_products: the selected rows.
     chosen,
     -- Name of a relation with the columns of lib.step_sums.
     spans
@@ -11,14 +11,14 @@ CREATE OR REPLACE MACRO lib.summed_products(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   subject       VARCHAR         Operator that takes longest.
---   event_count   BIGINT [count]  Kernels.
---   affected_ns   BIGINT [ns]     Their durations.
---   affected_pct  DOUBLE [%]      The same as a share of the steps.
---   least_ns      BIGINT [ns]     The least time that the device needs for them.
---   evidence_sql  VARCHAR         Query of the rooflines of the rank.
---   step_ns       BIGINT [ns]     The steps.
---   compute_ns    BIGINT [ns]     Of these, a computation kernel runs.
+--   subject       VARCHAR         Operator with the longest total duration.
+--   event_count   BIGINT [count]  Number of kernels.
+--   affected_ns   BIGINT [ns]     Total duration.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   least_ns      BIGINT [ns]     Roofline time of the kernels.
+--   evidence_sql  VARCHAR         Query that returns the rooflines of the rank.
+--   step_ns       BIGINT [ns]     Total step time.
+--   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
 WITH
     _summed AS (
         SELECT

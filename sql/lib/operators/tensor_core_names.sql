@@ -1,4 +1,5 @@
--- Whether kernels run on tensor cores, by their names, each looked at once: the table tensor_core_kernels.
+-- Whether kernels run on tensor cores, by their names and the table tensor_core_kernels, evaluated once per distinct
+-- name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -7,8 +8,8 @@ CREATE OR REPLACE MACRO lib.tensor_core_names(
     named_ops
 ) AS TABLE
 -- Columns:
---   name               VARCHAR  Name, each once.
---   uses_tensor_cores  BOOLEAN  Whether it does; NULL where no pattern of the table tells.
+--   name               VARCHAR  Distinct names.
+--   uses_tensor_cores  BOOLEAN  Whether the kernel runs on tensor cores; NULL if no pattern of the table matches.
 SELECT n.name AS name, arg_min_null(k.uses_tensor_cores, (k.priority, k.pattern)) AS uses_tensor_cores
 FROM (SELECT DISTINCT d.name FROM query_table(named_ops) AS d) AS n
 LEFT JOIN tensor_core_kernels AS k ON lower(n.name) GLOB k.pattern

@@ -1,7 +1,8 @@
--- The device activity that no operator launched, by what is known instead: a replay of a graph, or nothing.
+-- Device activity that no operator launched, labelled as a graph replay or as [no operator].
 --
--- A replay is one call that starts many kernels; the operators that put them into the graph ran at its capture. What an
--- operator launched by replaying a graph is the operator's. Kernels without a launch in the trace have no operator.
+-- A replay is a single call that starts many kernels; the operators that put them into the graph ran during its
+-- capture. A replay launched by an operator belongs to the operator. Kernels without a launch in the trace have no
+-- operator.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,11 +1,11 @@
--- The events between which a critical path is looked for: host operators and calls that start in the window, and the
--- device activity that those calls launch.
+-- Events of a critical path graph: host operators and calls that start in the window, and the device activity that
+-- they launch.
 --
--- The window is that of annotations by name, or everything. Copies of annotations on the device are no instances (HTA
--- counts them, Q50), and events that last no time stay (HTA drops them, Q51). A device operation without a launch in
--- the window has no place, as in HTA. A call waits (is_blocking) if it is named so in any vendor's way, or if the
--- copy that it launched had ended when it returned. Times of device operations are on the clock of the host
--- (lib.device_clock_skew): recorded time less the skew, and no start before the call that launches it.
+-- The window is selected by annotation name, or is the whole trace. Device copies of annotations do not count as
+-- instances (HTA counts them, Q50), and events of zero duration are kept (HTA drops them, Q51). As in HTA, a device
+-- operation without a launch in the window is excluded. A call waits (is_blocking) if its name is that of a waiting
+-- call of any vendor, or if the copy that it launched had ended when it returned. Device times are on the host clock
+-- (lib.device_clock_skew): recorded time minus the skew, and not before the launching call starts.
 --
 -- Status: stable
 -- Since: 0.1
@@ -18,13 +18,13 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Text in the name of the host events that span the window; NULL or empty means everything.
+    -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,
     -- Index of the first of these events in time order, from 0.
     first_instance,
     -- Index of the last of these events; NULL means only the first.
     last_instance,
-    -- Texts in the names of ranges and Python frames that load data; NULL means none.
+    -- Substrings of the names of annotations and Python frames that load data; NULL means none.
     data_load_names
 ) AS TABLE
 -- Columns:
@@ -34,16 +34,16 @@ CREATE OR REPLACE MACRO lib._critical_path_events(
 --   name         VARCHAR          Name of the event.
 --   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   ts           BIGINT [ns]      Start, on the clock of the host.
---   dur          BIGINT [ns]      Duration, 0 where a negative one is recorded.
+--   ts           BIGINT [ns]      Start on the host clock.
+--   dur          BIGINT [ns]      Duration; 0 if a negative one is recorded.
 --   pid          BIGINT           Process id of a host event.
 --   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
---   parent_id    BIGINT           The nearest of them.
+--   parent_id    BIGINT           event_id of the innermost of them.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           event_id of the call that launched the device operation.
---   launch_ts    BIGINT [ns]      Start of that call.
+--   launch_ts    BIGINT [ns]      Start of the launching call.
 --   is_blocking  BOOLEAN          Whether the call waits for the device.
 --   takes_lock   BOOLEAN          Whether the call launches work or allocates pinned memory, which takes a lock shared by all threads.
 WITH
@@ -106,7 +106,7 @@ WITH
         FROM _gpu_events AS g
         GROUP BY g.run, g.rank, g.launch_id
     ),
-    -- A regular expression for each distinct name, not for each of its calls.
+    -- Evaluate the regular expression once per distinct name instead of once per call.
     _call_names AS (
         SELECT
             n.name,

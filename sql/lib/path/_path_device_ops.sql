@@ -1,4 +1,4 @@
--- The device operations of a critical path with both their nodes and with the call that launched them.
+-- Device operations of a critical path graph with their two nodes and their launching call.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,29 +11,29 @@ CREATE OR REPLACE MACRO lib._path_device_ops(
 --   rank           INTEGER      Rank of the process.
 --   span           INTEGER      Recording of the rank.
 --   event_id       BIGINT       Position of the operation in traceEvents.
---   class          VARCHAR      Its class.
---   device         BIGINT       Its device, -1 if unknown.
---   stream         BIGINT       Its stream, -1 if unknown.
---   start_ts       BIGINT [ns]  Its start.
---   end_ts         BIGINT [ns]  Its end.
---   start_node_id     BIGINT       Node of its start.
---   end_node_id       BIGINT       Node of its end.
---   launch_id      BIGINT       The call that launched it.
---   launch_pid     BIGINT       Process of the call.
---   launch_tid     BIGINT       Thread of the call.
---   launch_ts      BIGINT [ns]  Start of the call.
---   launch_node_id    BIGINT       Node of its start.
---   returned_node_id  BIGINT       Node of its end.
---   is_awaited     BOOLEAN      The call waits for the device.
+--   class          VARCHAR      Class of the operation.
+--   device         BIGINT       Device number, -1 if unknown.
+--   stream         BIGINT       Device stream, -1 if unknown.
+--   start_ts       BIGINT [ns]  Start of the operation.
+--   end_ts         BIGINT [ns]  End of the operation.
+--   start_node_id     BIGINT       Node of the operation's start.
+--   end_node_id       BIGINT       Node of the operation's end.
+--   launch_id      BIGINT       event_id of the launching call.
+--   launch_pid     BIGINT       Process id of the launching call.
+--   launch_tid     BIGINT       Thread id of the launching call.
+--   launch_ts      BIGINT [ns]  Start of the launching call.
+--   launch_node_id    BIGINT       Node of the launching call's start.
+--   returned_node_id  BIGINT       Node of the launching call's end.
+--   is_awaited     BOOLEAN      Whether the launching call waits for the device.
 WITH
-    -- Both nodes of each event in one row. By grouping: a third table in a join on run, rank and event
-    -- lets the engine join two of them on run and rank alone.
+    -- Both nodes of each event in one row, by grouping. With a third table in a join on run, rank and event, the
+    -- engine may join two of them on run and rank alone.
     _spans AS MATERIALIZED (
         SELECT
             n.run, n.rank, n.event_id, n.kind, n.class, n.pid, n.tid, n.device, n.stream, n.launch_id, n.is_blocking, n.takes_lock,
             n.ts AS start_ts, n.ts + n.dur AS end_ts, min(n.node_id) AS start_node_id, max(n.node_id) AS end_node_id
         FROM query_table(path_nodes) AS n
-        -- Every call that launched something is marked so.
+        -- takes_lock is true for every call that launched an operation.
         WHERE n.kind = 'gpu' OR n.takes_lock
         GROUP BY ALL
     )

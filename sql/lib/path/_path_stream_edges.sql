@@ -1,10 +1,11 @@
--- The edges of a critical path on the device: along each operation, from its launch, and from what it came after on
--- its stream.
+-- Edges of a critical path graph on the device: along each operation, from its launch, and from the previous
+-- operation on its stream.
 --
--- operator: along an operation, and along one that still runs when the next of its stream starts, until then (HTA
--- adds up both in full, Q55). kernel_launch_delay: from the start of a call to what it launched, if the stream was
--- idle by then. kernel_kernel_delay: else, from the end of what had ended last on the stream, unless the operation
--- starts behind a wait for another stream.
+-- - operator: along an operation; if it still runs when the next operation on its stream starts, only until then (HTA
+--   counts both in full, Q55).
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream, unless the operation
+--   starts after a wait for another stream.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,10 +24,10 @@ CREATE OR REPLACE MACRO lib._path_stream_edges(
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, kernel_launch_delay or kernel_kernel_delay.
 --   weight          BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       Event of the first node.
---   end_event_id    BIGINT       Event of the second node.
---   event_id        BIGINT       Event that the time belongs to; NULL for delays of launches.
---   class           VARCHAR      Class of the device operation that the time is spent in; NULL for delays.
+--   begin_event_id  BIGINT       event_id of the first node.
+--   end_event_id    BIGINT       event_id of the second node.
+--   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays.
+--   class           VARCHAR      Class of the device operation of the edge; NULL for delays.
 WITH
     _last_sync AS (
         SELECT s.run, s.rank, s.end_event_id, max(s.sync_ts) AS sync_ts
@@ -34,8 +35,8 @@ WITH
         WHERE s.sync_ts IS NOT NULL
         GROUP BY s.run, s.rank, s.end_event_id
     ),
-    -- What each device operation came after on its stream: what had ended last, and, where it starts
-    -- while the one before it still runs (programmatic launches, branches of a graph), that one.
+    -- Predecessors of each operation on its stream: the operation that ended last and, if it starts while the
+    -- previous one still runs (programmatic launches, graph branches), the previous one.
     _successions AS MATERIALIZED (
         SELECT o.*, p.event_id AS ended_id, p.end_node_id AS ended_node_id, p.end_ts AS ended_ts
         FROM (
@@ -49,7 +50,7 @@ WITH
         ASOF LEFT JOIN query_table(device_ops) AS p
             ON p.run = o.run AND p.rank = o.rank AND p.span = o.span AND p.device = o.device AND p.stream = o.stream AND o.start_node_id > p.end_node_id
     ),
-    -- The latest of these, of the launch and of waits for other streams is what it starts after.
+    -- The operation starts after the latest of these, the launch, and waits for other streams.
     _starts AS (
         SELECT
             s.*, y.sync_ts,

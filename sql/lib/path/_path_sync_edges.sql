@@ -1,8 +1,9 @@
--- The edges of a critical path from a device operation to what waits for it: a call of the host, or the first
--- operation of a stream behind a wait for another stream.
+-- Edges of a critical path graph from a device operation to the host call or stream that waits for it.
 --
--- From the records of waits (enable_cuda_sync_events=True); without them, where infer_syncs says so, from what ended
--- while a call waited.
+-- A waiting stream is represented by its first operation after the wait.
+--
+-- From recorded waits (enable_cuda_sync_events=True). Without records and with infer_syncs, from operations that
+-- ended while a call waited.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,19 +22,19 @@ CREATE OR REPLACE MACRO lib._path_sync_edges(
 -- Columns:
 --   run             VARCHAR      Run name.
 --   rank            INTEGER      Rank of the process.
---   begin_node_id   BIGINT       End of the device operation that is waited for.
---   end_node_id     BIGINT       Return of the call, or start of the operation, that waits.
---   begin_event_id  BIGINT       The device operation that is waited for.
---   end_event_id    BIGINT       The call or operation that waits.
---   sync_ts         BIGINT [ns]  Where a stream waits: the end of what it waits for; NULL where a call does.
+--   begin_node_id   BIGINT       End of the awaited device operation.
+--   end_node_id     BIGINT       Return of the waiting call, or start of the waiting operation.
+--   begin_event_id  BIGINT       event_id of the awaited device operation.
+--   end_event_id    BIGINT       event_id of the waiting call or operation.
+--   sync_ts         BIGINT [ns]  For a waiting stream, the end of the awaited operation; NULL for a waiting call.
 WITH
-    -- Calls of the host, by the node of their return.
+    -- Host calls, by the node of their return.
     _calls AS MATERIALIZED (
         SELECT n.run, n.rank, n.event_id, n.ts AS start_ts, n.node_id AS end_node_id, n.is_blocking, n.takes_lock
         FROM query_table(path_nodes) AS n
         WHERE n.kind <> 'gpu' AND NOT n.is_start
     ),
-    -- What was put into each stream at an instant: first to start and last to end, for a graph's many.
+    -- Operations put into each stream at an instant: for a graph with many, the first to start and the last to end.
     _enqueued AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.device, o.stream, o.launch_ts,
@@ -42,7 +43,7 @@ WITH
         FROM query_table(device_ops) AS o
         GROUP BY o.run, o.rank, o.span, o.device, o.stream, o.launch_ts
     ),
-    -- Records of waits: which call, and for which stream as it was when.
+    -- Recorded waits: the call, the awaited stream, and the time up to which its operations are awaited.
     _sync_calls AS MATERIALIZED (
         SELECT
             g.run, g.rank, coalesce(g.device, -1) AS device, g.stream, g.launch_id AS call_id, g.launch_ts AS call_ts,
@@ -64,7 +65,7 @@ WITH
         SELECT DISTINCT q.run, q.rank, q.device, q.stream
         FROM _enqueued AS q
     ),
-    -- Each wait with the stream it waits for, up to what had been put there by when.
+    -- Each wait with the awaited stream and the time up to which its operations are awaited.
     _waits AS (
         SELECT s.run, s.rank, s.device, s.stream AS own_stream, s.call_id, s.call_ts, s.what, s.stream AS awaited_stream, s.call_ts AS until_ts
         FROM _syncs AS s
@@ -85,7 +86,7 @@ WITH
         ASOF JOIN _enqueued AS q
             ON q.run = w.run AND q.rank = w.rank AND q.span = lib.span_of(w.call_id) AND q.device = w.device AND q.stream = w.awaited_stream AND w.until_ts > q.launch_ts
     ),
-    -- Without a record: what ended last while the call waited, of what had been launched before it.
+    -- Without a record: the operation that ended last while the call waited, among those launched before it.
     _recorded_calls AS (
         SELECT DISTINCT s.run, s.rank, s.call_id
         FROM _sync_calls AS s
@@ -102,9 +103,9 @@ WITH
         ASOF JOIN query_table(device_ops) AS o ON o.run = c.run AND o.rank = c.rank AND o.span = lib.span_of(c.event_id) AND c.end_node_id > o.end_node_id
         WHERE o.end_ts >= c.start_ts AND o.launch_ts < c.start_ts
     ),
-    -- A wait of a stream without a record: for the operation that the same thread launched next (the
-    -- first to start, where one call launches many), what had ended last on the device when it
-    -- started, if that is of another stream and was launched before the wait.
+    -- An unrecorded wait of a stream applies to the operation that the same thread launched next (the first to start,
+    -- if one call launches many). It waits for the last operation that had ended on the device when it started,
+    -- provided that this one is on another stream and was launched before the wait.
     _silent_waits AS (
         SELECT c.run, c.rank, c.span, c.pid, c.tid, c.ts
         FROM runtime_calls AS c
@@ -154,7 +155,7 @@ WITH
         FROM _awaited AS a
         ASOF JOIN _enqueued AS q
             ON q.run = a.run AND q.rank = a.rank AND q.span = lib.span_of(a.call_id) AND q.device = a.device AND q.stream = a.own_stream AND a.call_ts < q.launch_ts
-        -- A stream waits for itself anyway.
+        -- A stream always waits for itself.
         WHERE a.what = 'stream wait event' AND a.own_stream <> a.awaited_stream AND a.last_op.node < q.first_op.node
         UNION
         SELECT i.*

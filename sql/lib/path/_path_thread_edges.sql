@@ -1,9 +1,9 @@
--- The edges of a critical path on the host: along each thread, and from thread to thread.
+-- Edges of a critical path graph on the host: along each thread, and between threads.
 --
--- operator: inside of operators and calls. dependency (weight 0): from one outermost operator of a thread to the
--- next; from a thread to the one that runs its backward pass and back, where one goes on when the other rests;
--- between launching calls of two threads that overlap, in the order in which they return. A waiting call's own last
--- stretch weighs nothing.
+-- - operator: inside operators and calls.
+-- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the one that
+--   runs its backward pass and back, when one continues while the other is inactive. Also between overlapping launch
+--   calls of two threads, in the order in which they return. The last part of a waiting call has no weight.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,11 +22,11 @@ CREATE OR REPLACE MACRO lib._path_thread_edges(
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator or dependency.
 --   weight          BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       Event of the first node.
---   end_event_id    BIGINT       Event of the second node.
---   event_id        BIGINT       Event that the time belongs to; NULL for dependencies.
+--   begin_event_id  BIGINT       event_id of the first node.
+--   end_event_id    BIGINT       event_id of the second node.
+--   event_id        BIGINT       Event that the duration belongs to; NULL for dependencies.
 WITH
-    -- Along each host thread: one edge from every node to the next.
+    -- Along each host thread: an edge from every node to the next.
     _thread_nodes AS MATERIALIZED (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.is_start, n.node_ts, n.parent_id, n.pid, n.tid,
@@ -41,7 +41,7 @@ WITH
         WHERE n.kind <> 'gpu'
         WINDOW _thread AS (PARTITION BY n.run, n.rank, lib.span_of(n.event_id), n.pid, n.tid ORDER BY n.node_id)
     ),
-    -- A recording goes on where the one before has ended: the time between is nobody's.
+    -- A recording continues where the previous one ended; the time between belongs to none.
     _seams AS (
         SELECT
             n.run, n.rank,
@@ -87,7 +87,7 @@ WITH
         SELECT b.run, b.rank, b.forward_pid, b.forward_tid, b.forward_pid, b.forward_tid
         FROM _backward_threads AS b
     ),
-    -- Where a thread begins to work and where it comes to rest: what is nested changes neither.
+    -- Points at which a thread becomes active or inactive; nested events change neither.
     _lane_nodes AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.pid, n.tid,
@@ -105,8 +105,8 @@ WITH
         FROM _lane_nodes AS l
         WHERE l.open_count = 0 AND l.following.node_id IS NOT NULL AND (l.pid, l.tid) <> (l.following.pid, l.following.tid)
     ),
-    -- The driver serves one call at a time: of two that overlap, the later to return waited. A node
-    -- that is an end has its event's start in ts.
+    -- The driver serves one call at a time: of two overlapping calls, the later one to return waited. For an end
+    -- node, ts is the start of its event.
     _lock_calls AS (
         SELECT
             n.run, n.rank, n.node_id, n.event_id, n.ts AS start_ts, n.tid,

@@ -1,5 +1,4 @@
--- What had to happen before what: the edges of a critical path (lib.edges_between) between the nodes of
--- lib.critical_path_nodes.
+-- Edges of the critical path graph (lib.edges_between) between the nodes of lib.critical_path_nodes.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,13 +11,13 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Text in the name of the host events that span the window; NULL or empty means everything.
+    -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,
     -- Index of the first of these events in time order, from 0.
     first_instance,
     -- Index of the last of these events; NULL means only the first.
     last_instance,
-    -- Texts in the names of ranges and Python frames that load data; NULL means none.
+    -- Substrings of the names of annotations and Python frames that load data; NULL means none.
     data_load_names,
     -- Whether every device operation depends on its launch, with weight 0, even without a delay edge.
     include_launch_edges,
@@ -32,8 +31,8 @@ CREATE OR REPLACE MACRO lib.critical_path_edges(
 --   end_node_id     BIGINT       Node that depends on it.
 --   edge_type       VARCHAR      operator, dependency, kernel_launch_delay, kernel_kernel_delay or sync_dependency.
 --   weight_ns       BIGINT [ns]  Duration of the edge.
---   begin_event_id  BIGINT       Event of the first node.
---   end_event_id    BIGINT       Event of the second node.
+--   begin_event_id  BIGINT       event_id of the first node.
+--   end_event_id    BIGINT       event_id of the second node.
 --   event_id        BIGINT       Event that the duration belongs to; NULL for launch delays and dependencies.
 --   bound_by        VARCHAR      cpu_bound, data_loading, gpu_compute_bound, gpu_communication_bound, gpu_kernel_kernel_overhead or gpu_kernel_launch_overhead; NULL for dependencies.
 WITH

@@ -1,9 +1,9 @@
--- The start and the end of every event of a critical path, numbered so that all edges go forward.
+-- Nodes of the critical path graph: start and end of every event, numbered so that all edges go forward.
 --
--- In order of time. What happens at one instant is ordered as it can follow: device operations end, host events end
--- (inner ones first) and start (outer ones first), device operations start; events of no length stand inside what
--- encloses them, behind their launch. So the numbers are a topological order, and no graph has a cycle. Device
--- operations stand on the clock of the host.
+-- Numbers follow time. Simultaneous nodes are ordered by possible dependency: device operations end, host events end
+-- (inner ones first) and start (outer ones first), device operations start. Events of zero duration come inside the
+-- events that enclose them, after their launch. The numbers are therefore a topological order, and no graph has a
+-- cycle. Device operations are on the host clock.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,31 +16,31 @@ CREATE OR REPLACE MACRO lib.critical_path_nodes(
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step,
-    -- Text in the name of the host events that span the window; NULL or empty means everything.
+    -- Substring of the name of the host events that span the window; NULL or empty means the whole trace.
     annotation,
     -- Index of the first of these events in time order, from 0.
     first_instance,
     -- Index of the last of these events; NULL means only the first.
     last_instance,
-    -- Texts in the names of ranges and Python frames that load data; NULL means none.
+    -- Substrings of the names of annotations and Python frames that load data; NULL means none.
     data_load_names
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR          Run name.
 --   rank         INTEGER          Rank of the process.
---   node_id      BIGINT           Number of the node in its rank, from 0.
+--   node_id      BIGINT           Node number within the rank, from 0, in time order.
 --   event_id     BIGINT           Position of the event in traceEvents.
---   is_start     BOOLEAN          The start of the event, else its end.
---   node_ts      BIGINT [ns]      When, on the clock of the host.
+--   is_start     BOOLEAN          Whether the node is the start of the event, otherwise its end.
+--   node_ts      BIGINT [ns]      Time on the host clock.
 --   name         VARCHAR          Name of the event.
 --   kind         VARCHAR          Kind of the event: operator, call, data_load or gpu.
 --   class        VARCHAR          Class of a device operation.
---   ts           BIGINT [ns]      Start of the event, on the clock of the host.
+--   ts           BIGINT [ns]      Start of the event on the host clock.
 --   dur          BIGINT [ns]      Duration of the event.
 --   pid          BIGINT           Process id of a host event.
 --   tid          BIGINT           Thread id of a host event.
 --   depth        INTEGER [count]  Number of events that enclose a host event.
---   parent_id    BIGINT           The nearest of them.
+--   parent_id    BIGINT           event_id of the innermost of them.
 --   device       BIGINT           Device of a device operation, -1 if unknown.
 --   stream       BIGINT           Stream of a device operation, -1 if unknown.
 --   launch_id    BIGINT           event_id of the call that launched the device operation.
@@ -53,8 +53,8 @@ WITH
             runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
         ) AS e
     ),
-    -- Host events of no length that start with one that encloses them. A join, and not a window: most
-    -- traces have few events of no length.
+    -- Host events of zero duration that start together with one that encloses them. A join instead of a window,
+    -- because most traces have few such events.
     _inside_starts AS (
         SELECT DISTINCT z.run, z.rank, z.event_id
         FROM _events AS z
@@ -81,7 +81,7 @@ WITH
         FROM _events AS e
         LEFT JOIN _inside_starts AS i ON i.run = e.run AND i.rank = e.rank AND i.event_id = e.event_id
     ),
-    -- Numbered without what else is known of an event: rows are sorted here, and short ones in a third of the time.
+    -- Number without the other columns of an event: sorting narrow rows takes a third of the time.
     _numbered AS (
         SELECT
             b.run, b.rank, b.event_id, b.is_start, b.node_ts,

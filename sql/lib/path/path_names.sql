@@ -1,4 +1,4 @@
--- The names that stand in paths of lib.costs_by_path, by their hashes.
+-- Names in the paths of lib.costs_by_path, by hash.
 --
 -- Status: stable
 -- Since: 0.1
@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib.path_names(
 ) AS TABLE
 -- Columns:
 --   name_hash  UBIGINT [1]  Hash of the name.
---   name       VARCHAR      Name of an event, without addresses of objects.
+--   name       VARCHAR      Name of an event, without object addresses.
 WITH
     _recorded AS (
         SELECT DISTINCT c.call_stack

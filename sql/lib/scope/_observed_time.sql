@@ -1,4 +1,4 @@
--- From when to when each rank was observed: its host operators, runtime calls and device activity.
+-- Time in which each rank was observed, from its host operators, runtime calls and device activity.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._observed_time(
 --   run   VARCHAR      Run name.
 --   rank  INTEGER      Rank of the process.
 --   ts    BIGINT [ns]  Start of the first event.
---   dur   BIGINT [ns]  From there to the last end.
+--   dur   BIGINT [ns]  Time from the first start to the last end.
 WITH
     _spans AS (
         SELECT g.run, g.rank, g.span, min(g.ts) AS first_start, max(g.ts + g.dur) AS last_end

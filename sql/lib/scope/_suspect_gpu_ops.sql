@@ -1,5 +1,5 @@
--- The device activity that lib.scoped_gpu_ops leaves out because its duration cannot be true: how much, per rank, and
--- its recorded duration.
+-- Device operations that lib.scoped_gpu_ops excludes because of an impossible duration: number and recorded duration
+-- per rank.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,8 +16,8 @@ CREATE OR REPLACE MACRO lib._suspect_gpu_ops(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
---   suspect_count  BIGINT [count]  Device operations whose duration cannot be true.
---   suspect_ns     BIGINT [ns]     Their recorded duration.
+--   suspect_count  BIGINT [count]  Device operations with an impossible duration.
+--   suspect_ns     BIGINT [ns]     Recorded duration of these operations.
 SELECT g.run, g.rank, count(*) AS suspect_count, sum(g.dur)::BIGINT AS suspect_ns
 FROM gpu_ops AS g
 WHERE

@@ -1,13 +1,13 @@
--- By how much the clock of a device is ahead of the clock of the host that launches on it.
+-- Lead of each device's clock over the clock of the launching host.
 --
--- The time that a device records is the time of the host plus the skew. No operation starts before the call
--- that launches it, so the skew is at most the least time from a launch to its operation. No synchronization
--- returns before the operations that it waits for have ended, so the skew is at least what they end later
--- than the call. If 0 satisfies the bounds, the clocks are taken as equal: the skew is 0. Else it is the middle of
--- both bounds, or the only one. A clock that drifts by some microseconds crosses the bounds, whose middle is then off
--- least. Bounds that are crossed by over 100 us come from wrong links, and tell no skew.
--- Synchronizations: recorded waits for a stream or a device (enable_cuda_sync_events), calls that wait for the
--- device of a rank that has one, and calls that wait for a stream right behind a copy, for that copy.
+-- A recorded device time is the host time plus the skew. No operation starts before the call that launches it, so the
+-- skew is at most the shortest time from a launch to its operation. No synchronization returns before the awaited
+-- operations have ended, so the skew is at least the time by which they end after the call. If 0 satisfies both
+-- bounds, the clocks are considered equal and the skew is 0. Otherwise it is the middle of the bounds, or the only
+-- bound. A clock that drifts by a few microseconds makes the bounds cross; their middle then has the smallest error.
+-- Bounds that cross by more than 100 us come from wrong links and give no skew. Three kinds of synchronization are
+-- used: recorded waits for a stream or a device (enable_cuda_sync_events), and calls that wait for the device of a
+-- rank with a single device. The third kind is a call that waits for a stream directly after a copy, for that copy.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,10 +20,10 @@ CREATE OR REPLACE MACRO lib.device_clock_skew(
 -- Columns:
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
---   device      BIGINT       Device, -1 if unknown.
---   lowest_ns   BIGINT [ns]  The skew is at least this; NULL if no synchronization tells.
---   highest_ns  BIGINT [ns]  The skew is at most this; NULL if no launch tells.
---   skew_ns     BIGINT [ns]  The device's clock is ahead by this; NULL if the bounds contradict each other.
+--   device      BIGINT       Device number, -1 if unknown.
+--   lowest_ns   BIGINT [ns]  Lower bound of the skew; NULL without a usable synchronization.
+--   highest_ns  BIGINT [ns]  Upper bound of the skew; NULL without a usable launch.
+--   skew_ns     BIGINT [ns]  Lead of the device clock over the host clock; NULL if the bounds contradict each other.
 WITH
     _ops AS MATERIALIZED (
         SELECT
@@ -52,7 +52,7 @@ WITH
         WHERE lib.is_requested(runs, r.run) AND lib.is_requested(ranks, r.rank)
         WINDOW _thread AS (PARTITION BY r.run, r.rank, r.span, r.pid, r.tid ORDER BY r.ts, r.event_id)
     ),
-    -- Stream NULL: all streams of the device.
+    -- Stream NULL means all streams of the device.
     _calls AS (
         SELECT o.run, o.rank, o.span, o.device, CASE WHEN o.sync_kind = 'stream sync' THEN o.stream END AS stream, o.launch_ts AS ts, o.returned_ts
         FROM _ops AS o
@@ -64,7 +64,7 @@ WITH
         JOIN _call_names AS n ON n.name = r.name
         WHERE n.waits_for_device
     ),
-    -- In order of time, with running ends of what had been launched: an ASOF join of few calls becomes a loop.
+    -- In time order with running ends of launched operations: an ASOF join with few calls becomes a loop.
     _marks AS (
         SELECT o.run, o.rank, o.span, o.device, unnest([o.stream, NULL]) AS stream, o.returned_ts AS ts, o.end_ts, NULL::BIGINT AS waited_ts
         FROM _ops AS o

@@ -1,7 +1,7 @@
--- The model of each device that ran something.
+-- Model of each device with activity.
 --
--- Recorders of AMD's devices number them otherwise than the trace's list of devices does: where all devices of a rank
--- are of one model, that is it.
+-- Recorders of AMD devices number them differently from the trace's device list; if all devices of a rank are of one
+-- model, that model is used.
 --
 -- Status: stable
 -- Since: 0.1
@@ -14,8 +14,8 @@ CREATE OR REPLACE MACRO lib.device_models(
 -- Columns:
 --   run     VARCHAR  Run name.
 --   rank    INTEGER  Rank of the process.
---   device  BIGINT   Device number, as of gpu_ops.
---   name    VARCHAR  Its model; NULL where the trace does not say it.
+--   device  BIGINT   Device number as in gpu_ops.
+--   name    VARCHAR  Device model; NULL if not recorded.
 WITH
     _used AS (
         SELECT DISTINCT g.run, g.rank, g.device

@@ -1,4 +1,4 @@
--- The ranks whose devices did anything.
+-- Ranks with device activity.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- What a rank's trace holds and what is missing from it, counted: what findings and rank_health look at.
+-- Counts of what a rank's trace contains and lacks, for findings and rank_health.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,47 +12,47 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   run                              VARCHAR         Run name.
 --   rank                             INTEGER         Rank of the process.
 --   source                           VARCHAR         Path of the trace file.
---   rank_source                      VARCHAR         What told the rank.
+--   rank_source                      VARCHAR         Source of the rank number.
 --   world_size                       BIGINT [count]  Recorded number of ranks of the job.
---   backend                          VARCHAR         Communication backend, as stated.
---   trace_id                         VARCHAR         Id of the capture, as stated.
---   is_summary                       BOOLEAN         Not a trace, but step times that another profiler summed up.
---   has_base_time                    BOOLEAN         The trace has a base time, so its clock fits those of other ranks.
+--   backend                          VARCHAR         Recorded communication backend.
+--   trace_id                         VARCHAR         Recorded id of the capture.
+--   is_summary                       BOOLEAN         Whether the file has only step times summarized by another profiler instead of a trace.
+--   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock fits those of other ranks.
 --   offset_ns                        BIGINT [ns]     Start of the rank since the run's first event.
---   dur                              BIGINT [ns]     From the first event to the last end.
---   event_count                      BIGINT [count]  Events in the file.
---   cpu_op_count                     BIGINT [count]  Host operators.
---   cpu_op_with_shapes_count         BIGINT [count]  Those with input shapes.
---   cpu_op_with_stack_count          BIGINT [count]  Those with a Python call stack.
---   python_call_count                BIGINT [count]  Python frames.
---   memory_event_count               BIGINT [count]  Allocator events.
---   records_memory                   BOOLEAN         Recorded with profile_memory=True, as stated.
---   gpu_op_count                     BIGINT [count]  Kernels, copies and memsets.
---   unlinked_gpu_op_count            BIGINT [count]  Those whose launch is not in the trace.
---   communication_count              BIGINT [count]  Those that communicate.
---   communication_with_seq_count     BIGINT [count]  Those of them with a sequence number.
---   communication_with_group_count   BIGINT [count]  Those of them with a process group.
---   hccl_count                       BIGINT [count]  Those of them that are Ascend's.
---   suspected_communication_count    BIGINT [count]  Kernels of a communication call that no rule knows.
---   suspected_communication_example  VARCHAR         Name of one of them, the first in the alphabet.
---   gpu_ns                           BIGINT [ns]     Duration of all device activity that can be true.
---   unmatched_ns                     BIGINT [ns]     Part of it whose class no metadata, category or rule decided.
---   suspect_count                    BIGINT [count]  Device activity whose duration cannot be true.
---   suspect_ns                       BIGINT [ns]     Its recorded duration.
---   device_skew_ns                   BIGINT [ns]     Its device's clock is ahead of the host's by this, of several devices the largest; NULL: unknown (lib.device_clock_skew).
---   step_count                       BIGINT [count]  Profiler steps.
---   first_step_ns                    BIGINT [ns]     Length of the first step.
---   median_step_ns                   BIGINT [ns]     Median length of a step.
---   lost_count                       BIGINT [count]  Spans of the file that could not be read.
---   is_truncated                     BOOLEAN         The file breaks off.
---   repaired_count                   BIGINT [count]  Events that had to be repaired.
---   odd_argument_count               BIGINT [count]  Argument values that are not of the form of their column.
---   first_odd_argument               VARCHAR         Why the first of them is not.
---   first_loss                       VARCHAR         What is wrong with the first span that is lost.
---   first_loss_offset                BIGINT [bytes]  Where it stands in the file.
---   first_repair                     VARCHAR         What was wrong with the first event that was repaired.
---   missing_columns                  VARCHAR         Columns that its stored files lack, as an older version wrote them.
---   definitions_changed              BOOLEAN         Ingested by other definitions than those of today.
+--   dur                              BIGINT [ns]     Time from the first event to the last end.
+--   event_count                      BIGINT [count]  Number of events in the file.
+--   cpu_op_count                     BIGINT [count]  Number of host operators.
+--   cpu_op_with_shapes_count         BIGINT [count]  Number of host operators with input shapes.
+--   cpu_op_with_stack_count          BIGINT [count]  Number of host operators with a Python call stack.
+--   python_call_count                BIGINT [count]  Number of Python frames.
+--   memory_event_count               BIGINT [count]  Number of allocator events.
+--   records_memory                   BOOLEAN         Whether profile_memory=True was recorded.
+--   gpu_op_count                     BIGINT [count]  Number of kernels, copies and memsets.
+--   unlinked_gpu_op_count            BIGINT [count]  Number of these whose launch is not in the trace.
+--   communication_count              BIGINT [count]  Number of communication operations.
+--   communication_with_seq_count     BIGINT [count]  Communication operations with a sequence number.
+--   communication_with_group_count   BIGINT [count]  Communication operations with a process group.
+--   hccl_count                       BIGINT [count]  Communication operations of Ascend (HCCL).
+--   suspected_communication_count    BIGINT [count]  Kernels launched by a communication call that no rule matches.
+--   suspected_communication_example  VARCHAR         Name of one of these kernels, the first in alphabetical order.
+--   gpu_ns                           BIGINT [ns]     Total duration of all device activity with a possible duration.
+--   unmatched_ns                     BIGINT [ns]     Part of gpu_ns whose class was not decided by metadata, category or rule.
+--   suspect_count                    BIGINT [count]  Device operations with an impossible duration.
+--   suspect_ns                       BIGINT [ns]     Recorded duration of these operations.
+--   device_skew_ns                   BIGINT [ns]     Lead of the device clock over the host clock (lib.device_clock_skew); the largest over all devices; NULL if unknown.
+--   step_count                       BIGINT [count]  Number of profiler steps.
+--   first_step_ns                    BIGINT [ns]     Duration of the first step.
+--   median_step_ns                   BIGINT [ns]     Median step duration.
+--   lost_count                       BIGINT [count]  Number of unreadable spans in the file.
+--   is_truncated                     BOOLEAN         Whether the file is truncated.
+--   repaired_count                   BIGINT [count]  Number of repaired events.
+--   odd_argument_count               BIGINT [count]  Argument values that do not fit the type of their column.
+--   first_odd_argument               VARCHAR         Problem of the first of these values.
+--   first_loss                       VARCHAR         Problem of the first lost span.
+--   first_loss_offset                BIGINT [bytes]  Offset of that span in the file.
+--   first_repair                     VARCHAR         Problem of the first repaired event.
+--   missing_columns                  VARCHAR         Columns missing from its stored files, which an older version wrote.
+--   definitions_changed              BOOLEAN         Whether it was ingested with older definitions than today's.
 WITH
     _ranks AS (
         SELECT k.*
@@ -82,7 +82,7 @@ WITH
         FROM lib.device_clock_skew(runs, ranks) AS s
         GROUP BY s.run, s.rank
     ),
-    -- Kernels that no rule knows although a communication call of the framework launched them.
+    -- Kernels that no rule matches although a communication call of the framework launched them.
     _comm_calls AS (
         SELECT c.run, c.rank, c.event_id
         FROM cpu_ops AS c
@@ -97,7 +97,7 @@ WITH
     _suspected_communication AS (
         SELECT g.run, g.rank, count(*) AS kernel_count, min(g.name) AS example
         FROM gpu_ops AS g
-        -- Not one join on either: that compares each kernel with each call.
+        -- Two joins instead of one with OR, which would compare each kernel with each call.
         LEFT JOIN _comm_calls AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         LEFT JOIN _comm_calls AS a ON a.run = g.run AND a.rank = g.rank AND a.event_id = g.annotation_id
         WHERE g.class_source = 'default' AND (o.event_id IS NOT NULL OR a.event_id IS NOT NULL)

@@ -1,4 +1,4 @@
--- What tells whether runs can be compared: what they ran on, how many ranks, with what software, recorded how.
+-- Properties that decide whether runs can be compared: hardware, number of ranks, software, and recording options.
 --
 -- Status: stable
 -- Since: 0.1
@@ -12,8 +12,8 @@ CREATE OR REPLACE MACRO lib.run_facts(
 --   run         VARCHAR     Run name.
 --   position    BIGINT [1]  Position of the property in the list, from 1.
 --   fact        VARCHAR     Name of the compared property.
---   fact_value  VARCHAR     What it is; NULL if unknown.
---   severity    VARCHAR     What another value means: limited or not comparable.
+--   fact_value  VARCHAR     Value of the property; NULL if unknown.
+--   severity    VARCHAR     Verdict if the values differ: limited or not comparable.
 WITH
     _known AS (
         SELECT k.* FROM ranks AS k WHERE lib.is_requested(runs, k.run) AND lib.is_requested(ranks, k.rank)
@@ -24,7 +24,7 @@ WITH
     _stepped AS (
         SELECT s.run FROM steps AS s WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) GROUP BY s.run
     ),
-    -- Type of the operands of matrix products, by what most of them have.
+    -- Most frequent operand type of matrix products.
     _products AS (
         SELECT c.run, CASE WHEN json_valid(c.input_types) THEN c.input_types END ->> (CASE WHEN ends_with(c.name, 'addmm') THEN '$[1]' ELSE '$[0]' END) AS type_name, count(*) AS op_count
         FROM cpu_ops AS c

@@ -1,6 +1,6 @@
--- One row for each run, of what people quote: step time, utilization, exposed communication, waiting, memory.
+-- Key figures of each run: step time, utilization, exposed communication, waiting, MFU, memory.
 --
--- kpis says what they are.
+-- The analysis kpis documents them.
 --
 -- Status: stable
 -- Since: 0.1
@@ -16,23 +16,23 @@ CREATE OR REPLACE MACRO lib.run_kpis(
 ) AS TABLE
 -- Columns:
 --   run                        VARCHAR         Run name.
---   rank_count                 BIGINT [count]  Ranks.
---   step_count                 BIGINT [count]  Different steps; NULL for traces without steps.
---   device_name                VARCHAR         Model of most devices; NULL where no trace says so.
---   step_ns                    DOUBLE [ns]     Mean duration of a step, over ranks and steps; of a whole trace without steps.
---   utilization_pct            DOUBLE [%]      A kernel runs and does not only wait for other ranks; NULL without a device, likewise the idle shares.
---   compute_pct                DOUBLE [%]      A computation kernel runs; likewise.
---   exposed_communication_pct  DOUBLE [%]      Communication runs or waits, and no computation.
---   wait_pct                   DOUBLE [%]      Part of that: waiting for other ranks; NULL where no match tells it from transferring.
---   idle_pct                   DOUBLE [%]      Nothing runs on the device.
---   unrecorded_pct             DOUBLE [%]      The device ran work that the trace does not hold, as a share of the steps; all other shares leave this time out.
---   undecided_pct              DOUBLE [%]      Part of the steps that may be idle or such work: it counts as idle, and no evidence decides.
---   launch_bound_pct           DOUBLE [%]      Part of idle_pct: the host has not launched what comes next; NULL where no launch tells.
---   launch_unknown_pct         DOUBLE [%]      Part of idle_pct: what comes next has no launch in the trace.
---   mfu_pct                    DOUBLE [%]      Model FLOPs utilization, as in mfu: mean of the steps of all ranks; NULL where shapes or peaks are not known.
---   mfu_covered_pct            DOUBLE [%]      Share of the time of computation kernels for which that holds.
---   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, allocated where that is higher; NULL without memory events.
---   peak_memory_pct            DOUBLE [%]      The highest share of a device's memory; NULL where no trace says how much there is.
+--   rank_count                 BIGINT [count]  Number of ranks.
+--   step_count                 BIGINT [count]  Number of distinct steps; NULL for traces without steps.
+--   device_name                VARCHAR         Most frequent device model; NULL if not recorded.
+--   step_ns                    DOUBLE [ns]     Mean step duration over ranks and steps, or of the whole trace without steps.
+--   utilization_pct            DOUBLE [%]      Share of recorded step time in which a kernel does more than wait for other ranks; NULL without a device.
+--   compute_pct                DOUBLE [%]      Share of recorded step time with a computation kernel running; NULL without a device.
+--   exposed_communication_pct  DOUBLE [%]      Share of recorded step time with communication, transferring or waiting, not overlapped by compute.
+--   wait_pct                   DOUBLE [%]      Part of exposed_communication_pct spent waiting for other ranks; NULL if no collective is matched across ranks.
+--   idle_pct                   DOUBLE [%]      Share of recorded step time with no device activity; NULL without a device.
+--   unrecorded_pct             DOUBLE [%]      Share of step time in which the device ran work that is not in the trace; all other shares exclude this time.
+--   undecided_pct              DOUBLE [%]      Share of step time that is either idle or unrecorded work; it counts as idle because the trace cannot decide.
+--   launch_bound_pct           DOUBLE [%]      Part of idle_pct before the host has launched the next operation; NULL if no launch is in the trace.
+--   launch_unknown_pct         DOUBLE [%]      Part of idle_pct before an operation whose launch is not in the trace.
+--   mfu_pct                    DOUBLE [%]      Model FLOPs utilization as in mfu: time at the peak rate as a share of recorded step time, mean over the steps of all ranks; NULL if shapes or peaks are unknown.
+--   mfu_covered_pct            DOUBLE [%]      Share of computation kernel time that mfu_pct covers.
+--   peak_memory_bytes          BIGINT [bytes]  Highest reserved total of a device, or allocated total if higher; NULL without memory events.
+--   peak_memory_pct            DOUBLE [%]      Highest share of a device's memory in use; NULL if no trace records the capacity.
 WITH
     _parts AS MATERIALIZED (
         SELECT p.* FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p

@@ -1,5 +1,4 @@
--- The communication kernels that an analysis looks at: wanted runs, ranks and steps. What they have been matched with
--- may lie outside.
+-- Communication kernels of the requested runs, ranks and steps. Kernels matched with them may be outside that scope.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,7 +1,7 @@
--- The device activity that an analysis looks at: wanted runs, ranks and steps, no syncs, no operation whose duration
--- cannot be true.
+-- Device activity of the requested runs, ranks and steps, without synchronizations and impossible durations.
 --
--- By default the last profiler step of a run with two or more steps is left out: profilers stop in the middle of it.
+-- By default, the last profiler step of a run with two or more steps is excluded, because profilers stop in the
+-- middle of it.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,8 +1,8 @@
--- What runs on host threads as a named range: operators, annotations, runtime calls, Python calls of the wanted runs,
--- ranks and steps.
+-- Named ranges on host threads for the requested runs, ranks and steps: operators, annotations, runtime calls, Python
+-- calls.
 --
--- Copies of annotations on the device are left out: they are no events of their own. So are memory events, counters,
--- the profiler's own overhead and events whose duration is below zero.
+-- Device copies of annotations are excluded because they are not separate events. Memory events, counters, the
+-- profiler's own overhead and events with a negative duration are also excluded.
 --
 -- Status: stable
 -- Since: 0.1
@@ -20,9 +20,9 @@ CREATE OR REPLACE MACRO lib.scoped_host_events(
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
---   category    VARCHAR      cpu_op, user_annotation, python_function, or as the trace names a runtime call.
+--   category    VARCHAR      cpu_op, user_annotation, python_function, or the trace's category of a runtime call.
 --   name        VARCHAR      Name of the event.
---   input_dims  VARCHAR      Input shapes as JSON; of operators only.
+--   input_dims  VARCHAR      Input shapes as JSON; for operators only.
 --   pid         BIGINT       Process id.
 --   tid         BIGINT       Thread id.
 --   ts          BIGINT [ns]  Start since the run's first event.

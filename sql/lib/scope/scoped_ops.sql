@@ -1,8 +1,8 @@
--- Everything that a run executes, on the host and on the device, as it is compared by name.
+-- Host events and device activity of the requested runs, ranks and steps, for comparison by name.
 --
--- Host events as of scoped_host_events and all device activity, synchronization included, but nothing whose duration
--- cannot be true. A step has the device activity that was launched in it: what has no launch in the trace counts
--- where no steps are chosen, and belongs to none.
+-- Includes scoped_host_events and all device activity with a possible duration, synchronizations too. A step has the
+-- device activity launched in it. Operations without a launch in the trace belong to no step, and are included only
+-- if no steps are selected.
 --
 -- Status: stable
 -- Since: 0.1
@@ -22,9 +22,9 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   event_id  BIGINT       Position of the event in traceEvents.
 --   step      BIGINT       Profiler step; NULL outside steps.
 --   side      VARCHAR      host or device.
---   category  VARCHAR      Host: as of scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
+--   category  VARCHAR      Host: as in scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name of the event.
---   shapes    VARCHAR      Input shapes as JSON; of operators only.
+--   shapes    VARCHAR      Input shapes as JSON; for operators only.
 --   ts        BIGINT [ns]  Start since the run's first event.
 --   dur       BIGINT [ns]  Duration.
 --   stream    BIGINT       Device stream; NULL on the host.

@@ -1,4 +1,4 @@
--- The steps that an analysis looks at, with their parts: wanted runs, ranks and steps.
+-- Steps of the requested runs, ranks and steps, with their parts.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- The steps of each rank as its device sees them, from traces of events: getting data, forward and backward pass,
--- tail; computing, communicating and receiving alone.
+-- Phases of the steps of each rank as its device sees them, from traces of events: data loading, forward and backward
+-- pass, tail; compute and exposed communication.
 --
--- Steps are those of lib.device_steps. The forward pass begins with the first computation that was launched in the
--- step neither by the backward pass nor by the optimizer; the backward pass ends with the last computation that was
--- launched under autograd's engine, a backward operator or an annotation that says so.
+-- Steps are those of lib.device_steps. The forward pass begins with the first computation launched in the step by
+-- neither the backward pass nor the optimizer. The backward pass ends with the last computation launched under the
+-- autograd engine, a backward operator, or an annotation that contains "backward".
 --
 -- Status: stable
 -- Since: 0.1
@@ -19,15 +19,15 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   span                    INTEGER      Recording of the rank.
 --   step                    BIGINT       N of ProfilerStep#N.
 --   is_last                 BOOLEAN      Whether this is the rank's last step.
---   total_ns                BIGINT [ns]  Length of the step.
---   iteration_interval_ns   BIGINT [ns]  From its start to the forward pass; NULL without one.
---   forward_backward_ns     BIGINT [ns]  From there to the end of the backward pass; NULL without either.
---   tail_ns                 BIGINT [ns]  From there to the end of the step; likewise.
+--   total_ns                BIGINT [ns]  Step duration.
+--   iteration_interval_ns   BIGINT [ns]  Time from the start of the step to the forward pass; NULL if no forward pass is found.
+--   forward_backward_ns     BIGINT [ns]  Time from there to the end of the backward pass; NULL if either is not found.
+--   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step; NULL if no backward pass is found.
 --   computation_ns          BIGINT [ns]  Time with a computation kernel running.
---   communication_alone_ns  BIGINT [ns]  Communication runs and no computation.
---   receive_alone_ns        BIGINT [ns]  Of that, nothing but receives; NULL where the rank neither sends nor receives, or it is not told which.
---   collective_alone_ns     BIGINT [ns]  Of that, the rest; likewise.
---   stage_ns                BIGINT [ns]  The step without receiving alone; likewise.
+--   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without sends and receives, or if they cannot be distinguished.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL if receive_alone_ns is.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL if receive_alone_ns is.
 WITH
     _ops AS MATERIALIZED (
         SELECT g.run, g.rank, g.event_id, g.step, g.class, g.launch_id, g.ts, g.dur
@@ -39,7 +39,7 @@ WITH
         FROM lib.device_steps(runs, ranks, NULL, true) AS d
         WHERE d.step IS NOT NULL AND EXISTS (FROM _ops AS o WHERE o.run = d.run AND o.rank = d.rank)
     ),
-    -- On the host, one lane a thread: what belongs to the backward pass or the optimizer, and the launches.
+    -- On the host, one lane per thread: spans of the backward pass and the optimizer, and launches.
     _passes AS (
         SELECT c.run, c.rank, c.pid, c.tid, c.ts, c.ts + c.dur AS end_ts, true AS is_backward
         FROM cpu_ops AS c

@@ -1,18 +1,19 @@
--- Every nanosecond of some windows, given to one part and at most one operation of the device.
+-- Every nanosecond of given windows, assigned to one part and at most one device operation.
 --
--- What runs at once counts in this order: computation, transfer, wait, copies; within one of these the
--- operation that started first has the time. So a share is the time by which an operation lengthens the busy
--- time of its part while nothing of a higher one runs: the self time of a device. Idle time belongs to the
--- operation that ends it, parted where the call that launches it ends: what lies before is the host's. Intervals of
--- `unrecorded_time` are not idle. Shares of a window sum to the window.
+-- Concurrent activity counts once, in the order computation, transfer, wait, copies; within one of these, the
+-- operation that started first gets the time. A share is the time by which an operation extends the busy time of its
+-- part while nothing with higher precedence runs: device self time. Idle time belongs to the operation that ends it
+-- and is split at the end of the call that launches it: time before is attributed to the host. Intervals of
+-- `unrecorded_time` are not idle. The shares of a window sum to the window.
 --
--- One sweep sums up for each part for how long it had the time so far; what an operation has is the difference
--- of these sums at the bounds of what it adds to its part.
+-- One sweep sums up the time of each part so far. The share of an operation is the difference of these sums at the
+-- bounds of what it adds to its part.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._step_shares(
-    -- Name of a relation with the columns of lib._compared_windows, of which run, rank, span, window_no, ts and end_ts count: windows of a rank do not overlap, and are numbered in their order.
+    -- Name of a relation with the columns of lib._compared_windows. Only run, rank, span, window_no, ts and end_ts
+    -- are used. Windows of a rank do not overlap and are numbered in order.
     some_windows,
     -- Runs to include; NULL means every run.
     runs,
@@ -23,13 +24,13 @@ CREATE OR REPLACE MACRO lib._step_shares(
 --   run        VARCHAR         Run name.
 --   rank       INTEGER         Rank of the process.
 --   span       INTEGER         Recording of the rank.
---   window_no  BIGINT [1]      The window.
---   part       VARCHAR         compute, transfer, wait, memory, unrecorded or idle.
---   waits_for  VARCHAR         Of idle time: host, device or unknown; else NULL.
---   event_id   BIGINT          The operation; NULL for unrecorded time, and for idle time behind the last.
---   ns         BIGINT [ns]     Its share; 0 where it is hidden.
---   dur_ns     BIGINT [ns]     Its duration in the window, hidden or not; 0 for idle time.
---   op_count   BIGINT [count]  1 where it starts in the window; of a collective its transfer.
+--   window_no  BIGINT [1]      Number of the window.
+--   part       VARCHAR         Part of the step: compute, transfer, wait, memory, unrecorded or idle.
+--   waits_for  VARCHAR         For idle time: host, device or unknown; otherwise NULL.
+--   event_id   BIGINT          event_id of the operation; NULL for unrecorded time, and for idle time after the last operation.
+--   ns         BIGINT [ns]     Share of the operation; 0 if it is fully overlapped.
+--   dur_ns     BIGINT [ns]     Duration in the window, overlapped or not; 0 for idle time.
+--   op_count   BIGINT [count]  1 if the operation starts in the window; for a collective, its transfer.
 WITH
     _windows AS MATERIALIZED (
         SELECT w.run, w.rank, w.span, row_number() OVER (PARTITION BY w.run, w.rank, w.span ORDER BY w.window_no) AS position, w.window_no, w.ts, w.end_ts
@@ -44,7 +45,7 @@ WITH
         LEFT JOIN matched_collectives AS m ON m.run = g.run AND m.rank = g.rank AND m.span = g.span AND m.event_id = g.event_id AND NOT m.on_host
         WHERE g.dur > 0
     ),
-    -- A collective waits first, then it transfers, which is where it is counted.
+    -- A collective first waits and then transfers; it is counted at the transfer.
     _pieces AS (
         SELECT o.run, o.rank, o.span, o.event_id, o.part_no, o.ts + o.wait_ns AS ts, o.end_ts, true AS is_counted
         FROM _ops AS o
@@ -115,7 +116,7 @@ WITH
             sweep AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS UNBOUNDED PRECEDING),
             later AS (PARTITION BY c.run, c.rank, c.span ORDER BY c.at_ts ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
     ),
-    -- How long each part had the time before a bound.
+    -- Time that each part had before a bound.
     _sums AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.span, s.at_ts, s.ns, s.position, s.part_no, s.next_start,
@@ -126,7 +127,7 @@ WITH
         FROM _segments AS s
         WINDOW earlier AS (PARTITION BY s.run, s.rank, s.span ORDER BY s.at_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
-    -- Both bounds of a piece meet the sums in one join: of two the planner makes the product first.
+    -- Both bounds of a piece use one join with the sums; with two joins, the planner would form their product first.
     _ends AS (
         SELECT m.run, m.rank, m.span, m.event_id, m.part_no, m.ts AS at_ts FROM _marginal AS m
         UNION ALL
@@ -177,7 +178,7 @@ WITH
     _caused AS (
         SELECT
             i.run, i.rank, i.span, i.window_no, i.is_unrecorded, f.op.id AS event_id, i.end_ts - i.ts AS ns, i.next_start,
-            -- Behind the last operation all is the host's.
+            -- After the last operation, all idle time is attributed to the host.
             CASE WHEN i.next_start IS NULL THEN i.end_ts - i.ts ELSE greatest(least(f.op.launch_end, i.end_ts) - i.ts, 0) END AS host_ns,
             i.next_start IS NOT NULL AND f.op.launch_end IS NULL AS is_unknown
         FROM _idle AS i

@@ -1,8 +1,8 @@
--- Which classes of device activity run at each moment, lane by lane.
+-- Classes of device activity that run over time, lane by lane.
 --
--- One sweep over all starts and ends with a counter per class; from its segments follow busy time,
--- overlap and exposed time. Segments in which nothing runs are included, syncs are not activity.
--- The last row of a lane stands for its end: it has no length, and nothing runs in it.
+-- One sweep over all starts and ends with a counter per class. Busy time, overlap and exposed time follow from its
+-- segments. Segments without activity are included; synchronizations are not activity. The last row of a lane marks
+-- its end: it has zero length and no activity.
 --
 -- Status: stable
 -- Since: 0.1
@@ -11,12 +11,12 @@ CREATE OR REPLACE MACRO lib.class_segments(
     spans
 ) AS TABLE
 -- Columns:
---   lane           ANY          The grouping key.
+--   lane           ANY          Grouping key.
 --   ts             BIGINT [ns]  Start of the segment.
 --   dur            BIGINT [ns]  Length of the segment.
---   computes       BOOLEAN      Computation is running.
---   communicates   BOOLEAN      Communication is running.
---   copies         BOOLEAN      A copy or memset is running.
+--   computes       BOOLEAN      Whether computation is running.
+--   communicates   BOOLEAN      Whether communication is running.
+--   copies         BOOLEAN      Whether a copy or memset is running.
 WITH
     _bounds AS (
         SELECT s.lane, s.class, s.ts AS bound_ts, 1 AS change FROM query_table(spans) AS s
@@ -27,7 +27,7 @@ WITH
         SELECT
             b.lane,
             b.bound_ts,
-            -- Summed up once more below, which costs twice as much for the 128-bit numbers that sums are.
+            -- INTEGER, because the next sum costs twice as much for the 128-bit results of sums.
             sum(CASE WHEN b.class = 'computation' THEN b.change ELSE 0 END)::INTEGER AS computation,
             sum(CASE WHEN b.class = 'communication' THEN b.change ELSE 0 END)::INTEGER AS communication,
             sum(CASE WHEN b.class = 'memory' THEN b.change ELSE 0 END)::INTEGER AS memory

@@ -1,4 +1,4 @@
--- Steps of the ranks of a cluster: as MindSpore's profiler measured them, else from the events of the trace.
+-- Steps of the ranks of a cluster, as measured by MindSpore's profiler, otherwise from the events of the trace.
 --
 -- Status: stable
 -- Since: 0.1
@@ -9,22 +9,22 @@ CREATE OR REPLACE MACRO lib.cluster_steps(
     ranks,
     -- Steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step; MindSpore's steps were measured whole.
+    -- Whether to include the last profiler step. MindSpore steps are complete and always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:
 --   run                     VARCHAR      Run name.
 --   rank                    INTEGER      Rank of the process.
---   step                    BIGINT       Number of the step.
---   total_ns                BIGINT [ns]  Length of the step.
---   iteration_interval_ns   BIGINT [ns]  From the end of the last step to the forward pass.
---   forward_backward_ns     BIGINT [ns]  Forward and backward pass.
+--   step                    BIGINT       Step number.
+--   total_ns                BIGINT [ns]  Step duration.
+--   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass.
+--   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass.
 --   tail_ns                 BIGINT [ns]  From the end of the backward pass to the end of the step.
---   computation_ns          BIGINT [ns]  Computing.
---   communication_alone_ns  BIGINT [ns]  Communicating and not computing.
---   receive_alone_ns        BIGINT [ns]  Receiving and nothing else; NULL without pipeline stages.
---   collective_alone_ns     BIGINT [ns]  Communicating without receiving, and not computing; likewise.
---   stage_ns                BIGINT [ns]  The step without receiving alone; likewise.
+--   computation_ns          BIGINT [ns]  Compute time.
+--   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
+--   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication; NULL without pipeline stages.
+--   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives; NULL without pipeline stages.
+--   stage_ns                BIGINT [ns]  Step duration minus receive-only time; NULL without pipeline stages.
 WITH
     _measured AS (
         SELECT s.*

@@ -1,8 +1,8 @@
--- The steps of each rank as its device sees them: one follows the other, with all that runs meanwhile.
+-- Steps of each rank as its device sees them: consecutive, with all activity in between.
 --
--- A step begins with the host's, or where the device is not yet done with the one before, there; it ends with the
--- host's, or where the last operation that was launched in it ends. So steps of a rank do not overlap, and have all
--- that runs in their time, whatever launched it. A trace without steps is one.
+-- A step begins with the host step, or when the previous step ends on the device if that is later. It ends with the
+-- host step, or with the last operation launched in it if that is later. Steps of a rank therefore do not overlap,
+-- and contain all activity in their time, whatever launched it. A trace without steps is one step.
 --
 -- Status: stable
 -- Since: 0.1
@@ -24,9 +24,9 @@ CREATE OR REPLACE MACRO lib.device_steps(
 --   step     BIGINT       Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   is_last  BOOLEAN      Whether this is the rank's last step.
 --   from_ts  BIGINT [ns]  Start time.
---   to_ts    BIGINT [ns]  End; not before the start.
---   host_ts  BIGINT [ns]  Start of the host's step.
---   step_ns  BIGINT [ns]  Duration of the host's step.
+--   to_ts    BIGINT [ns]  End of the step, not before its start.
+--   host_ts  BIGINT [ns]  Start of the step on the host.
+--   step_ns  BIGINT [ns]  Duration of the step on the host.
 WITH
     _launched AS (
         SELECT o.run, o.rank, o.span, o.step, max(o.ts + o.dur) AS end_ts

@@ -1,19 +1,19 @@
--- Which of several layers of activity counts at each moment, lane by lane: of those that run, the lowest.
+-- Lowest running layer of activity over time, lane by lane.
 --
--- One sweep over all starts and ends with a counter per layer, four to a number: a running sum of whole
--- numbers below 2^53 is exact. Of layer 0 only the bounds count: they cut, and nothing runs in them.
+-- One sweep over all starts and ends with a counter per layer, four packed into a number: a running sum of integers
+-- below 2^53 is exact. Layer 0 provides only bounds, at which segments are cut.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.layer_segments(
-    -- Name of a relation with lane, layer (0 to 8), ts, dur; lane is any grouping key, a struct for instance.
+    -- Name of a relation with lane, layer (0 to 8), ts, dur; lane is any grouping key, such as a struct.
     spans
 ) AS TABLE
 -- Columns:
---   lane   ANY          The grouping key.
+--   lane   ANY          Grouping key.
 --   ts     BIGINT [ns]  Start of the segment.
 --   dur    BIGINT [ns]  Length of the segment.
---   layer  INTEGER      Lowest layer that runs; 0: none.
+--   layer  INTEGER      Lowest running layer; 0: none.
 WITH
     _units AS (
         SELECT

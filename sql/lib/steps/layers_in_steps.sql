@@ -1,6 +1,6 @@
--- How long each of several layers of activity counts in each step: of those that run, the lowest.
+-- Time of each step in which each layer of activity is the lowest running one.
 --
--- Layers are those of lib.layer_segments. Time of a step in which none runs has no row.
+-- Layers are those of lib.layer_segments. Time of a step in which no layer runs has no row.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,11 +13,11 @@ CREATE OR REPLACE MACRO lib.layers_in_steps(
 -- Columns:
 --   run    VARCHAR      Run name.
 --   rank   INTEGER      Rank of the process.
---   step   BIGINT       Step.
---   layer  INTEGER      Layer.
---   ns     BIGINT [ns]  How long it is the lowest that runs.
+--   step   BIGINT       Step number.
+--   layer  INTEGER      Layer number.
+--   ns     BIGINT [ns]  Time in which it is the lowest running layer.
 WITH
-    -- One number for run and rank: sorting by two columns takes twice as long, and more memory.
+    -- One number for run and rank: sorting by two columns takes twice as long and more memory.
     _lanes AS MATERIALIZED (
         SELECT w.run, w.rank, row_number() OVER (ORDER BY w.run, w.rank) AS lane
         FROM (SELECT DISTINCT d.run, d.rank FROM query_table(step_rows) AS d) AS w
@@ -43,7 +43,7 @@ WITH
         SELECT w.lane, w.from_ts, 0, 0, w.n, w.to_ts
         FROM _numbered AS w
     ),
-    -- The latest step that has begun: numbers and ends of steps grow. last_value takes five times as long.
+    -- Latest step that has begun, because numbers and ends of steps increase. last_value takes five times as long.
     _placed AS (
         SELECT p.ts, p.dur, p.layer, max(p.n) OVER so_far AS n, max(p.to_ts) OVER so_far AS to_ts
         FROM _pieces AS p

@@ -1,9 +1,9 @@
--- What each step's time went to, by part, operator, shapes and kernel: what two runs are compared by.
+-- Step time by part, operator, shapes and kernel: the rows by which two runs are compared.
 --
--- Every nanosecond of a step is in one row. A step has the operations that it launched, whenever they run. What runs
--- in its window (lib._compared_windows) and was launched outside of steps, or has no launch in the trace, is the part
--- other. By how much the sum is longer or shorter than the host's step is the part lag. A rank without device
--- activity is told by its host.
+-- Every nanosecond of a step is in exactly one row. A step contains the operations that it launched, whenever they
+-- run. Operations in its window (lib._compared_windows) that were launched outside steps, or have no launch in the
+-- trace, are the part other. The difference between the total and the host step is the part lag. A rank without
+-- device activity is described by its host.
 --
 -- Status: stable
 -- Since: 0.1
@@ -21,17 +21,17 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         compute, transfer, wait, memory, other (of no step), unrecorded, idle, host or lag.
---   waits_for             VARCHAR         Of idle time: host (not launched yet), device (launched, not started) or unknown; else NULL.
---   operator              VARCHAR         Operator that launched it, of communication the collective, of idle time what ends it, of other [no launch] or [outside of steps]; NULL: none.
+--   part                  VARCHAR         compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
+--   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
+--   operator              VARCHAR         Launching operator; the collective for communication, what ends it for idle time, [no launch] or [outside of steps] for other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
---   kernel                VARCHAR         Short name of the kernel; NULL for idle, unrecorded and host time.
---   root                  VARCHAR         Outermost operator around the launch; NULL: none.
+--   kernel                VARCHAR         Short kernel name; NULL for idle, unrecorded and host time.
+--   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
 --   phase                 VARCHAR         forward, backward or optimizer; NULL for idle time.
---   self_ns               BIGINT [ns]     Its share of the step: rows of a step sum to its duration on the host.
---   dur_ns                BIGINT [ns]     Its duration, hidden or not; 0 for idle time.
+--   self_ns               BIGINT [ns]     Part of the step in this row; the rows of a step sum to its duration on the host.
+--   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
 --   op_count              BIGINT [count]  Number of operations that started.
 WITH
     _windows AS MATERIALIZED (
@@ -53,7 +53,7 @@ WITH
     _shares AS MATERIALIZED (
         SELECT s.* FROM lib._step_shares('_on_device', runs, ranks) AS s
     ),
-    -- Of several windows of one number the first.
+    -- If several windows have the same number, take the first.
     _owners AS (
         SELECT w.run, w.rank, w.span, w.step, min(w.window_no) AS window_no
         FROM _on_device AS w

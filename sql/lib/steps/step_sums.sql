@@ -1,4 +1,4 @@
--- What the steps of each rank are made of: parts that sum to them, the most that could be saved.
+-- Total step time of each rank in parts that sum to it; each part is an upper bound of the saving.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -15,15 +15,15 @@ CREATE OR REPLACE MACRO lib.step_sums(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   step_count   BIGINT [count]  Steps; 1 for a trace without.
---   has_steps    BOOLEAN         Whether the trace has any.
---   step_ns      BIGINT [ns]     All of their time.
+--   step_count   BIGINT [count]  Number of steps; 1 for a trace without steps.
+--   has_steps    BOOLEAN         Whether the trace has steps.
+--   step_ns      BIGINT [ns]     Total step time.
 --   compute_ns   BIGINT [ns]     Time with a computation kernel running.
 --   transfer_ns  BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
 --   wait_ns      BIGINT [ns]     Time in collectives waiting for another rank, not overlapped by compute or transfer.
 --   memory_ns    BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
---   unrecorded_ns  BIGINT [ns]   Nothing recorded, and the device works.
---   idle_ns      BIGINT [ns]     Nothing.
+--   unrecorded_ns  BIGINT [ns]   Time in which the device ran work that is not in the trace.
+--   idle_ns      BIGINT [ns]     Time with no activity on the device.
 SELECT
     p.run, p.rank, count(*) AS step_count, bool_or(p.step IS NOT NULL) AS has_steps,
     sum(p.step_ns)::BIGINT AS step_ns,

@@ -1,16 +1,16 @@
--- The upper tail of the binomial distribution: the probability of k or more successes in n trials by chance.
+-- Upper tail of the binomial distribution: the probability of at least k successes in n trials by chance.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._binomial_tail(
-    -- Successes.
+    -- Number of successes.
     k,
-    -- Trials.
+    -- Number of trials.
     n,
     -- Probability of a success in each trial, above 0 and below 1.
     chance
 ) AS
--- Returns: DOUBLE [1]  The probability.
+-- Returns: DOUBLE [1]  Probability of at least k successes.
 coalesce(
     list_sum(
         list_transform(

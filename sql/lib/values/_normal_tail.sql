@@ -1,15 +1,15 @@
--- The upper tail of the normal distribution: the probability of a value of at least z by chance.
+-- Upper tail of the normal distribution: the probability of a value of at least z by chance.
 --
--- Laplace's continued fraction from 1.5 on, a polynomial below; relative error below 1e-4.
+-- Laplace's continued fraction from 1.5, a polynomial below; the relative error is below 1e-4.
 --
 -- Status: experimental
 -- Since: 0.1
 -- Reference: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.14 and 26.2.17
 CREATE OR REPLACE MACRO lib._normal_tail(
-    -- The value, in standard deviations; not negative.
+    -- Value in standard deviations; not negative.
     z
 ) AS
--- Returns: DOUBLE [1]  The probability.
+-- Returns: DOUBLE [1]  Probability of a value of at least z.
 CASE
     WHEN z < 1.5 THEN list_transform(
         [1 / (1 + 0.2316419 * z)],

@@ -1,24 +1,26 @@
--- Places of items by time, where one shift does not hold for a whole sequence: an event is missing in
--- its middle, on the rank or on the reference.
+-- Positions of items by time if a single shift does not fit a whole sequence.
 --
--- A sequence is broken where, under its shift, more than a tenth of the ends (and more than two of at
--- least sixteen) lie further from their place than a quarter of the usual gap (5 us to 1 ms). The clock
--- then follows from the items whose gaps agree, whichever side of the hole they are on, and each item goes
--- to the item of the reference that ends nearest. That is taken only if 95 % of the items find a place of
--- their own: collectives that do not end together have no hole.
+-- The cause is an event missing in the middle of the sequence, on the rank or on the reference.
+--
+-- A sequence is broken if, under its shift, more than a tenth of the ends (and more than two of at least sixteen) are
+-- too far from their position. Too far means more than a quarter of the usual gap (5 us to 1 ms). The clock is then
+-- estimated from the items whose gaps agree, on either side of the hole. Each item is assigned to the reference item
+-- that ends nearest. The result is used only if 95 % of the items get a position of their own: collectives that do
+-- not end together have no hole.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._repaired_positions(
-    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (place in the reference, by the shift), end_ts and gap.
+    -- Name of a relation with lane_id, rank, ref_rank, place, ordinal (position in the reference, by the shift),
+    -- end_ts and gap.
     shifted_items
 ) AS TABLE
 -- Columns:
---   lane_id   BIGINT      The channel, numbered over all runs.
+--   lane_id   BIGINT      Channel number, unique across runs.
 --   rank      INTEGER     Rank of the process.
---   position  BIGINT [1]  Place in its sequence.
---   ordinal   BIGINT [1]  Place in the reference that it belongs to, or that it comes behind.
---   nth       BIGINT [1]  1 where it belongs to that place; 2, 3, … for what the reference lacks behind it.
+--   position  BIGINT [1]  Position in the sequence of the rank.
+--   ordinal   BIGINT [1]  Position in the reference that it belongs to, or that it follows.
+--   nth       BIGINT [1]  1 if it belongs to that position; 2, 3, … for later items missing from the reference.
 WITH
     _ref_items AS MATERIALIZED (
         SELECT i.lane_id, i.position, i.end_ts, i.gap
@@ -50,7 +52,7 @@ WITH
         GROUP BY p.lane_id, p.rank
         HAVING count(*) >= 16 AND count_if(abs(p.difference - m.middle) > p.tolerance) > greatest(2, 0.1 * count(*))
     ),
-    -- Gaps that agree closely: the tenth that agrees best shows what closely is here.
+    -- Tolerance for agreeing gaps, from the best tenth of them.
     _close AS (
         SELECT p.lane_id, p.rank, 10 * quantile_cont(p.gap_difference, 0.1) + 1000 AS limit_ns
         FROM _paired AS p
@@ -62,7 +64,7 @@ WITH
         FROM _paired AS p
         JOIN _close AS c ON c.lane_id = p.lane_id AND c.rank = p.rank AND p.gap_difference <= c.limit_ns
     ),
-    -- Sums of whole numbers (microseconds and nanoseconds), which do not depend on their order.
+    -- Sums of integers (microseconds and nanoseconds), which do not depend on the order.
     _sums AS (
         SELECT
             a.lane_id, a.rank, any_value(a.tolerance) AS tolerance, count(*) AS n,
@@ -82,7 +84,7 @@ WITH
     _moved AS MATERIALIZED (
         SELECT
             i.lane_id, i.rank, i.position, c.tolerance,
-            -- A clock drifts by less than 1e-4; a hole is no drift.
+            -- A clock drifts by less than 1e-4; a hole is not drift.
             round(i.end_ts - c.difference - CASE WHEN c.n >= 16 AND abs(c.slope) < 1e-4 THEN c.slope ELSE 0 END * (i.end_ts - c.at_ts))::BIGINT
                 AS end_ts
         FROM query_table(shifted_items) AS i
@@ -95,7 +97,7 @@ WITH
         FROM _ref_items AS e
         WHERE EXISTS (FROM _broken AS b WHERE b.lane_id = e.lane_id)
     ),
-    -- The reference item before it in time, from which the one after it follows.
+    -- Previous reference item in time, from which the next one follows.
     _sided AS (
         SELECT
             s.*, max(s.ref_position) OVER (PARTITION BY s.lane_id ORDER BY s.end_ts, s.ref_position NULLS LAST ROWS UNBOUNDED PRECEDING) AS before_position

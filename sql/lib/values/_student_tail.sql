@@ -1,25 +1,25 @@
--- The upper tail of Student's distribution: the probability of a value of at least t by chance.
+-- Upper tail of Student's t distribution: the probability of a value of at least t by chance.
 --
 -- Exact for one and two degrees of freedom. For more, which need not be whole, Hill's expansion gives the normal
--- deviate with the same tail, whose tail is a continued fraction. Its relative error stays below 2 % from three degrees of
--- freedom on, also in far tails.
+-- deviate with the same tail, evaluated as a continued fraction. Its relative error is below 2 % from three degrees
+-- of freedom, also in far tails.
 --
 -- Status: experimental
 -- Since: 0.1
 -- Reference: G. W. Hill, Algorithm 395: Student's t-distribution, CACM 13 (1970)
 CREATE OR REPLACE MACRO lib._student_tail(
-    -- The value, in standard errors.
+    -- Value in standard errors.
     t,
-    -- Degrees of freedom, at least 1.
+    -- Number of degrees of freedom, at least 1.
     freedom
 ) AS
--- Returns: DOUBLE [1]  The probability; 1 for a negative value, whose tail never matters.
+-- Returns: DOUBLE [1]  Probability of a value of at least t; 1 for a negative value, whose tail is never needed.
 CASE
     WHEN t <= 0 OR t IS NULL THEN 1.0
     WHEN freedom < 1.5 THEN 0.5 - atan(t) / pi()
-    -- Written as a sum of positive terms, the far tail keeps its digits.
+    -- As a sum of positive terms, the far tail keeps its precision.
     WHEN freedom < 2.5 THEN 1 / ((t * t + 2) * (1 + t / sqrt(t * t + 2)))
-    -- Lambdas bind a value once: an argument of a macro is written out wherever it is used.
+    -- Lambdas bind a value once; a macro argument is expanded at every use.
     ELSE list_transform(
         list_transform(
             [{'a': freedom - 0.5, 'y': (freedom - 0.5) * ln(1 + t * t / freedom)}],

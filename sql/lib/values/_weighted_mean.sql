@@ -1,15 +1,15 @@
--- Mean of values by weight, with the same digits at any number of threads.
+-- Weighted mean of values, with the same digits for any number of threads.
 --
--- An aggregate: of the values that are not NULL in each group, each taken to a millionth, so that all sums
--- are whole; sums of doubles vary with the order of the threads.
+-- An aggregate over the non-NULL values of each group. Each value is rounded to a millionth, so all sums are
+-- integers; sums of doubles depend on the order of the threads.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._weighted_mean(
-    -- The values, DOUBLE.
+    -- Values, DOUBLE.
     x,
-    -- Their weights, BIGINT.
+    -- Weights, BIGINT.
     weight
 ) AS
--- Returns: DOUBLE [1]  Mean in the unit of x; NULL where the weights sum to 0.
+-- Returns: DOUBLE [1]  Mean in the unit of x; NULL if the weights sum to 0.
 (sum(round(x * 1000000)::HUGEINT * weight) / nullif(sum(CASE WHEN x IS NOT NULL THEN weight END), 0)) / 1000000

@@ -1,10 +1,10 @@
--- The name of a Python frame without the address of an object, which another run does not have.
+-- Name of a Python frame without object addresses, which differ between runs.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.frame_name(
-    -- Name as recorded: <built-in method item of Tensor object at 0x7f8633211270>.
+    -- Recorded name: <built-in method item of Tensor object at 0x7f8633211270>.
     frame
 ) AS
--- Returns: VARCHAR  <built-in method item of Tensor object>; other names as they are.
+-- Returns: VARCHAR  <built-in method item of Tensor object>; other names unchanged.
 CASE WHEN contains(frame, ' at 0x') THEN regexp_replace(frame, ' at 0x[0-9a-fA-F]+', '', 'g') ELSE frame END

@@ -1,9 +1,9 @@
--- A name without template arguments, parameters and return type: what a person calls a kernel.
+-- Kernel name without template arguments, parameters and return type.
 --
--- Names of copies and memsets stay as they are, and so does every name without < and (. Else -> goes,
--- every > takes what stands since the last < (since the start, where there is none), every ) what
--- stands since the last (, and what follows the last space is the short name. Its expressions are
--- compiled for each row: over many rows ask lib.short_names, which looks at each name once.
+-- Names of copies and memsets, and names without < and (, are unchanged. Otherwise, -> is removed. Every > removes
+-- the text since the last < (or since the start if there is none). Every ) removes the text since the last (. The
+-- short name is what follows the last space. The expressions are compiled for each row; for many rows, use
+-- lib.short_names, which evaluates each name once.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Names without template arguments, parameters and return types, each looked at once: lib.short_name.
+-- Names without template arguments, parameters and return types (lib.short_name), evaluated once per distinct name.
 --
 -- Status: stable
 -- Since: 0.1
@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.short_names(
     named_ops
 ) AS TABLE
 -- Columns:
---   name        VARCHAR  Name, each once.
+--   name        VARCHAR  Distinct names.
 --   short_name  VARCHAR  Short name.
 SELECT n.name AS name, lib.short_name(n.name) AS short_name
 FROM (SELECT DISTINCT d.name FROM query_table(named_ops) AS d) AS n

@@ -1,10 +1,10 @@
--- A text as a literal of SQL, for queries that are shown.
+-- Text as an SQL literal, for displayed queries.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.sql_literal(
-    -- The text.
+    -- Text to quote.
     plain
 ) AS
--- Returns: VARCHAR  In quotes; those inside are doubled.
+-- Returns: VARCHAR  Text in single quotes, with quotes inside doubled.
 '''' || replace(plain, '''', '''''') || ''''

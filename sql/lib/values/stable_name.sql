@@ -1,16 +1,16 @@
--- A name without what changes from capture to capture: addresses, hashes and numbers of compilers, line numbers and
--- install folders of Python frames, numbers of steps and of modules.
+-- Name without the parts that change from capture to capture: addresses, compiler hashes and numbers, line numbers
+-- and install paths of Python frames, and numbers of steps and modules.
 --
--- triton_poi_fused_add_4 of one run is triton_poi_fused_add_5 of the other as soon as one more kernel was fused
--- before it. Look at each name once: it is nine replacements.
+-- triton_poi_fused_add_4 of one run becomes triton_poi_fused_add_5 in another as soon as one more kernel was fused
+-- before it. Call it once per distinct name, because it makes nine replacements.
 --
 -- Status: stable
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.stable_name(
-    -- Name as recorded, or short name.
+    -- Recorded name, or short name.
     raw_name
 ) AS
--- Returns: VARCHAR  What it is called in every capture.
+-- Returns: VARCHAR  Name that is the same in every capture.
     regexp_replace(
         regexp_replace(
             regexp_replace(

@@ -1,15 +1,15 @@
--- Student's t for a two-sided interval: how many standard errors a difference of means may be off by chance.
+-- Student's t quantile for a two-sided confidence interval, in standard errors of a difference of means.
 --
 -- Status: stable
 -- Since: 0.1
 -- Reference: quantiles of Student's distribution, 0.995 and 0.9995
 CREATE OR REPLACE MACRO lib.student_t(
-    -- Whether the interval is one of 99.9 %, for one of many rows; else of 99 %.
+    -- Whether the interval is 99.9 %, for one of many rows; otherwise 99 %.
     of_many,
-    -- Degrees of freedom.
+    -- Number of degrees of freedom.
     freedom
 ) AS
--- Returns: DOUBLE [1]  The quantile; NULL below one degree of freedom, that of 30 above.
+-- Returns: DOUBLE [1]  Quantile; NULL below one degree of freedom, and that of 30 above 30.
     CASE
         WHEN freedom < 1 THEN NULL
         WHEN of_many THEN
