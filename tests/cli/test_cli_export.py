@@ -122,7 +122,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
         assert con.sql("FROM temporal_breakdown(ranks := [1])").fetchall() == expected
         assert con.sql("SELECT count(*) FROM events").fetchall() == [(3,)]
         comments = "SELECT comment FROM duckdb_columns() WHERE table_name = 'gpu_ops' AND schema_name = 'main' AND column_name = 'dur'"
-        assert con.sql(comments).fetchall() == [("Duration as recorded. [ns]",)]
+        assert con.sql(comments).fetchall() == [("Recorded duration. [ns]",)]
 
 
 @pytest.mark.slow
