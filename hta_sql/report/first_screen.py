@@ -44,7 +44,7 @@ QUESTIONS = {
     "Which operator costs most?": "operator_table",
     "With which shapes?": "operator_unique_args",
     "From which line?": "source_lines",
-    "Which kernels are launched by whom?": "launching_operators",
+    "Which operators launch which kernels?": "launching_operators",
     "Are the tensor cores used?": "gpu_summary",
     "How far from the device's limit?": "roofline",
     "Where is the memory peak?": "memory_peaks",

@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   span                     INTEGER         Recording of the rank.
 --   event_id                 BIGINT          event_id of the kernel in gpu_ops, or of a gloo call in annotations.
 --   collective_id            BIGINT          Id of the collective, the same on all its ranks; numbered from 1 in each run in time order.
---   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   collective               VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   detected_by              VARCHAR         Source of the kind of collective: metadata of the kernel, launching operator, or kernel name.
 --   pg_name                  VARCHAR         Process group name.
 --   pg_desc                  VARCHAR         Process group description.

@@ -26,7 +26,7 @@ TRUTH: dict[str, dict[str, Any]] = {
     "Which operator costs most?": {"name": "aten::mm", "device_self_ns": 300_000},
     "With which shapes?": {"name": "aten::mm", "device_self_ns": 300_000},
     "From which line?": {"frame": "model.py(20): forward", "device_self_ns": 340_000},
-    "Which kernels are launched by whom?": {"name": "aten::mm", "device_ns": 300_000},
+    "Which operators launch which kernels?": {"name": "aten::mm", "device_ns": 300_000},
     "Are the tensor cores used?": {"tensor_core_pct": 0.0},
     "How far from the device's limit?": {"flops": 2 * 1024**3, "peak_tflops": 19.5},
     "Where is the memory peak?": {"peak_allocated_bytes": 2 * OUTPUT_BYTES, "peak_ts": 241_000},

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
 -- Columns:
 --   run            VARCHAR         Run name.
 --   collective_id  BIGINT          collective_id in collectives.
---   collective     VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   collective     VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_desc        VARCHAR         Process group description.
 --   step           BIGINT          Profiler step; NULL outside steps.
 --   position       BIGINT [1]      Arrival order, from 1.

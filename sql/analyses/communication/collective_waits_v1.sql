@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
 --   collective_id            BIGINT          Id of the collective, the same on all its ranks.
 --   rank                     INTEGER         Rank of the process.
 --   step                     BIGINT          Profiler step; NULL outside steps.
---   collective               VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   collective               VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   pg_name                  VARCHAR         Process group name.
 --   pg_ranks                 VARCHAR         Ranks of the group as JSON.
 --   group_size               BIGINT [1]      Number of ranks in the group.

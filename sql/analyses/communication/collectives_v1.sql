@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO collectives_v1(
 --   collective_id        BIGINT          Id of the collective, the same on all its ranks; numbered from 1 in each run in time order.
 --   rank                 INTEGER         Rank of the process.
 --   step                 BIGINT          Profiler step; NULL outside steps.
---   collective           VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   collective           VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   detected_by          VARCHAR         Source of the kind of collective: metadata, operator or name.
 --   pg_name              VARCHAR         Process group name.
 --   pg_desc              VARCHAR         Process group description.

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO stragglers_v1(
 -- Columns:
 --   run                 VARCHAR         Run name.
 --   rank                INTEGER         Rank of the process.
---   verdict             VARCHAR         straggler, suspected, intermittent, none or unknown.
+--   verdict             VARCHAR         Verdict on the rank: straggler, suspected, intermittent, none or unknown.
 --   is_straggler        BOOLEAN         Whether the verdict is straggler; NULL if it is unknown.
 --   verdict_reason      VARCHAR         Why the verdict is suspected, intermittent or unknown, or why none is uncertain.
 --   message_code        VARCHAR         Code of the message, or of the reason, in the table messages.

@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO comparison_v1(
 -- Columns:
 --   control_run           VARCHAR         Run of the control.
 --   test_run              VARCHAR         Run of the test.
---   level                 VARCHAR         step, part or row.
+--   level                 VARCHAR         Level of the row: step, part or row.
 --   part                  VARCHAR         Part as in step_contents; NULL for the step.
 --   subject               VARCHAR         Name common to both sides; NULL for steps and parts.
 --   control_ns            BIGINT [ns]     Mean time per step of the control.

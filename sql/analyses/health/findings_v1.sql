@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO findings_v1(
 -- Columns:
 --   run           VARCHAR     Run name.
 --   rank          INTEGER     Rank of the process; NULL for a finding about the run.
---   severity      VARCHAR     error, warning or note.
+--   severity      VARCHAR     Severity of the finding: error, warning or note.
 --   finding       VARCHAR     Name of the rule.
 --   value         DOUBLE [1]  Measurement that triggered the rule.
 --   message_code  VARCHAR     Code of the message in the table messages.

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO gpu_kernels_by_name_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   class         VARCHAR         computation, communication or memory.
+--   class         VARCHAR         Class of the operation: computation, communication or memory.
 --   name          VARCHAR         Kernel name, or others.
 --   kernel_count  BIGINT [count]  Number of launches.
 --   sum_ns        BIGINT [ns]     Total duration.

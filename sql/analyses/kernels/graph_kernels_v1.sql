@@ -31,8 +31,8 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   rank           INTEGER         Rank of the process.
 --   graph_id       BIGINT          Id of the CUDA graph; NULL if not recorded.
 --   graph_node_id  BIGINT          Id of the graph node.
---   kind           VARCHAR         kernel, memcpy or memset.
---   class          VARCHAR         computation, communication or memory.
+--   kind           VARCHAR         Kind of operation: kernel, memcpy or memset.
+--   class          VARCHAR         Class of the operation: computation, communication or memory.
 --   name           VARCHAR         Kernel name.
 --   frame          VARCHAR         Innermost frame that launched the kernel during capture, as file(line): function; NULL if unknown.
 --   stack          VARCHAR         All frames as JSON, innermost first; NULL if unknown.

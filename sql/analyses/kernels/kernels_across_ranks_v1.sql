@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO kernels_across_ranks_v1(
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
---   class         VARCHAR         computation, communication or memory.
+--   class         VARCHAR         Class of the operation: computation, communication or memory.
 --   position      BIGINT [1]      Position by total duration within the class; 1 is the longest.
 --   name          VARCHAR         Kernel name.
 --   rank_count    BIGINT [count]  Ranks with device activity, including ranks that did not run the kernel.

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO cuda_kernel_launch_stats_v1(
 --   launch_name              VARCHAR      Name of the launch call.
 --   event_id                 BIGINT       event_id of the launched operation.
 --   name                     VARCHAR      Name of the launched operation.
---   kind                     VARCHAR      kernel, memcpy or memset.
+--   kind                     VARCHAR      Kind of operation: kernel, memcpy or memset.
 --   device                   BIGINT       Device number.
 --   stream                   BIGINT       Device stream.
 --   cpu_dur_ns               BIGINT [ns]  Duration of the launch call.

@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO launch_histograms_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   measure        VARCHAR         kernel_duration, call_duration or launch_delay.
+--   measure        VARCHAR         Measured quantity: kernel_duration, call_duration or launch_delay.
 --   low_ns         BIGINT [ns]     Lower edge of the bin, inclusive.
 --   high_ns        BIGINT [ns]     Upper edge of the bin, exclusive.
 --   launch_count   BIGINT [count]  Launches in the bin.

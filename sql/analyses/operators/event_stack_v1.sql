@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO event_stack_v1(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   chosen_event_id  BIGINT       event_id of the selected event.
---   relation         VARCHAR      ancestor, chosen or descendant.
+--   relation         VARCHAR      Relation to the selected event: ancestor, chosen or descendant.
 --   depth            INTEGER [1]  Number of events above; 0 at the top.
 --   event_id         BIGINT       Position of the event in traceEvents.
 --   table_name       VARCHAR      Table with the event's other columns.

@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   event_id         BIGINT          Position of the operation in traceEvents.
 --   name             VARCHAR         Name of the operation.
 --   short_name       VARCHAR         Name without template arguments, parameters and return type.
---   kind             VARCHAR         kernel, memcpy or memset.
---   class            VARCHAR         computation, communication or memory.
+--   kind             VARCHAR         Kind of operation: kernel, memcpy or memset.
+--   class            VARCHAR         Class of the operation: computation, communication or memory.
 --   device           BIGINT          Device number.
 --   stream           BIGINT          Device stream.
 --   correlation      BIGINT          Correlation id.

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 --   name            VARCHAR         Operator name without overload, [graph replay] or [no operator].
 --   kernel          VARCHAR         Kernel name, or kind and direction of a copy; NULL without by_kernel.
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
---   phase           VARCHAR         forward, backward or optimizer; NULL if the launch is not in the trace.
+--   phase           VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
 --   call_count      BIGINT [count]  Calls of the operator that launched operations of the row; NULL without an operator.
 --   kernel_count    BIGINT [count]  Number of device operations.
 --   device_ns       BIGINT [ns]     Total duration of these device operations.

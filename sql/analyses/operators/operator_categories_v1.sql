@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO operator_categories_v1(
 --   run                VARCHAR         Run name.
 --   rank               INTEGER         Rank of the process.
 --   category           VARCHAR         Kind of work; other if no rule matches.
---   phase              VARCHAR         forward, backward or optimizer; NULL if the launch is not in the trace.
+--   phase              VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
 --   operator_count     BIGINT [count]  Number of distinct launching operators.
 --   kernel_count       BIGINT [count]  Number of device operations.
 --   device_ns          BIGINT [ns]     Total duration of these device operations.

@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO gpu_timeline_v1(
 --   stream    BIGINT          Device stream.
 --   start_ns  BIGINT [ns]     Start since the first selected operation of the run.
 --   end_ns    BIGINT [ns]     End since the first selected operation of the run.
---   class     VARCHAR         computation, communication or memory.
+--   class     VARCHAR         Class of the operation: computation, communication or memory.
 --   name      VARCHAR         Name of the longest operation.
 --   event_id  BIGINT          event_id of the longest operation.
 --   step      BIGINT          Profiler step of the longest operation; NULL outside steps.

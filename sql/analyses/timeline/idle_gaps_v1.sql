@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   stream         BIGINT       Device stream.
 --   ts             BIGINT [ns]  Start of the gap since the run's first event.
 --   dur            BIGINT [ns]  Length of the gap.
---   category       VARCHAR      host_wait, kernel_wait or other.
+--   category       VARCHAR      Category of the gap: host_wait, kernel_wait or other.
 --   previous_id    BIGINT       event_id of the operation that ended last before the gap.
 --   previous_name  VARCHAR      Name of that operation.
 --   next_id        BIGINT       event_id of the operation that ends the gap.

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO idle_time_stats_v1(
 --   rank       INTEGER         Rank of the process.
 --   device     BIGINT          Device number.
 --   stream     BIGINT          Device stream.
---   category   VARCHAR         host_wait, kernel_wait or other.
+--   category   VARCHAR         Category of the gap: host_wait, kernel_wait or other.
 --   gap_count  BIGINT [count]  Number of gaps.
 --   mean_ns    DOUBLE [ns]     Mean length.
 --   std_ns     DOUBLE [ns]     Sample standard deviation; NULL for a single gap.

@@ -1,4 +1,4 @@
--- Placement of each rank's rows: its clock, steps and end of recording.
+-- Clock, steps and end of recording of each rank, by which its rows are placed in time.
 
 -- name: job
 -- One row per trace: run and rank that it is ingested as, and the metadata of the trace.

@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._advice_kernels(
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
---   class        VARCHAR         computation, communication or memory.
+--   class        VARCHAR         Class of the operation: computation, communication or memory.
 --   name         VARCHAR         Kernel name, or kind and direction of a copy.
 --   op_name      VARCHAR         Innermost enclosing operator; NULL if there is none.
 --   annotation   VARCHAR         Innermost enclosing user annotation; NULL if there is none.

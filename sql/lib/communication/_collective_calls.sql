@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   in_last_step     BOOLEAN         Whether it starts in or after the rank's last step.
 --   op_id            BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id        BIGINT          event_id of the innermost nn.Module call that encloses the launch.
---   collective       VARCHAR         all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
+--   collective       VARCHAR         Kind of collective: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send, recv, …
 --   label_id         UBIGINT         Number of the distinct group label: rank, stream, name, ranks and size as recorded, sender, receiver.
 --   detected_by      VARCHAR         Source of the kind of collective: metadata, operator or name.
 --   shape_id         INTEGER         Number of the kernel function, which all ranks of a collective share.

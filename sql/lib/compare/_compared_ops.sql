@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._compared_ops(
 --   root                  VARCHAR  Outermost operator that encloses the launch.
 --   module_or_annotation  VARCHAR  nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR  Kind of work, as in operation_categories; other if no rule matches.
---   phase                 VARCHAR  Phase: forward, backward or optimizer.
+--   phase                 VARCHAR  Training phase: forward, backward or optimizer.
 WITH
     _launched AS MATERIALIZED (
         SELECT

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
     renamed
 ) AS TABLE
 -- Columns:
---   side                  VARCHAR         control or test.
+--   side                  VARCHAR         Side of the comparison: control or test.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         Part as in step_contents.

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib._paired_level(
     key_no
 ) AS TABLE
 -- Columns:
---   side        VARCHAR      control or test.
+--   side        VARCHAR      Side of the comparison: control or test.
 --   item        BIGINT [1]   Number of the item.
 --   keys        VARCHAR[]    Keys for pairing, strictest first; NULL elements are not used.
 --   pair_key    VARCHAR      Key in common with the other side; NULL: none so far.

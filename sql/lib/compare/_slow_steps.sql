@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib._slow_steps(
     step_rows
 ) AS TABLE
 -- Columns:
---   side        VARCHAR         control or test.
+--   side        VARCHAR         Side of the comparison: control or test.
 --   step_count  BIGINT [count]  Number of steps.
 --   median_ns   DOUBLE [ns]     Median of the steps.
 --   least_ns    BIGINT [ns]     Fastest step.

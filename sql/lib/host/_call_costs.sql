@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._call_costs(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   stack_id      BIGINT          Row of stacks.
+--   stack_id      BIGINT          Row of stacks with the names of the enclosing events and its own.
 --   recorded      VARCHAR         Recorded Python frames, innermost first, if the trace has no Python calls.
 --   call_count    BIGINT [count]  Number of host events.
 --   host_ns       BIGINT [ns]     Host self time.

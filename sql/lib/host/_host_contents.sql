@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib._host_contents(
 --   root                  VARCHAR         Outermost enclosing operator, or the operator itself.
 --   module_or_annotation  VARCHAR         Enclosing nn.Module, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; other if no rule matches.
---   phase                 VARCHAR         Phase: forward, backward or optimizer.
+--   phase                 VARCHAR         Training phase: forward, backward or optimizer.
 --   ns                    BIGINT [ns]     Self time, or the remainder of the step outside operators.
 --   dur_ns                BIGINT [ns]     Duration.
 --   op_count              BIGINT [count]  Number of operators that started.

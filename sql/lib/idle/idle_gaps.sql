@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.idle_gaps(
 --   ended      BIGINT [ns]  Start of the gap, when all previous operations on the stream had ended.
 --   previous   STRUCT       event_id and name of the operation that ended last before the gap.
 --   gap_ns     BIGINT [ns]  Length of the gap.
---   category   VARCHAR      host_wait, kernel_wait or other.
+--   category   VARCHAR      Category of the gap: host_wait, kernel_wait or other.
 WITH
     _ops AS (
         SELECT

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.idle_parts(
 --   run         VARCHAR      Run name.
 --   rank        INTEGER      Rank of the process.
 --   part        BIGINT [1]   Number of the part, independent of the thread count; parts do not overlap.
---   waits_for   VARCHAR      host, device, unknown, or unrecorded (the device is not idle).
+--   waits_for   VARCHAR      What the idle part waits for: host, device, unknown, or unrecorded (the device is not idle).
 --   ts          BIGINT [ns]  Start of the part.
 --   dur         BIGINT [ns]  Length of the part, above 0.
 --   gap_ts      BIGINT [ns]  Start of the gap, when all previous operations had ended; NULL before the first operation.

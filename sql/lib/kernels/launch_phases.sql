@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.launch_phases(
 --   run        VARCHAR  Run name.
 --   rank       INTEGER  Rank of the process.
 --   launch_id  BIGINT   event_id of the launch call.
---   phase      VARCHAR  forward, backward or optimizer.
+--   phase      VARCHAR  Training phase: forward, backward or optimizer.
 WITH
     _points AS (
         SELECT

@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._innermost_frames(
 -- Columns:
 --   run       VARCHAR    Run name.
 --   rank      INTEGER    Rank of the process.
---   stack_id  BIGINT     Row of stacks.
+--   stack_id  BIGINT     Row of stacks with the names of the enclosing events and its own.
 --   frames    VARCHAR[]  Frames and nn.Module calls, innermost first; for a frame, without the frame itself.
 WITH RECURSIVE
     _stacks AS MATERIALIZED (

@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       Position of the event in traceEvents.
 --   step             BIGINT       Profiler step that launched it; NULL outside steps.
---   kind             VARCHAR      kernel, memcpy or memset.
---   class            VARCHAR      computation, communication or memory.
+--   kind             VARCHAR      Kind of operation: kernel, memcpy or memset.
+--   class            VARCHAR      Class of the operation: computation, communication or memory.
 --   name             VARCHAR      Kernel name, or kind and direction of a copy.
 --   device           BIGINT       Device number.
 --   launch_id        BIGINT       event_id of the host call that launched it; NULL if not in the trace.

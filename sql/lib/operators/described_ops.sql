@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.described_ops(
 --   root                  VARCHAR  Outermost enclosing operator, or the operator itself.
 --   module_or_annotation  VARCHAR  Enclosing nn.Module, otherwise the user annotation; NULL: none.
 --   operator_category     VARCHAR  Kind of work, as in operation_categories; NULL if no rule matches the operator.
---   phase                 VARCHAR  Phase: forward, backward or optimizer.
+--   phase                 VARCHAR  Training phase: forward, backward or optimizer.
 WITH
     _refs AS MATERIALIZED (
         SELECT DISTINCT s.run, s.rank, s.op_id FROM query_table(some_ops) AS s WHERE s.op_id IS NOT NULL

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO lib._path_stream_edges(
 --   rank            INTEGER      Rank of the process.
 --   begin_node_id   BIGINT       Node that must complete first.
 --   end_node_id     BIGINT       Node that depends on it.
---   edge_type       VARCHAR      operator, kernel_launch_delay or kernel_kernel_delay.
+--   edge_type       VARCHAR      Type of the edge: operator, kernel_launch_delay or kernel_kernel_delay.
 --   weight          BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._path_thread_edges(
 --   rank            INTEGER      Rank of the process.
 --   begin_node_id   BIGINT       Node that must complete first.
 --   end_node_id     BIGINT       Node that depends on it.
---   edge_type       VARCHAR      operator or dependency.
+--   edge_type       VARCHAR      Type of the edge: operator or dependency.
 --   weight          BIGINT [ns]  Duration of the edge.
 --   begin_event_id  BIGINT       event_id of the first node.
 --   end_event_id    BIGINT       event_id of the second node.

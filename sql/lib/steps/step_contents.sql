@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   run                   VARCHAR         Run name.
 --   rank                  INTEGER         Rank of the process.
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
---   part                  VARCHAR         compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
+--   part                  VARCHAR         Part of the step: compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
 --   operator              VARCHAR         Launching operator; the collective for communication, what ends it for idle time, [no launch] or [outside of steps] for other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.
 --   module_or_annotation  VARCHAR         nn.Module that encloses the launch, otherwise the user annotation; NULL: none.
 --   category              VARCHAR         Kind of work, as in operation_categories; NULL for idle time.
---   phase                 VARCHAR         forward, backward or optimizer; NULL for idle time.
+--   phase                 VARCHAR         Training phase: forward, backward or optimizer; NULL for idle time.
 --   self_ns               BIGINT [ns]     Part of the step in this row; the rows of a step sum to its duration on the host.
 --   dur_ns                BIGINT [ns]     Total duration, overlapped or not; 0 for idle time.
 --   op_count              BIGINT [count]  Number of operations that started.
