@@ -1,7 +1,7 @@
-"""Synthetic training jobs, as Kineto traces.
+"""Simulate training jobs and write their Kineto traces.
 
-A small simulator runs a data-parallel job on CPU threads and GPU streams and writes one trace
-a rank, as torch's profiler would, at any size. The same spec always gives the same bytes.
+A small simulator runs a data-parallel job on CPU threads and GPU streams. It writes one trace per
+rank in the format of torch's profiler, at any size. The same spec always gives the same bytes.
 
     job = write_job(Path("traces"), JobSpec(ranks=4, stragglers={2: 3_000_000}))
 """
@@ -21,19 +21,19 @@ __all__ = ["Job", "JobSpec", "write_job"]
 
 @dataclass(frozen=True)
 class Job:
-    """A job on disk."""
+    """A simulated job on disk."""
 
     spec: JobSpec
     files: list[Path]
-    """The trace of each rank, in order."""
+    """Trace of each rank, in rank order."""
     events: list[int]
-    """Events in each file."""
+    """Number of events in each file."""
 
 
 def write_job(folder: Path, spec: JobSpec | None = None) -> Job:
-    """Simulate a job and write its traces into `folder`, which is made where it is missing.
+    """Simulate a job and write its traces into `folder`, which is created if missing.
 
-    One step of all ranks is in memory at a time.
+    Only one step of all ranks is in memory at a time.
     """
     spec = JobSpec() if spec is None else spec
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def write_job(folder: Path, spec: JobSpec | None = None) -> Job:
 
 
 def _file_name(spec: JobSpec, rank: int) -> str:
-    """As torch's trace handler names them: worker name, then time, then the usual ending."""
+    """Return a name like torch's trace handler: worker name, time, and the usual extension."""
     stamp = spec.rank_base_time_ns(rank) + spec.start_ns + spec.shift_ns(rank)
     ending = "pt.trace.json.gz" if spec.gzip else "pt.trace.json"
     return f"rank{rank}.{spec.host_of(rank)}_{spec.pid_of(rank)}.{stamp}.{ending}"

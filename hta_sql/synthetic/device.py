@@ -1,4 +1,4 @@
-"""The GPU side: streams that run queued work, and the simulation of a whole job."""
+"""Simulate the GPU: streams that run queued work, and the whole job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST_EARLY_CORRELATION = 40_000
 
 
 class Device:
-    """The streams of one GPU. Work on one stream runs in order and never overlaps."""
+    """Streams of one GPU. Work on one stream runs in order and never overlaps."""
 
     def __init__(self, spec: JobSpec, rank: int) -> None:
         self._random = random.Random(f"device {spec.seed} {rank}")  # noqa: S311 - jitter, not secrets
@@ -25,7 +25,7 @@ class Device:
         self._barrier: defaultdict[int, int] = defaultdict(int)
 
     def run_to_collective(self, queue: Iterator[GpuOp | StreamWait]) -> GpuOp | None:
-        """Run work in launch order up to the next collective; start that, and return it."""
+        """Run work in launch order up to the next collective; start and return that collective."""
         for entry in queue:
             if isinstance(entry, StreamWait):
                 awaited = self._free[entry.awaited]
@@ -38,12 +38,12 @@ class Device:
         return None
 
     def finish(self, op: GpuOp, end: int) -> None:
-        """End an operation and free its stream."""
+        """Finish an operation and free its stream."""
         op.dur = end - op.ts
         self._free[op.stream] = end
 
     def drained(self) -> int:
-        """When the compute stream has run all that was queued on it."""
+        """Return the time at which the compute stream has finished all queued work."""
         return self._free[COMPUTE_STREAM]
 
     def _start(self, op: GpuOp) -> None:
@@ -54,7 +54,7 @@ class Device:
 
 
 def run_queues(devices: list[Device], steps: list[StepTrace]) -> None:
-    """Run one step on every GPU: a collective ends everywhere at once, after the last arrival."""
+    """Run one step on all GPUs: a collective ends on all at once, after the last arrival."""
     queues = [iter(step.queue) for step in steps]
     while True:
         arrived = [
@@ -93,7 +93,7 @@ def simulate(spec: JobSpec) -> Iterator[list[StepTrace]]:
 
 
 def _early_kernels(spec: JobSpec) -> Iterator[GpuOp]:
-    """Kernels that were already queued when the trace began: no call, no operator."""
+    """Yield kernels queued before the trace began, which have no call and no operator."""
     for index in range(spec.early_kernels):
         kernel = OPERATORS[index % len(OPERATORS)].forward_kernel
         op = GpuOp(

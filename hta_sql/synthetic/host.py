@@ -1,4 +1,4 @@
-"""The CPU side of one rank: a clock, two threads, and a record of everything they do."""
+"""Simulate the CPU side of a rank: a clock, two threads, and a record of their events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hta_sql.synthetic.workload import Kernel
 
 
 class Host:
-    """Records one rank step by step; `now` is the simulated time of the running thread."""
+    """Recorder of one rank, step by step; `now` is the time of the running thread."""
 
     def __init__(self, spec: JobSpec, rank: int) -> None:
         self.spec = spec
@@ -56,25 +56,25 @@ class Host:
         self._memory = Allocator()
 
     def take(self, number: int) -> StepTrace:
-        """Hand out what was recorded and start step `number`."""
+        """Return the recorded step and start step `number`."""
         taken, self.trace = self.trace, StepTrace(number)
         return taken
 
     def jitter(self, ns: int) -> int:
-        """`ns` and up to a quarter more."""
+        """Return `ns` plus up to 25 % of random jitter."""
         return ns + ns * self.random.getrandbits(8) // 1024
 
     def tick(self, ns: int) -> None:
-        """Let the running thread spend about `ns`."""
+        """Advance the running thread by about `ns`."""
         self.now += self.jitter(ns)
 
     @contextmanager
     def operator(self, name: str, args: str = "", category: str = "cpu_op") -> Iterator[HostEvent]:
-        """An operator that encloses what happens in the block."""
+        """Record an operator that encloses the events in the block."""
         self._external += 1
         event = HostEvent(category, name, self.thread, self.now, 0, self._external, args)
         self.trace.host.append(event)
-        # Annotations do not own GPU work; the operator around them does.
+        # The enclosing operator owns GPU work; annotations do not.
         outer = self._operator
         if category == "cpu_op":
             self._operator = event.external_id
@@ -86,7 +86,7 @@ class Host:
 
     @contextmanager
     def annotation(self, name: str) -> Iterator[HostEvent]:
-        """A user annotation; GPU work launched inside it carries its name."""
+        """Record a user annotation; GPU work launched inside it carries its name."""
         outer = self._scopes
         with self.operator(name, category="user_annotation") as event:
             self._scopes = (*outer, event)
@@ -95,7 +95,7 @@ class Host:
 
     @contextmanager
     def on_autograd_thread(self) -> Iterator[None]:
-        """The main thread waits in `backward()` while the autograd thread works."""
+        """Switch to the autograd thread while the main thread waits in `backward()`."""
         outer, self._scopes = self._scopes, ()
         self.tick(18_000)
         self.thread = self.autograd_thread
@@ -106,7 +106,7 @@ class Host:
 
     @contextmanager
     def python(self, name: str, module: str | None = None) -> Iterator[None]:
-        """A Python frame, where the job records them; `module` names an nn.Module instance."""
+        """Record a Python frame if the job has them; `module` is an nn.Module instance."""
         if not self.spec.python_stacks:
             yield
             return
@@ -118,7 +118,7 @@ class Host:
         self.leave_python(frame)
 
     def enter_python(self, name: str, module: str | None = None) -> PythonFrame:
-        """Open a frame that the caller closes and places itself."""
+        """Return an open frame that the caller must close and record."""
         self._python_id += 1
         parent = self._python_stack[-1] if self._python_stack else None
         module_id = None if module is None else self._modules.setdefault(module, len(self._modules))
@@ -131,7 +131,7 @@ class Host:
         self._python_stack.pop()
 
     def call(self, name: str) -> RuntimeCall:
-        """A call of the CUDA runtime or driver, which may get lost to the trace."""
+        """Record a call of the CUDA runtime or driver, which the trace may lose."""
         category, cbid, ns = CALLS[name]
         launches = name in LAUNCHES
         self._correlation += 1
@@ -155,7 +155,7 @@ class Host:
         work_ns: int,
         stream: int = COMPUTE_STREAM,
     ) -> GpuOp:
-        """Put GPU work on a stream; it can start a little after its launch call began."""
+        """Queue GPU work on a stream; it can start shortly after its launch call began."""
         group: GpuClass = "computation" if kind == "kernel" else "memory"
         work_ns = self.jitter(work_ns)
         slowness = self._slowness_of(name) if group == "computation" else 1
@@ -170,7 +170,7 @@ class Host:
         return op
 
     def _slowness_of(self, name: str) -> float:
-        """Return the factor on the length of a computation kernel of this step."""
+        """Return the duration factor of a computation kernel in this step."""
         factors = self.spec.kernel_factors
         of_kernel = next((factor for part, factor in factors.items() if part in name), 1)
         return self.slowness * of_kernel * self.spec.slow_steps.get(self.trace.number, 1)
@@ -203,7 +203,7 @@ class Host:
         op.bytes = size
 
     def wait(self, stream: int, awaited: int) -> None:
-        """Make `stream` wait for what was put on `awaited` so far."""
+        """Make `stream` wait for all work queued on `awaited` so far."""
         record = self.call("cudaEventRecord")
         call = self.call("cudaStreamWaitEvent")
         self.trace.queue.append(StreamWait(stream, awaited))
@@ -216,13 +216,13 @@ class Host:
             self.sync("Stream Wait Event", stream, call, args)
 
     def sync(self, name: str, stream: int, call: RuntimeCall, args: str = "") -> None:
-        """Record a device-side synchronization, where the job records them."""
+        """Record a device-side synchronization if the job has them."""
         if self.spec.sync_events:
             event = SyncEvent(name, stream, call.ts + 300, call.dur - 400, call.correlation, args)
             self.trace.syncs.append(event)
 
     def arrow(self, phase: str, flow: int) -> None:
-        """One end of the arrow from a forward operator to its backward node."""
+        """Record one end of the arrow from a forward operator to its backward node."""
         self.trace.flows.append(FlowPoint(phase, flow, self.thread, self.now - 700))
 
     def allocate(self, size: int) -> int:
@@ -232,7 +232,7 @@ class Host:
         return address
 
     def release(self, address: int, size: int) -> None:
-        """Release what `allocate` gave."""
+        """Release memory that `allocate` returned."""
         self._memory.release(address, size)
         self._remember(address, -size)
 

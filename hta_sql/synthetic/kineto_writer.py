@@ -1,4 +1,4 @@
-"""Kineto's files: a header, the events as they come, and a trailer."""
+"""Write trace files in Kineto's format: header, events in order of recording, trailer."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _INSTANT = (
 
 
 def microseconds(ns: int) -> str:
-    """Nanoseconds as the decimal microseconds that Kineto writes."""
+    """Format nanoseconds as decimal microseconds, like Kineto."""
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
 @contextmanager
 def rank_writer(path: Path, spec: JobSpec, rank: int) -> Iterator[RankWriter]:
-    """Open what writes the trace of one rank; its trailer is written where nothing failed."""
+    """Open the writer of a rank's trace; the trailer is written if no error occurred."""
     with ExitStack() as opened:
         file: IO[bytes] = opened.enter_context(path.open("wb"))
         if spec.gzip:
-            # No name and no time in the gzip header: equal jobs give equal bytes.
+            # Without name and time in the gzip header, equal jobs give equal bytes.
             packed = gzip.GzipFile("", "wb", 3, file, mtime=0)
             file = cast("IO[bytes]", opened.enter_context(packed))
         writer = RankWriter(file, spec, rank)
@@ -48,7 +48,7 @@ def rank_writer(path: Path, spec: JobSpec, rank: int) -> Iterator[RankWriter]:
 
 
 class RankWriter:
-    """Writes the trace of one rank, step by step."""
+    """Writer of the trace of one rank, step by step."""
 
     def __init__(self, file: IO[bytes], spec: JobSpec, rank: int) -> None:
         self.event_count = 0
@@ -64,12 +64,12 @@ class RankWriter:
         self._text(_header(spec, rank))
 
     def finish(self, name: str) -> None:
-        """Write what torch writes last, and the name of the trace."""
+        """Write the final events and the name of the trace."""
         self._write(self._epilogue())
         self._text(f'\n  ],\n  "traceName": {json.dumps(name)}\n}}\n')
 
     def write_step(self, step: StepTrace) -> None:
-        """Append everything that happened in one step."""
+        """Append all events of one step."""
         self._write(self._renderer.events(step))
         self._end = max(self._end, step.ts + step.dur)
         for op in step.gpu_ops():
@@ -87,7 +87,7 @@ class RankWriter:
         self._file.write(text.encode())
 
     def _epilogue(self) -> Iterator[str]:
-        """What torch writes last: names of processes and threads, and the window."""
+        """Yield the events that torch writes last: process and thread names, and the window."""
         spec = self._spec
         start = microseconds(spec.start_ns + self._shift)
         pid = self._pid
@@ -118,7 +118,7 @@ class RankWriter:
         yield _INSTANT % (
             "Iteration Start: PyTorch Profiler", "Traces", "Trace PyTorch Profiler", start,
         )  # fmt: skip
-        # The profiler stops a little after the last step.
+        # The profiler stops shortly after the last step.
         end = microseconds(self._end + self._shift + 900_000)
         yield _INSTANT % ("Record Window End", "", "", end)
 

@@ -1,4 +1,4 @@
-"""A caching allocator: where GPU memory goes, and how much is in use."""
+"""Simulate a caching allocator of GPU memory: addresses and bytes in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SEGMENT = 2 * 1024 * 1024
 
 
 class Allocator:
-    """Gives out addresses and counts bytes, as torch's does."""
+    """Caching allocator that assigns addresses and counts bytes, like torch's."""
 
     def __init__(self) -> None:
         self.allocated = 0
@@ -17,9 +17,9 @@ class Allocator:
         self._free: defaultdict[int, list[int]] = defaultdict(list)
 
     def allocate(self, size: int) -> int:
-        """Return an address; those that were released are used again for equal sizes."""
+        """Return an address; released addresses are reused for equal sizes."""
         self.allocated += size
-        # Whole segments are reserved, and kept.
+        # Whole segments are reserved and never returned.
         self.reserved = max(self.reserved, -(-self.allocated // _SEGMENT) * _SEGMENT)
         if self._free[size]:
             return self._free[size].pop()
@@ -27,6 +27,6 @@ class Allocator:
         return self._next - size
 
     def release(self, address: int, size: int) -> None:
-        """Take back what `allocate` gave."""
+        """Release memory that `allocate` returned."""
         self.allocated -= size
         self._free[size].append(address)

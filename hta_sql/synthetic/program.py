@@ -1,4 +1,4 @@
-"""What a rank does in one training step, as its CPU threads see it."""
+"""Simulate the operations of a rank's CPU threads in one training step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hta_sql.synthetic.workload import (
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """What the backward pass needs from a forward operator."""
+    """State of a forward operator that the backward pass needs."""
 
     operator: Operator
     sequence: int
@@ -35,8 +35,8 @@ class _Saved:
 def training_step(host: Host, number: int) -> Generator[None, int, None]:
     """Run one step.
 
-    Yields once, when all GPU work of the step is queued, and takes the time at which the
-    compute stream has run it: nothing before that depends on when the GPU works.
+    Yields once, after all GPU work of the step is queued. The caller sends the time at which the
+    compute stream has finished that work; nothing before depends on GPU timing.
     """
     host.trace.ts = host.now
     with host.annotation(f"ProfilerStep#{number}") as step:
@@ -46,7 +46,7 @@ def training_step(host: Host, number: int) -> Generator[None, int, None]:
             saved = _forward(host)
             _backward(host, number, saved)
             _optimizer_step(host)
-            # The host is ahead: this copy meets the collectives of the backward pass.
+            # The host is ahead: this copy overlaps the collectives of the backward pass.
             _copy_batch(host, BATCH_BYTES // 2)
             yield from _read_loss(host)
         with host.annotation("## log ##"):
@@ -97,7 +97,8 @@ def _forward(host: Host) -> list[list[_Saved]]:
                     [_forward_operator(host, layer, i) for i in range(spec.ops_per_layer)]
                 )
             if layer == 0:
-                # The next batch travels while this one is computed: copies under kernels.
+                # The next batch is copied during the computation of this one: copies overlap
+                # kernels.
                 _copy_batch(host, BATCH_BYTES // 2)
     with host.operator("aten::cross_entropy_loss"), host.operator("aten::nll_loss_forward"):
         host.kernel(LOSS)
@@ -117,7 +118,8 @@ def _forward_operator(host: Host, layer: int, index: int) -> _Saved:
         host.operator(operator.forward[0], numbers + operator.args),
         ExitStack() as inner,
     ):
-        # Python between operators is slow: small kernels wait for the host, large ones hide it.
+        # Python between operators is slow: small kernels wait for the host, large ones cover the
+        # delay.
         host.tick(30_000)
         host.arrow("s", host.flow)
         for name in operator.forward[1:]:
@@ -176,7 +178,7 @@ def _all_reduce(host: Host, number: int, index: int, layer: int) -> None:
 
 
 def _metadata(spec: JobSpec, collective: Collective) -> tuple[str, str]:
-    """What the operator and the kernel say about the collective, as JSON text."""
+    """Return the collective's metadata of the operator and of the kernel, as JSON text."""
     if not spec.collective_metadata:
         return "", ""
     dtype = "BFloat16" if spec.nccl_names == "modern" else "Float"
@@ -211,7 +213,7 @@ def _optimizer_step(host: Host) -> None:
 
 
 def _replay_optimizer(host: Host) -> None:
-    """The same kernels as one CUDA graph: one launch call, one correlation, many kernels."""
+    """Launch the same kernels as one CUDA graph: one call, one correlation, many kernels."""
     call = host.call("cudaGraphLaunch")
     for node, kernel in enumerate(FOREACH * host.spec.layers):
         op = host.queue(call, "kernel", kernel.name, kernel.ns)

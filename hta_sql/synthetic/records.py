@@ -1,8 +1,8 @@
-"""What the simulator produces: plain records in simulated nanoseconds.
+"""Define the records of the simulator, in simulated nanoseconds.
 
-`args` holds the JSON text of an event's further arguments. It is text, not a dict, because it
-is made once per kind of operator: rendering equal dicts a million times would be most of the
-run time.
+`args` is the JSON text of an event's further arguments. It is text instead of a dict because it is
+created once per kind of operator: rendering equal dicts a million times would dominate the run
+time.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CALLS = {
     "cudaStreamSynchronize": ("cuda_runtime", 131, 2_500),
     "cuLaunchKernelEx": ("cuda_driver", 652, 5_200),
 }
-"""Category, CUPTI's `cbid` and usual length of the calls that a job makes."""
+"""Category, CUPTI's `cbid` and typical duration of the calls of a job."""
 
 LAUNCHES = frozenset(name for name in CALLS if "Launch" in name or "Async" in name)
-"""The calls that put work on a stream."""
+"""Calls that queue work on a stream."""
 
 
 @dataclass(slots=True)
@@ -73,9 +73,9 @@ class RuntimeCall:
     correlation: int
     external_id: int
     launches: bool
-    """Whether GPU work follows from it, so that a flow event starts here."""
+    """Whether the call launches GPU work, so that a flow event starts here."""
     recorded: bool = True
-    """Whether it stands in the trace."""
+    """Whether the call is in the trace."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class SyncEvent:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective operation, the same on every rank that takes part."""
+    """One collective operation, identical on every participating rank."""
 
     step: int
     index: int
@@ -126,7 +126,7 @@ class Collective:
 
 @dataclass(slots=True)
 class GpuOp:
-    """Work on a stream. The host fills in what it asks for, the device when it happens."""
+    """Work on a stream: the host sets the requested work, the device its times."""
 
     kind: GpuKind
     group: GpuClass
@@ -137,7 +137,7 @@ class GpuOp:
     external_id: int
     call: RuntimeCall | None
     scopes: tuple[HostEvent, ...]
-    """Annotations open on the launching thread."""
+    """Open annotations of the launching thread."""
     args: str = ""
     bytes: int = 0
     collective: Collective | None = None
@@ -147,13 +147,13 @@ class GpuOp:
 
     @property
     def launch(self) -> RuntimeCall | None:
-        """The launch call, where the trace has it."""
+        """The launch call if the trace contains it, otherwise None."""
         return self.call if self.call is not None and self.call.recorded else None
 
 
 @dataclass(slots=True)
 class StreamWait:
-    """From here on, `stream` waits for all that was queued on `awaited` so far."""
+    """A wait of `stream` for all work queued on `awaited` so far."""
 
     stream: int
     awaited: int
@@ -161,7 +161,7 @@ class StreamWait:
 
 @dataclass(slots=True)
 class StepTrace:
-    """Everything that one rank did in one profiler step."""
+    """All events of one rank in one profiler step."""
 
     number: int
     ts: int = 0
@@ -175,5 +175,5 @@ class StepTrace:
     syncs: list[SyncEvent] = field(default_factory=list)
 
     def gpu_ops(self) -> list[GpuOp]:
-        """The GPU operations, in the order in which the host asked for them."""
+        """Return the GPU operations in launch order."""
         return [entry for entry in self.queue if isinstance(entry, GpuOp)]

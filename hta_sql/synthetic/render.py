@@ -1,6 +1,6 @@
-"""Kineto's events, as torch writes them: records in, JSON text out.
+"""Render records as Kineto's JSON events, in torch's format.
 
-Times go from integer nanoseconds to decimal microseconds as text. A float would lose
+Times are converted as text from integer nanoseconds to decimal microseconds. A float would lose
 hundreds of nanoseconds: a `ts` has sixteen digits.
 """
 
@@ -12,7 +12,7 @@ from itertools import chain
 from hta_sql.synthetic.records import GpuOp, RuntimeCall, StepTrace
 from hta_sql.synthetic.spec import JobSpec
 
-# One template a kind of event. Formatting is where the time goes, so each is one operation.
+# One template per kind of event: formatting dominates the run time, so it is one operation.
 _SPAN = (
     '  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": %d, "tid": %d,\n'
     '    "ts": %d.%03d, "dur": %d.%03d,\n    "args": {\n      %s\n    }\n  }'
@@ -30,7 +30,7 @@ _MEMORY = (
 
 
 class StepRenderer:
-    """Renders the steps of one rank."""
+    """Renderer of the steps of one rank."""
 
     def __init__(self, spec: JobSpec, rank: int) -> None:
         self._pid = spec.pid_of(rank)
@@ -39,7 +39,7 @@ class StepRenderer:
         self._index = 0
 
     def events(self, step: StepTrace) -> Iterator[str]:
-        """Everything that happened in one step: the CPU first, then what CUPTI saw."""
+        """Yield all events of one step: the CPU first, then CUPTI's."""
         return chain(
             self._host(step),
             self._python(step),
@@ -127,7 +127,7 @@ class StepRenderer:
                 yield self._arrow("ac2g", "s", call.correlation, lane, call.ts)
 
     def _gpu_annotations(self, step: StepTrace) -> Iterator[str]:
-        """On each stream, an annotation spans the work that was launched inside it."""
+        """Yield annotation spans per stream, each covering the work launched inside it."""
         spans: dict[tuple[int, str, int], tuple[int, int]] = {}
         for op in step.gpu_ops():
             for scope in op.scopes:

@@ -1,4 +1,4 @@
-"""What a synthetic job looks like: one frozen value, checked when it is made."""
+"""Define the specification of a synthetic job: an immutable value, validated on creation."""
 
 from __future__ import annotations
 
@@ -13,71 +13,71 @@ NcclNames = Literal["modern", "old"]
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A data-parallel training job. The same spec always gives the same bytes.
+    """Specification of a data-parallel training job.
 
-    Times are integer nanoseconds. Mappings are keyed by rank; ranks that they leave out
-    are unchanged.
+    The same spec always gives the same bytes. Times are integer nanoseconds. Mappings are keyed by
+    rank; missing ranks are unchanged.
     """
 
     ranks: int = 8
-    """Processes of the job, one GPU each, eight GPUs a host."""
+    """Processes of the job, one GPU each, eight GPUs per host."""
     steps: int = 4
-    """Profiler steps in the trace."""
+    """Number of profiler steps in the trace."""
     first_step: int = 10
     """Number of the first `ProfilerStep#N`."""
     layers: int = 4
     """Blocks of the model; the backward pass of each ends in one all-reduce."""
     ops_per_layer: int = 8
-    """Forward operators per block: the knob for the size of a trace."""
+    """Forward operators per block; controls the size of a trace."""
     comm_streams: int = 1
-    """Communication streams, each with a process group of its own; layers take turns."""
+    """Communication streams, each with its own process group; layers alternate."""
     collective_metadata: bool = True
     """Write `Collective name`, message sizes, process groups and `Seq`."""
     nccl_names: NcclNames = "modern"
-    """How communication kernels are named: `ncclDevKernel_…` or `ncclKernel_…`."""
+    """Naming of communication kernels: `ncclDevKernel_…` or `ncclKernel_…`."""
     stragglers: Mapping[int, int] = field(default_factory=dict)
-    """Extra time that a rank spends loading data, in every step."""
+    """Extra data loading time of a rank in every step."""
     late_steps: tuple[int, ...] = ()
     """Steps in which `stragglers` are late; empty: all steps."""
     step_delays: Mapping[int, int] = field(default_factory=dict)
-    """Step ─▶ time that the host of every rank spends at its end, on a checkpoint for instance."""
+    """Step ─▶ extra host time of every rank at its end, such as for a checkpoint."""
     slow_kernels: Mapping[int, float] = field(default_factory=dict)
-    """Factor on the length of a rank's computation kernels."""
+    """Duration factor of a rank's computation kernels."""
     slow_steps: Mapping[int, float] = field(default_factory=dict)
-    """Step ─▶ factor on the length of the computation kernels that it launches, on all ranks."""
+    """Step ─▶ duration factor of the computation kernels it launches, on all ranks."""
     kernel_factors: Mapping[str, float] = field(default_factory=dict)
-    """Part of a kernel's name ─▶ factor on the length of such kernels."""
+    """Part of a kernel's name ─▶ duration factor of such kernels."""
     clock_offsets_ns: Mapping[int, int] = field(default_factory=dict)
-    """How far a rank's clock runs ahead: its events seem to happen that much later."""
+    """Lead of a rank's clock: its events appear that much later."""
     base_shifts_ns: Mapping[int, int] = field(default_factory=dict)
-    """Added to a rank's `baseTimeNanoseconds` and taken off its `ts`: absolute time stays."""
+    """Added to a rank's `baseTimeNanoseconds`, subtracted from its `ts`; absolute times stay."""
     memory_events: bool = False
     """Write an instant `[memory]` for each allocation and each release."""
     python_stacks: bool = False
-    """Write Python frames, `nn.Module: …` among them."""
+    """Write Python frames, including `nn.Module: …`."""
     sync_events: bool = False
     """Write device-side `cuda_sync` events."""
     driver_launches: bool = True
-    """Launch matrix kernels by `cuLaunchKernelEx` (cuda_driver), the rest by cudaLaunchKernel."""
+    """Launch matrix kernels by `cuLaunchKernelEx` (cuda_driver), others by cudaLaunchKernel."""
     graph_launches: bool = False
     """Launch the optimizer as a CUDA graph: one cudaGraphLaunch, many kernels."""
     early_kernels: int = 0
-    """Kernels that were launched before the trace began, so without a launch call."""
+    """Kernels launched before the trace began, which therefore have no launch call."""
     lost_launch_every: int = 0
-    """Leave every N-th launch call out of the trace, as a full buffer would; 0 keeps all."""
+    """Omit every N-th launch call from the trace, like a full buffer; 0 keeps all."""
     seed: int = 0
-    """Changes the jitter of every duration."""
+    """Seed of the jitter of all durations."""
     base_time_ns: int = 1_759_300_074_000_000_000
-    """`baseTimeNanoseconds`: what `ts` counts from."""
+    """`baseTimeNanoseconds`: the origin of `ts`."""
     start_ns: int = 6_322_354_292_000_000
-    """Start of the trace, counted from the base time."""
+    """Start of the trace, relative to the base time."""
     host_name: str = "node"
-    """Hosts are named `<host_name>-0`, `<host_name>-1`, …"""
+    """Prefix of host names: `<host_name>-0`, `<host_name>-1`, …"""
     gzip: bool = True
-    """Write `.json.gz`; else `.json`."""
+    """Write `.json.gz`; otherwise `.json`."""
 
     def __post_init__(self) -> None:
-        """Refuse a job that cannot be simulated."""
+        """Validate the specification."""
         for name in ("ranks", "steps", "layers", "ops_per_layer", "comm_streams"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1")
         for name in ("first_step", "early_kernels", "lost_launch_every", "base_time_ns"):
@@ -100,23 +100,23 @@ class JobSpec:
         _require(self.start_ns + earliest >= 0, "start_ns must keep every ts at or above zero")
 
     def shift_ns(self, rank: int) -> int:
-        """What the simulated time lacks to be the `ts` that the rank writes."""
+        """Return the difference between a rank's `ts` and the simulated time."""
         return self.clock_offsets_ns.get(rank, 0) - self.base_shifts_ns.get(rank, 0)
 
     def rank_base_time_ns(self, rank: int) -> int:
-        """The `baseTimeNanoseconds` that the rank writes."""
+        """Return the `baseTimeNanoseconds` that the rank writes."""
         return self.base_time_ns + self.base_shifts_ns.get(rank, 0)
 
     def host_of(self, rank: int) -> str:
-        """Name of the host that the rank runs on."""
+        """Return the name of the rank's host."""
         return f"{self.host_name}-{rank // 8}"
 
     def device_of(self, rank: int) -> int:
-        """Index of the rank's GPU on its host."""
+        """Return the index of the rank's GPU on its host."""
         return rank % 8
 
     def pid_of(self, rank: int) -> int:
-        """Process id of the rank, which is also the id of its main thread."""
+        """Return the process id of the rank, also the id of its main thread."""
         return 4000 + 100 * (rank % 8)
 
 

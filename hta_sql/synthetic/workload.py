@@ -1,6 +1,6 @@
-"""The model that the job trains: its operators, their kernels and how long those take.
+"""Define the simulated model: its operators, their kernels and durations.
 
-They stand in ``model.json``.
+The data is in ``model.json``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMS = 132
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: its name, its usual length and its launch geometry."""
+    """A kernel: its name, typical duration and launch geometry."""
 
     name: str
     ns: int
@@ -33,7 +33,7 @@ class Kernel:
 
     @cached_property
     def args(self) -> str:
-        """The arguments that depend on the kernel alone, as JSON text."""
+        """Arguments that depend only on the kernel, as JSON text."""
         blocks = self.grid[0] * self.grid[1] * self.grid[2]
         warps = blocks * (-(-self.block[0] * self.block[1] * self.block[2] // 32))
         return (
@@ -46,14 +46,14 @@ class Kernel:
 
 
 def _sixths(count: int) -> str:
-    """`count` per multiprocessor with six decimals, without a float."""
+    """Return `count` per multiprocessor with six decimals, without float arithmetic."""
     millionths = (count * 1_000_000 + SMS // 2) // SMS
     return f"{millionths // 1_000_000}.{millionths % 1_000_000:06d}"
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A forward operator, outermost name first, and the autograd node that undoes it."""
+    """A forward operator (outermost name first) and its autograd node."""
 
     module: str
     builtin: str
@@ -65,7 +65,7 @@ class Operator:
 
     @cached_property
     def args(self) -> str:
-        """Input shapes as `record_shapes` writes them, as JSON text."""
+        """Input shapes in the format of `record_shapes`, as JSON text."""
         strides = [self.shape[-1], 1]
         return (
             '"Concrete Inputs": [""], "Input type": ["c10::BFloat16"], '
@@ -88,7 +88,7 @@ def _operator(told: dict[str, Any]) -> Operator:
 _MODEL = json.loads((Path(__file__).parent / "model.json").read_text(encoding="utf-8"))
 
 OPERATORS = [_operator(told) for told in _MODEL["operators"]]
-"""A block runs the first `ops_per_layer` of these, from the front again where it has more."""
+"""A block runs the first `ops_per_layer` of these, and restarts if it needs more."""
 
 FOREACH = [Kernel(**told) for told in _MODEL["optimizer"]]
 """Kernels of one optimizer pass over one block."""
@@ -96,26 +96,26 @@ FOREACH = [Kernel(**told) for told in _MODEL["optimizer"]]
 LOSS = Kernel(**_MODEL["loss"])
 
 ALL_REDUCE = {names: Kernel(**told) for names, told in _MODEL["all_reduce"].items()}
-"""The kernel that runs an all-reduce, by how communication kernels are named."""
+"""Kernel of an all-reduce for each naming scheme of communication kernels."""
 
 BATCH_BYTES = 16_777_216
-"""What each step copies from the host; the copy engine moves 25 bytes a nanosecond."""
+"""Bytes that each step copies from the host; the copy engine moves 25 bytes per nanosecond."""
 
 _BYTES_PER_NS = 150
 _ELEMENTS_PER_OP = 2_000_000
 
 
 def all_reduce_elements(spec: JobSpec, layer: int) -> int:
-    """Gradient elements of a block; blocks differ a little so that sizes can be told apart."""
+    """Return the gradient elements of a block; the sizes differ slightly to be distinguishable."""
     return _ELEMENTS_PER_OP * min(spec.ops_per_layer, 64) + 4096 * layer
 
 
 def element_bytes(spec: JobSpec) -> int:
-    """Bytes of a gradient element: bf16 in modern jobs, float in old ones."""
+    """Return the bytes of a gradient element: bf16 in modern jobs, float in old ones."""
     return 2 if spec.nccl_names == "modern" else 4
 
 
 def all_reduce_ns(spec: JobSpec, elements: int) -> int:
-    """How long a ring moves `elements` once every rank has arrived."""
+    """Return the transfer time of a ring for `elements` after the last rank has arrived."""
     moved = 2 * (spec.ranks - 1) * elements * element_bytes(spec) // spec.ranks
     return 12_000 + moved // _BYTES_PER_NS
