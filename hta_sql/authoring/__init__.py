@@ -1,1 +1,1 @@
-"""Writing analyses of one's own: a folder held to the rules, its golden tests, a first pair of files."""
+"""Write your own analyses: validate a folder, run its golden tests, create a first analysis."""

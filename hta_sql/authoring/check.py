@@ -1,4 +1,4 @@
-"""Holds folders of own analyses to the rules of the library, and asks their golden tests."""
+"""Validate folders of user analyses and run their golden tests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hta_sql.machine import temporary_folder
 
 
 def folder_problems(folders: Iterable[Path]) -> list[str]:
-    """Say what is wrong with folders of own analyses: ``path:line: message`` each; none is good.
+    """Return the problems of folders of user analyses as ``path:line: message``; empty if valid.
 
-    What the engine and the golden tests say is looked at where the rules of form are kept: one
-    mistake is one message.
+    The engine and the golden tests run only if the rules of form are met, so each mistake gives one
+    message.
     """
     looked_at = list(folders)
     try:
@@ -36,7 +36,7 @@ def folder_problems(folders: Iterable[Path]) -> list[str]:
 
 
 def counts(folders: Iterable[Path]) -> tuple[int, int]:
-    """Count the analyses and the golden cases of folders."""
+    """Return the number of analyses and of golden cases in folders."""
     looked_at = list(folders)
     cases = [case for folder in looked_at for case in cases_of(folder / TESTS)]
     return len(library_of(looked_at).user_library.analyses), len(cases)
@@ -57,7 +57,7 @@ def _inside(files: Iterable[SqlObject], folder: Path) -> list[SqlObject]:
 
 
 def _by_tests(library: Library, folder: Path) -> Iterator[str]:
-    """Ask the golden cases of a folder, those of one trace after each other."""
+    """Run the golden cases of a folder, grouped by trace; yield the failures."""
     cases = sorted(cases_of(folder / TESTS), key=lambda case: case.traces)
     own = {about.name for about in library.user_library.analyses}
     strange = {case.path: case for case in cases if case.path.stem not in own}

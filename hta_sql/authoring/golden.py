@@ -1,6 +1,6 @@
-"""Golden cases: a tiny trace, a call in stock SQL, the rows that it must give.
+"""Parse golden cases: a tiny trace, a call in standard SQL, and the expected rows.
 
-A file ``<topic>/<analysis>.test`` holds cases like this one::
+A file ``<topic>/<analysis>.test`` contains cases like this one::
 
     # Two kernels at once count once: busy from 0 to 15.
     traces: overlap_two_streams.json
@@ -9,13 +9,13 @@ A file ``<topic>/<analysis>.test`` holds cases like this one::
     rank  compute_ns
     0     15000
 
-Lines that start with ``#`` say what is true and how the numbers come about; a blank line ends
-a case. ``traces`` names files of the folder of traces: ``a.json`` is rank 0 of run ``run``,
-``1=b.json`` is rank 1, ``base/0=a.json`` is rank 0 of run ``base``; ``?=a.json`` leaves it to the
-ingest which rank it is. Cells are parted by two or more spaces. Numbers with a fraction are rounded
-to four places, lists and structs written as DuckDB casts them to text. A message is named by its code
-and the values of its placeholders, not by its words: ``@findings.lost_spans {"span_count": 1}``. The
-expected rows are worked out by hand from the trace, never copied from the output.
+Lines that start with ``#`` state the expected behavior and derive the numbers; a blank line ends a
+case. ``traces`` lists files of the traces folder: ``a.json`` is rank 0 of run ``run``, ``1=b.json``
+is rank 1, ``base/0=a.json`` is rank 0 of run ``base``. With ``?=a.json`` the ingest determines the
+rank. Two or more spaces separate cells. Numbers with a fraction are rounded to four places; lists
+and structs are written as DuckDB casts them to text. A message is identified by its code and the
+values of its placeholders, not by its text: ``@findings.lost_spans {"span_count": 1}``. The
+expected rows are derived by hand from the trace, never copied from the output.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Case:
 
     @property
     def id(self) -> str:
-        """Where it stands."""
+        """Location of the case: file and line."""
         return f"{self.path.stem}:{self.line}"
 
 
 def parse_cases(path: Path, text: str) -> Iterator[Case]:
-    """Read the cases of a file; parts of comments alone are skipped.
+    """Yield the cases of a file, skipping parts that contain only comments.
 
     Raises:
-        LibraryError: A case lacks a part; the message has its line.
+        LibraryError: A case is incomplete; the message has its line.
     """
     number = 1
     for part in re.split(r"\n[ \t]*\n", text):
@@ -82,20 +82,20 @@ def _demand(path: Path, line: int, kept: bool, wanted: str) -> None:
 
 
 def cases_of(folder: Path) -> list[Case]:
-    """Read the cases of all files of a folder, by topic.
+    """Return the cases of all files of a folder, by topic.
 
     Raises:
-        LibraryError: A case lacks a part; the message has its line.
+        LibraryError: A case is incomplete; the message has its line.
     """
     paths = sorted(folder.glob("*/*.test"))
     return [case for path in paths for case in parse_cases(path, path.read_text(encoding="utf-8"))]
 
 
 def traces_of(case: Case, folder: Path) -> dict[str, dict[int, str]]:
-    """Read the ``traces`` line of a case: run ─▶ rank ─▶ path; ranks below 0 are to be found out.
+    """Parse the ``traces`` line of a case: run ─▶ rank ─▶ path; negative ranks are unknown.
 
     Raises:
-        LibraryError: It is not understood, or a file is not there.
+        LibraryError: The line is malformed, or a file does not exist.
     """
     runs: dict[str, dict[int, str]] = {}
     for item in case.traces.split():
@@ -110,14 +110,14 @@ def traces_of(case: Case, folder: Path) -> dict[str, dict[int, str]]:
 
 
 def read_traces(runs: dict[str, dict[int, str]], store: Path) -> None:
-    """Read the traces of a ``traces`` line, or some of them, without a catalog for them."""
+    """Ingest some or all traces of a ``traces`` line, without a catalog."""
     for run, ranks in runs.items():
         traces_of_run = list(ranks.values()) if min(ranks) < 0 else ranks
         ingest_shard(traces_of_run, store, run=run, jobs=1, shard=(1, 1))
 
 
 def cell(value: Any) -> str:
-    """Write a value as a golden file does."""
+    """Format a value as in a golden file."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -128,7 +128,7 @@ def cell(value: Any) -> str:
 
 
 def table(columns: list[str], rows: list[tuple[Any, ...]]) -> list[str]:
-    """Write a result as a golden file does: aligned, its columns named in the first line."""
+    """Format a result as in a golden file: aligned, with the column names in the first line."""
     cells = [columns, *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
@@ -138,12 +138,12 @@ def table(columns: list[str], rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 def cells(lines: list[str]) -> list[list[str]]:
-    """Split the lines of a table into their cells."""
+    """Split the lines of a table into cells."""
     return [re.split(r" {2,}", line.strip()) for line in lines]
 
 
 def difference(case: Case, columns: list[str], rows: list[tuple[Any, ...]]) -> str:
-    """Say how a result differs from what a case expects; empty where it does not."""
+    """Return the diff between a result and the expected rows; empty if they are equal."""
     actual, expected = table(columns, rows), _with_messages(case)
     if cells(actual) == expected:
         return ""

@@ -1,7 +1,8 @@
-"""One engine for all golden cases: a template whose tables are those of one ``traces`` line at a time.
+"""Run all golden cases on one engine: a template with the tables of one ``traces`` line at a time.
 
-To build and open a catalog costs three times what a tiny trace costs to read. The tables of a case
-are put below the template's views in a transaction, and rolled back for those of the next one.
+Building and opening a catalog takes three times as long as reading a tiny trace. The tables of a
+case are therefore created below the template's views in a transaction, and rolled back before the
+next case.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from hta_sql.store.disk.shard_files import read_shards
 
 
 class GoldenEngine:
-    """Asks golden cases, best those of one ``traces`` line after each other.
+    """Engine for golden cases; fastest if cases with the same ``traces`` line are consecutive.
 
     Args:
-        folder: A folder of its own to work in.
-        library: What the cases ask.
-        cases: All of them.
+        folder: An exclusive working folder.
+        library: Library of the cases.
+        cases: All cases.
         traces: Folder of their traces.
     """
 
@@ -49,23 +50,23 @@ class GoldenEngine:
         catalog = folder / "golden.duckdb"
         shutil.copyfile(template(self._library), catalog)
         self._con = duckdb.connect(str(catalog), config=CONFIG)
-        self._con.execute("SET python_enable_replacements = false")  # no variable is a table
-        with suppress(duckdb.Error):  # an engine that has no such step
+        self._con.execute("SET python_enable_replacements = false")  # variables are not tables
+        with suppress(duckdb.Error):  # an engine without this optimizer step
             self._con.execute(QUICKER_PLANS)
 
     def close(self) -> None:
-        """Leave the template as it was."""
+        """Roll back to the unchanged template and close the connection."""
         self._con.close()
 
     def ask(self, case: Case) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return names of columns, and rows."""
+        """Return the column names and rows of a case."""
         if self._shown != case.traces:
             self._take_away()
             self._show(case)
         try:
             result = self._con.execute(case.call)
         except duckdb.Error:
-            self._take_away()  # the engine takes nothing more in a transaction that had an error
+            self._take_away()  # a transaction that had an error accepts no further queries
             raise
         return [column[0] for column in result.description or ()], result.fetchall()
 
@@ -75,7 +76,7 @@ class GoldenEngine:
             self._shown = None
 
     def _show(self, case: Case) -> None:
-        """Put the tables of a line in place; with the derived ones, where some case reads them."""
+        """Create the tables of a ``traces`` line, including derived tables that some case reads."""
         folder = store_folder(self._folder)
         entries = [
             entry
@@ -90,7 +91,7 @@ class GoldenEngine:
         materialize_derived(self._con, self._library, self._derived[case.traces])
 
     def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
-        """Read traces that belong together, into a folder below; those that were read before are there."""
+        """Ingest traces of one run into a subfolder, unless already ingested."""
         name = digest_of(f"{run} {ranks}".encode())[:16]
         folder = store_folder(self._folder / name)
         if not (self._folder / name).exists():
@@ -102,14 +103,14 @@ class GoldenEngine:
                     table: {**file, "path": f"{name}/{file['path']}"}
                     for table, file in entry.files.items()
                 },
-                ingested_ns=None,  # whichever case was the first
+                ingested_ns=None,  # depends on which case was first
             )
             for shard in read_shards(folder)
             for entry in shard.entries
         ]
 
     def _read_by(self, case: Case) -> set[Path]:
-        """Find the derived tables that a case reads, itself or through what it calls."""
+        """Return the derived tables that a case reads directly or indirectly."""
         macros = {macro.name: macro for macro in self._library.macros}
         about = macros.get(case.path.stem) or self._library.find(case.path.stem)
         return {one.path for one in self._library.stands_on(about) if one in self._library.derived}
@@ -118,12 +119,12 @@ class GoldenEngine:
 def materialize_derived(
     con: duckdb.DuckDBPyConnection, library: Library, wanted: Container[Path]
 ) -> None:
-    """Compute derived tables once in a catalog that may be written: many questions read them.
+    """Materialize derived tables in a writable catalog, because many queries read them.
 
     Args:
         con: The catalog.
-        library: Its tables.
-        wanted: Files of those to compute; the others are computed by each question.
+        library: Library of the tables.
+        wanted: Files of the tables to materialize; queries compute the others.
     """
     for about in library.derived:
         if about.path not in wanted:

@@ -1,7 +1,7 @@
-"""Cells of golden files that name a message of the catalogue by its code, with the values of its placeholders.
+"""Render golden cells that identify a catalogue message by its code and placeholder values.
 
-A case about when a message is returned stays true when its words are corrected: such a cell is
-``@findings.no_steps``, or ``@findings.ranks_missing {"rank_count": 1, "world_size": 2}``.
+A case about when a message is returned then remains valid if the text of the message changes. Such
+a cell is ``@findings.no_steps``, or ``@findings.ranks_missing {"rank_count": 1, "world_size": 2}``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _OTHER_TEXTS = ("title", "limits", "remedy")
 
 
 def message_of(cell: str, column: str) -> str:
-    """Render a cell that names a message; return any other cell as it is.
+    """Render a cell that identifies a message; return any other cell unchanged.
 
     Args:
         cell: A cell of the expected rows.
         column: Name of its column.
 
     Raises:
-        LibraryError: The catalogue has no message of this code, or the values are not JSON.
+        LibraryError: The catalogue has no message with this code, or the values are not JSON.
     """
     found = _CELL.fullmatch(cell)
     if not found:
@@ -42,7 +42,7 @@ def message_of(cell: str, column: str) -> str:
 
 
 def render(code: str, values: Mapping[str, Any] | None = None, column: str = "message") -> str:
-    """Return a text of the catalogue, with values in place of its placeholders.
+    """Return a text of the catalogue with its placeholders replaced by values.
 
     Args:
         code: Code of the message.
@@ -51,7 +51,7 @@ def render(code: str, values: Mapping[str, Any] | None = None, column: str = "me
             other name: its sentence.
 
     Raises:
-        LibraryError: The catalogue has no message of this code.
+        LibraryError: The catalogue has no message with this code.
     """
     message = _catalogue().get(code)
     if not message:
@@ -71,7 +71,7 @@ def _catalogue() -> dict[str, Message]:
 
 @lru_cache(maxsize=1)
 def _engine() -> duckdb.DuckDBPyConnection:
-    """Return an engine with the macro that renders messages, and nothing else."""
+    """Return an engine that has only the macro for rendering messages."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
     con.execute((sql_root() / "lib" / "messages" / "message_text.sql").read_text("utf-8"))

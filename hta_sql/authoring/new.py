@@ -1,4 +1,4 @@
-"""Writes a first analysis of one's own: the .sql file, its golden test and the trace of that."""
+"""Create a first user analysis: its .sql file, golden test and trace."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _TAKEN = ("lib", "tests")
 
 
 def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
-    """Write files that work, and keep all rules, to be changed from there.
+    """Write valid, working files as the starting point of a user analysis.
 
     Args:
         name: Name of the analysis, without version.
-        topic: Folder that it stands in, and heading under which it is listed.
-        folder: The folder of own analyses; made where it is not there.
+        topic: Folder of the analysis, and the heading under which it is listed.
+        folder: Folder of user analyses; created if missing.
 
     Returns:
-        What was written.
+        Paths of the written files.
 
     Raises:
-        ParameterError: A name or topic that no analysis can have.
-        LibraryError: A file is there already, or the name is shipped.
+        ParameterError: The name or topic is not valid.
+        LibraryError: A file already exists, or the library ships an analysis of this name.
     """
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(topic) or topic in _TAKEN:
         raise ParameterError(
