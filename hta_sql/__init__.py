@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hta_sql._version import __version__
 from hta_sql.api import ingest, ingest_shard, publish
-from hta_sql.api import open_store as open  # noqa: A004 - hta_sql.open(), as in gzip.open()
+from hta_sql.api import open_store as open  # noqa: A004 - hta_sql.open(), like gzip.open()
 from hta_sql.errors import (
     AnalysisError,
     AnalysisNotFoundError,
@@ -80,11 +80,11 @@ _MODULES = {
     "remove_runs": "hta_sql.store.maintenance.edits",
     "retain_runs": "hta_sql.store.maintenance.retention",
 }
-"""Where what costs time to import (duckdb, pandas) is, until it is first used."""
+"""Modules that are imported on first use, because their imports (duckdb, pandas) are slow."""
 
 
 def _draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
-    """Import charts, and with them altair, when the first result is drawn."""
+    """Import charts (and altair) on the first call, and draw a result."""
     from hta_sql.charts import draw  # noqa: PLC0415
 
     return draw(result, **options)

@@ -1,4 +1,4 @@
-"""``python -m hta_sql`` is ``hta-sql``."""
+"""Run the command line: ``python -m hta_sql`` equals ``hta-sql``."""
 
 from __future__ import annotations
 

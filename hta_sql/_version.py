@@ -1,3 +1,3 @@
-"""The one place where the version stands."""
+"""Define the version, in this place only."""
 
 __version__ = "0.1.0"

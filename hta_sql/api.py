@@ -1,4 +1,4 @@
-"""The ways in: ingest traces into a store, open a store."""
+"""Provide the entry points: ingest traces into a store, and open a store."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from hta_sql.store.maintenance.repair import Repaired
     from hta_sql.store.query.trace_store import TraceStore
 
-# The modules behind these are imported where they are called: they are the start-up cost.
+# The modules behind these functions are imported on call, to start faster.
 
 
 @called_with(IngestOptions)
 def ingest(options: IngestOptions) -> TraceStore:
-    """Read Kineto traces into a store, once, and open it.
+    """Ingest Kineto traces into a store, and open the store.
 
-    Unchanged files that the store already holds are skipped. Nothing of an
-    ingest is visible to readers before all of it is.
+    Unchanged files that the store already contains are skipped. Readers see either nothing of an
+    ingest or all of it.
 
     Returns:
-        The store as this left it, opened at the first question; ``.ingested`` says what was read.
+        The store after the ingest, opened on the first query; ``.ingested`` is the report.
 
     Raises:
-        TraceNotFoundError: No traces there.
+        TraceNotFoundError: No traces found.
         TraceError: Some traces could not be read; the others are in the store.
-        RankError: A wanted rank is not among the traces.
-        ParameterError: A bad run name, regex or number of jobs.
-        StoreError: Another ingest is writing the store for longer than ``lock_timeout``, or there
-            is no room left to write it.
+        RankError: A requested rank is not among the traces.
+        ParameterError: The run name, regex or number of jobs is not valid.
+        StoreError: Another ingest holds the store for longer than ``lock_timeout``, or the disk is
+            full.
     """
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
     from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
@@ -45,21 +45,21 @@ def ingest(options: IngestOptions) -> TraceStore:
 
 @called_with(ShardOptions)
 def ingest_shard(options: ShardOptions) -> IngestReport:
-    """Read one part of the traces of a run, and leave the others to other jobs.
+    """Ingest one shard of the traces of a run; other jobs ingest the other shards.
 
-    Each job of an array does so with another part; :func:`hta_sql.publish` puts them together. What
-    a killed job had read is kept for the next one of the same part.
+    Each job of an array ingests a different shard; :func:`hta_sql.publish` merges them. A job that
+    repeats a shard reuses what a killed job has read.
 
     Returns:
-        What was read.
+        Report of the ingest.
 
     Raises:
-        TraceNotFoundError: No traces there.
+        TraceNotFoundError: No traces found.
         TraceError: Some traces could not be read; the others are in the shard.
-        RankError: A wanted rank is not among the traces.
-        ParameterError: A bad shard, run name, regex or number of jobs.
-        StoreError: The same shard is being read for longer than ``lock_timeout``, or there is no
-            room left to write it.
+        RankError: A requested rank is not among the traces.
+        ParameterError: The shard, run name, regex or number of jobs is not valid.
+        StoreError: Another process ingests the same shard for longer than ``lock_timeout``, or the
+            disk is full.
     """
     from hta_sql.ingestion import ingest as ingestion  # noqa: PLC0415
 
@@ -73,21 +73,21 @@ def publish(
     lock_timeout: float = LOCK_TIMEOUT_S,
     materialize: bool = False,
 ) -> TraceStore:
-    """Put the shards together that :func:`hta_sql.ingest_shard` has read, and open the store.
+    """Merge the shards that :func:`hta_sql.ingest_shard` has ingested, and open the store.
 
-    Running it again changes nothing. The shards that are there become visible at once.
+    Running it again changes nothing. The merged shards become visible at once.
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        expect: Number of shards that there have to be; default: publish what is there.
+        expect: Required number of shards; default: publish the existing ones.
         lock_timeout: Time to wait for another ingest that is writing the store [s].
-        materialize: Keep, beside the tables, the answers about what shards brought that are small.
+        materialize: Also store the small results of analyses on the new data.
 
     Returns:
-        The store; ``.published`` says which shards were merged and which are missing.
+        The store; ``.published`` lists the merged and the missing shards.
 
     Raises:
-        StoreError: Shards are missing of those that are expected, or there are none at all.
+        StoreError: Expected shards are missing, or there are no shards.
     """
     from hta_sql.store.catalog.shards import publish_shards  # noqa: PLC0415
     from hta_sql.store.query.snapshot import HeldStore  # noqa: PLC0415
@@ -114,16 +114,16 @@ def repair_store(
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        deep: Follow every link between events.
+        deep: Also check every link between events.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Returns:
-        The faults, the ranks whose traces were read again, and those that stay quarantined.
+        The faults, the ranks whose traces were ingested again, and those still quarantined.
 
     Raises:
-        StoreNotFoundError: There is no store at that path.
-        StoreDamagedError: Its manifest is damaged, and its catalog has no copy of it.
-        StoreError: Another process is writing it for longer than ``lock_timeout``.
+        StoreNotFoundError: The path has no store.
+        StoreDamagedError: The manifest is damaged, and the catalog has no copy of it.
+        StoreError: Another process holds the store for longer than ``lock_timeout``.
     """
     from hta_sql.ingestion.reread import read_again  # noqa: PLC0415
     from hta_sql.store.maintenance.repair import repair  # noqa: PLC0415

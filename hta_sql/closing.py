@@ -1,4 +1,4 @@
-"""What is closed when its ``with`` block ends."""
+"""Provide a base class of context managers that close on exit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _Closing = TypeVar("_Closing", bound="Closing")
 
 
 class Closing(ABC):
-    """Gives a class that has ``close()`` the ``with`` statement."""
+    """Base class that adds the ``with`` statement to a class with ``close()``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is open."""
+        """Release all open resources."""
 
-    def __enter__(self: _Closing) -> _Closing:  # noqa: PYI019 - Self came with 3.11
+    def __enter__(self: _Closing) -> _Closing:  # noqa: PYI019 - Self needs Python 3.11
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""Every error that hta_sql raises on purpose, as one tree.
+"""Define all errors that hta_sql raises on purpose, as one tree.
 
 ::
 
@@ -9,21 +9,21 @@
     │   ├── TraceFormatError       not a Kineto trace, or unreadable as one
     │   └── RankError              ranks collide, are unknown or are missing; ValueError
     ├── StoreError                 something is wrong with a store
-    │   ├── StoreDamagedError      a file of it is not what was written
+    │   ├── StoreDamagedError      a file was modified or damaged after it was written
     │   ├── StoreNotFoundError     no store at that path
     │   └── StoreVersionError      written by an incompatible version
     ├── AnalysisError              something is wrong with a call
     │   ├── AnalysisNotFoundError  no analysis, version or table of that name; LookupError
     │   └── ParameterError         unknown parameter, or a value of the wrong type; ValueError,
     │                              TypeError
-    ├── QueryError                 the engine refused or failed a query
+    ├── QueryError                 the engine rejected a query, or the query failed
     ├── LibraryError               a file under sql/ breaks the rules of the library
     └── ExtraNotInstalledError     an optional dependency is needed for this
 
 A message says what is wrong, where, and what to do. Catch ``HtaSqlError`` to
-catch them all; anything else that escapes is a bug. Four of them are also the
-builtin errors named behind them: what Python, and HTA, raise in such a case, so
-that a script's ``except ValueError`` works on.
+catch them all; any other exception is a bug. Four of them also derive from the
+builtin errors named in the tree: Python and HTA raise these in such cases, so
+``except ValueError`` in an existing script still works.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StoreError(HtaSqlError):
 
 
 class StoreDamagedError(StoreError):
-    """A file of the store is not what was written; ``hta-sql repair`` mends what can be mended."""
+    """A file of the store was modified or damaged; ``hta-sql repair`` repairs what it can."""
 
 
 class StoreNotFoundError(StoreError):
@@ -87,7 +87,7 @@ class StoreVersionError(StoreError):
 
 
 class AnalysisError(HtaSqlError):
-    """Something is wrong with a call of an analysis."""
+    """A call of an analysis is wrong."""
 
 
 class AnalysisNotFoundError(AnalysisError, LookupError):
@@ -99,7 +99,7 @@ class ParameterError(AnalysisError, ValueError, TypeError):
 
 
 class QueryError(HtaSqlError):
-    """The engine refused or failed a query."""
+    """The engine rejected a query, or the query failed."""
 
 
 class LibraryError(HtaSqlError):
@@ -107,7 +107,7 @@ class LibraryError(HtaSqlError):
 
 
 class ExtraNotInstalledError(HtaSqlError):
-    """An optional dependency is needed for what was asked."""
+    """An optional dependency is needed but not installed."""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Recognizes that the system refused threads, memory or disk space, and names the limit behind it.
+"""Recognize when the system refuses threads, memory or disk space, and name the limit.
 
-Limits of a process (``ulimit``) and of a cgroup make unlike errors of Python, of the engine and of
-libraries. Each of them becomes one message: what was refused, by which limit, what to do.
+Process limits (``ulimit``) and cgroup limits cause different errors of Python, the engine and
+libraries. Each becomes one message: the refused resource, the limit, and what to do.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIDS_MAX = Path("/sys/fs/cgroup/pids.max")
 
 _THREADS = ("can't start new thread", os.strerror(errno.EAGAIN))
-"""Of Python; of C++ and of a fork."""
+"""Error texts of Python, and of C++ and fork."""
 
 _MAPPING = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
-"""Of the dynamic linker, which loads a library."""
+"""Error texts of the dynamic linker when it loads a library."""
 
 LEAST_ADDRESS_SPACE = 2 << 30
 """Address space below which libraries end the process instead of raising an error [bytes]."""
 
 
 def disk_refusal(error: BaseException) -> int | None:
-    """Return ENOSPC, EDQUOT or EFBIG if an error of the system or the engine says so, else None."""
+    """Return the errno (ENOSPC, EDQUOT or EFBIG) of a system or engine error, or None."""
     if isinstance(error, OSError):
         return error.errno if error.errno in _DISK else None
     texts = {number: os.strerror(number) for number in _DISK}
@@ -37,7 +37,7 @@ def disk_refusal(error: BaseException) -> int | None:
 
 
 def disk_reason(number: int) -> tuple[str, str]:
-    """Return what ENOSPC, EDQUOT or EFBIG means, and what to do."""
+    """Return the meaning of ENOSPC, EDQUOT or EFBIG, and the remedy."""
     if number == errno.EDQUOT:
         return "Disk quota exceeded", "Free space within the quota, or have it raised"
     if number == errno.EFBIG:
@@ -54,13 +54,13 @@ def is_out_of_threads(error: BaseException) -> bool:
         return error.errno == errno.EAGAIN and error.filename is None
     if not isinstance(error, RuntimeError) and not _is_of_engine(error):
         return False
-    # A pool of processes that cannot start its thread raises another error while it ends.
+    # A process pool that cannot start its thread raises another error during its shutdown.
     before = error.__context__
     return _mentions(error, _THREADS) or (before is not None and is_out_of_threads(before))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether the system refused memory to Python or to the loader of a library."""
+    """Return whether the system refused memory to Python or to the dynamic linker."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or (
@@ -69,7 +69,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def threads_reason() -> str:
-    """Return a message about a refused thread, with the limits that this process has."""
+    """Return a message about a refused thread, with the limits of this process."""
     return (
         f"The system refused a new thread or process{_limits()}. Raise the limit, or start fewer: "
         "--jobs 1 of an ingest."
@@ -77,7 +77,7 @@ def threads_reason() -> str:
 
 
 def memory_reason() -> str:
-    """Return a message about refused memory, with the limits that this process has."""
+    """Return a message about refused memory, with the limits of this process."""
     return (
         f"The system refused more memory{_limits()}. Raise the limit, or give the engine less: "
         "--memory-limit."
@@ -85,7 +85,7 @@ def memory_reason() -> str:
 
 
 def reason_of(error: object) -> str | None:
-    """Return a message about an error that comes from a limit of the system; None for others."""
+    """Return a message about an error caused by a system limit, or None for other errors."""
     if not isinstance(error, BaseException):
         return None
     if is_out_of_threads(error):
@@ -103,7 +103,7 @@ def reason_of(error: object) -> str | None:
 
 
 def tight_address_space() -> str | None:
-    """Return a warning if libraries may end this process for want of address space."""
+    """Return a warning if a low address space limit may make libraries end this process."""
     size = _limit("RLIMIT_AS")
     if size is None or size >= LEAST_ADDRESS_SPACE:
         return None
@@ -114,7 +114,7 @@ def tight_address_space() -> str | None:
 
 
 def _limits() -> str:
-    """List the limits that are set."""
+    """Return the limits that are set, as text in parentheses."""
     found = list(_set_limits())
     return f" ({'; '.join(found)})" if found else ""
 
@@ -136,9 +136,9 @@ def _set_limits() -> Iterator[str]:
 
 
 def _limit(name: str) -> int | None:
-    """Return a soft limit of this process; None if there is none."""
+    """Return a soft limit of this process, or None if unlimited."""
     try:
-        import resource  # noqa: PLC0415 - not on Windows
+        import resource  # noqa: PLC0415 - unavailable on Windows
     except ImportError:
         return None
     soft, _ = resource.getrlimit(getattr(resource, name))
@@ -150,6 +150,6 @@ def _mentions(error: BaseException, texts: tuple[str, ...]) -> bool:
 
 
 def _is_of_engine(error: BaseException) -> bool:
-    """Only an engine that was imported can have failed."""
+    """Return whether an error is from the engine, without importing the engine."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, duckdb.Error)

@@ -1,4 +1,4 @@
-"""How much of this machine we may use: cgroup limits before the host's numbers."""
+"""Determine the CPUs and memory this process may use: cgroup limits before host values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMORY_SHARE = 0.6
-"""DuckDB's limit covers its buffers; the rest is Python, Arrow and the page cache."""
+"""Share for DuckDB's buffers; the rest is for Python, Arrow and the page cache."""
 
 OUTSIDE_ENGINE = 232 << 20
-"""Memory of a process that reads, outside of its engine: Python, Arrow, texts and their columns [bytes]."""
+"""Memory of a reader outside its engine: Python, Arrow, texts and their columns [bytes]."""
 
 
 def cpu_count() -> int:
-    """Count the cores this process may use."""
+    """Return the number of cores this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -55,15 +55,15 @@ def memory_bytes() -> int:
 
 
 def duckdb_memory_limit(workers: int = 1) -> str:
-    """Share the memory between workers, in DuckDB's notation."""
+    """Return each worker's share of the memory, in DuckDB's notation."""
     return f"{int(memory_bytes() * MEMORY_SHARE / workers) >> 20}MiB"
 
 
 def engine_share(limit: str) -> str:
-    """Return the memory of the engine of a process that may take so much: at least half of it.
+    """Return the engine's share of a process's memory limit: at least half of it.
 
     Raises:
-        ParameterError: The limit is no size.
+        ParameterError: The limit is not a size.
     """
     given = size_of(limit)
     return f"{max(given - OUTSIDE_ENGINE, given // 2) >> 10}KiB"
@@ -71,16 +71,16 @@ def engine_share(limit: str) -> str:
 
 @cache
 def cache_folder(name: str = "") -> Path:
-    """Return a folder of this user for what can be made again; it is there, and can be written.
+    """Return a writable cache folder of this user, created if missing.
 
-    ``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``; where neither can be used, one that ends
-    with this process, with a warning.
+    The folder is in ``$XDG_CACHE_HOME/hta_sql`` or ``~/.cache/hta_sql``. If neither is usable, it
+    is a temporary folder that is removed when this process ends, and a warning is logged.
 
     Args:
-        name: Folder inside of it.
+        name: Name of a subfolder.
 
     Raises:
-        StoreError: No temporary folder can be made either.
+        StoreError: No temporary folder can be created either.
     """
     configured = os.environ.get("XDG_CACHE_HOME")
     try:
@@ -102,7 +102,7 @@ def cache_folder(name: str = "") -> Path:
 
 @cache
 def _temporary_folder() -> Path:
-    """Make a folder that is removed when the process ends that made it."""
+    """Create a folder that is removed when the creating process ends."""
     try:
         return Path(tempfile.mkdtemp(prefix=temporary_prefix()))
     except OSError as error:
@@ -110,27 +110,27 @@ def _temporary_folder() -> Path:
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Make a folder for the length of a ``with`` block.
+    """Return a context manager that creates a temporary folder.
 
-    What a process leaves that was killed, the next one removes that needs such a folder.
+    If a process is killed, the next one that needs such a folder removes its folders.
     """
     return tempfile.TemporaryDirectory(prefix=temporary_prefix())
 
 
 def temporary_prefix() -> str:
-    """Begin the name of what this process puts into the temporary folder."""
+    """Return the prefix of this process's files in the temporary folder."""
     return f"{_PREFIX}{_sign_of_life(os.getpid(), tempfile.gettempdir())}-"
 
 
 def remove_temporary() -> None:
-    """Remove what this process has in temporary folders: at its end, however that comes."""
+    """Remove this process's temporary folders; called at exit."""
     for (process, folder), token in list(_alive.items()):
-        if process == os.getpid():  # and not a fork of it
+        if process == os.getpid():  # and not in a fork of it
             _remove(folder, token)
 
 
 def remove_left_by_dead() -> None:
-    """Remove what killed processes have left in the temporary folder."""
+    """Remove what killed processes left in the temporary folder."""
     with suppress(ImportError, OSError):
         for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}"):
             _remove_of_dead(path)
@@ -142,20 +142,20 @@ _alive: dict[tuple[int, str], str] = {}
 
 @cache
 def _sign_of_life(process: int, folder: str) -> str:
-    """Lock a file for as long as this process lives; returns the word that its name has.
+    """Lock a file for the lifetime of this process; return the token in its name.
 
-    It gets its name when it is locked: nobody takes it for that of a dead process before.
+    The file is renamed after it is locked, so no other process takes it for that of a dead process.
     """
     token = _alive[process, folder] = uuid.uuid4().hex[:16]
     if not _alive.keys() - {(process, folder)}:
         atexit.register(remove_temporary)
     with suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415 - not on Windows, where nobody cleans up after others
+        import fcntl  # noqa: PLC0415 - unavailable on Windows, where nothing is cleaned up
 
         for path in Path(folder).glob(f"{_PREFIX}*{_LOCK}"):
             _remove_of_dead(path)
         unnamed = Path(folder, f".{_PREFIX}{token}")
-        # Open to the end of the process.
+        # Stays open until the process ends.
         file = os.open(unnamed, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unnamed.rename(Path(folder, f"{_PREFIX}{token}{_LOCK}"))
@@ -168,12 +168,12 @@ def _remove_of_dead(path: Path) -> None:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
-        return  # another user's, or gone
+        return  # owned by another user, or removed
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(str(path.parent), path.name.removeprefix(_PREFIX).removesuffix(_LOCK))
     except OSError:
-        return  # it lives
+        return  # the process is alive
     finally:
         os.close(file)
 
@@ -186,10 +186,10 @@ def _remove(folder: str, token: str) -> None:
 
 
 def size_of(text: str) -> int:
-    """Read a size as the engine writes it [bytes]: ``512MiB``, ``2GB``.
+    """Parse a size in the engine's notation [bytes]: ``512MiB``, ``2GB``.
 
     Raises:
-        ParameterError: It is none.
+        ParameterError: The text is not a size.
     """
     size = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE)
     if not size:

@@ -1,4 +1,4 @@
-"""HTML templates: a jinja2 environment that escapes every value, and renders to markup."""
+"""Render HTML templates with a jinja2 environment that escapes all values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 
 class Templates:
-    """The templates of some folders, files that end in ``.html.j2``.
+    """The templates of some folders: files that end in ``.html.j2``.
 
-    Values are escaped, except markup that another template rendered. A value that a template names
-    and nobody passed is an error.
+    Values are escaped, except markup that another template rendered. An undefined value is an
+    error.
 
     Args:
-        *folders: Where the files are; the first folder that has a name wins.
+        *folders: Folders of the files; the first folder that has a name wins.
         **filters: Filters by name.
     """
 
@@ -30,7 +30,7 @@ class Templates:
             auto_reload=False,
         )
         self._environment.filters |= filters
-        # NaN is no JSON: a browser would refuse all of the page's data.
+        # NaN is not JSON: a browser would reject all data of the page.
         dumps = {"separators": (",", ":"), "allow_nan": False}
         self._environment.policies["json.dumps_kwargs"] = dumps
 
@@ -39,7 +39,7 @@ class Templates:
 
         Args:
             name: Name of the file without ``.html.j2``.
-            **values: What it shows.
+            **values: Values of the template.
         """
         text = self._environment.get_template(f"{name}.html.j2").render(values)
-        return Markup(text)  # noqa: S704 - the environment escaped what it holds
+        return Markup(text)  # noqa: S704 - the environment escapes all values

@@ -1,4 +1,4 @@
-"""Texts for people: numbers in units they read, long names cut, nothing that moves a cursor."""
+"""Format texts for people: scaled numbers, truncated names, no terminal control characters."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 NS = 1000
-"""ns of a microsecond: n / 1000 is the double nearest to the exact time."""
+"""Nanoseconds per microsecond: n / 1000 is the double nearest to the exact time."""
 
 CUT = "…"
 
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
-"""Beyond a month a number of nanoseconds is a point in time, and stays a number."""
+"""Longer than a month, a number of nanoseconds is a timestamp and is not scaled."""
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 
 
 def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
-    """Write ``0-3, 7`` for 0, 1, 2, 3, 7; with a bare comma as options take it."""
+    """Format ranks 0, 1, 2, 3, 7 as ``0-3, 7``; with separator ``,`` as options accept it."""
     spans: list[tuple[int, int]] = []
     for rank in sorted(set(ranks)):
         if spans and rank == spans[-1][1] + 1:
@@ -29,9 +29,9 @@ def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
 
 
 def missing_rank_spans(ranks: Iterable[int], size: int) -> str:
-    """Write the ranks from 0 to size - 1 that are not among these, as :func:`rank_spans` does.
+    """Format the missing ranks from 0 to size - 1, like :func:`rank_spans`.
 
-    A trace may state any size, so the missing ranks are never listed one by one.
+    A trace may claim any size, so the missing ranks are never enumerated individually.
     """
     spans, expected = [], 0
     for rank in [*sorted(rank for rank in set(ranks) if 0 <= rank < size), size]:
@@ -48,18 +48,18 @@ def _span_texts(spans: Iterable[tuple[int, int]], separator: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write ``1 rank`` or ``1,024 ranks``."""
+    """Format a count: ``1 rank`` or ``1,024 ranks``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Write the first texts and how many more there are: ``a, b, c and 2 more``."""
+    """Return the first texts and the number of the others: ``a, b, c and 2 more``."""
     more = len(texts) - most
     return separator.join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plain_number(value: float) -> str:
-    """Write a number with thousands separators; a fraction with so many digits as say something."""
+    """Format a number with thousands separators; a small or huge fraction with four digits."""
     if isinstance(value, int):
         return f"{value:,}"
     if value == 0 or 0.001 <= abs(value) < 10**12:
@@ -68,7 +68,7 @@ def plain_number(value: float) -> str:
 
 
 def time_text(ns: float) -> str:
-    """Write nanoseconds in the largest unit that leaves a digit before the point."""
+    """Format nanoseconds in the largest unit that leaves a digit before the point."""
     if abs(ns) >= _LONGEST_TIME_NS:
         return f"{int(ns)} ns"
     for factor, unit in _TIMES:
@@ -78,7 +78,7 @@ def time_text(ns: float) -> str:
 
 
 def size_text(size: float) -> str:
-    """Write bytes; a GB is 1e9 of them."""
+    """Format bytes; a GB is 1e9 bytes."""
     for factor, unit in _SIZES:
         if abs(size) >= factor:
             return f"{size / factor:,.3f} {unit}"
@@ -86,9 +86,9 @@ def size_text(size: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Write what a terminal would act on as an escape: ``\x1b`` for ESC, ``\n`` for a newline.
+    r"""Escape characters that a terminal interprets: ``\x1b`` for ESC, ``\n`` for a newline.
 
-    Covers control and format characters (text direction among them), so that a kernel's name
+    This covers control and format characters (including text direction), so that a kernel's name
     can neither color, move nor hide anything.
     """
     if text.isprintable():
@@ -101,7 +101,7 @@ def _escaped(character: str) -> str:
 
 
 def cut_column(texts: list[str], width: int) -> list[str]:
-    """Shorten texts, elsewhere than in the middle where different ones would look the same."""
+    """Truncate texts in the middle, or elsewhere if different texts would look the same."""
     shortened: dict[str, str] = {}
     for tail_share in _TAIL_SHARES:
         candidates: dict[str, list[str]] = {}
@@ -122,7 +122,7 @@ def cut_column(texts: list[str], width: int) -> list[str]:
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:
-    """Shorten sorted texts to their heads and what is round the first difference to a neighbor."""
+    """Truncate sorted texts to their start and the first difference to a neighbor."""
     head = max(1, width // 3)
     room = width - head - 1
     short = {}
@@ -142,14 +142,14 @@ def _same_start(one: str, other: str) -> int:
 
 
 def text_width(text: str) -> int:
-    """Count the columns that a text takes on a terminal; wide characters take two."""
+    """Return the width of a text on a terminal [columns]; wide characters take two."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut_middle(text: str, width: int, tail_share: float = 0.5) -> str:
-    """Shorten a text to a width, keeping its head and, in that share of the width, its tail."""
+    """Truncate a text to a width, keeping its start and a tail of the given share."""
     if text_width(text) <= width:
         return text
     keep = max(0, width - 1)

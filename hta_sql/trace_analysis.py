@@ -1,4 +1,4 @@
-"""``hta_sql.trace_analysis``: the short way to :mod:`hta_sql.hta.trace_analysis`."""
+"""Provide :mod:`hta_sql.hta.trace_analysis` as ``hta_sql.trace_analysis``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hta_sql.trace_diff``: the short way to :mod:`hta_sql.hta.trace_diff`."""
+"""Provide :mod:`hta_sql.hta.trace_diff` as ``hta_sql.trace_diff``."""
 
 from __future__ import annotations
 
