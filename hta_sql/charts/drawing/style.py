@@ -187,10 +187,7 @@ def data(table: pd.DataFrame) -> alt.InlineData:
 
 
 def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return the given columns, plus ``rank`` and ``step`` if present.
-
-    The page uses these two to apply a selection of ranks and steps.
-    """
+    """Return the columns, plus ``rank`` and ``step``, by which the page selects, if present."""
     chosen = [name for name in ("rank", "step") if name in table]
     return table[list(dict.fromkeys([*columns, *chosen]))]
 
