@@ -45,7 +45,7 @@ AT_PEAK = {
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""What is in use at a peak ─▶ color; blocks allocated in the recording by torch's categories."""
+"""Memory in use at a peak ─▶ color; blocks allocated in the recording by torch's categories."""
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:

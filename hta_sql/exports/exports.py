@@ -77,7 +77,7 @@ def export(
             and analyses, ``speedscope`` the call chains.
 
     Returns:
-        What was written, in order.
+        Written files, in order.
 
     Raises:
         AnalysisNotFoundError: There is no analysis or table of that name.

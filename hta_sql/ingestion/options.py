@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What to ingest, into which store, and how.
+    """Options of an ingest: traces, target store and settings.
 
     Args:
         traces: A trace file, a folder (searched recursively), a glob, a list of these, or ``{rank:

@@ -31,7 +31,7 @@ SMALL_TRACE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """What an ingest reads, how, and where to: its options, validated and resolved once.
+    """Plan of an ingest: its options, validated and resolved once.
 
     Attributes:
         traces: Location of the traces.
@@ -75,7 +75,7 @@ class IngestPlan:
 
 @dataclass(frozen=True)
 class Work:
-    """The traces that were found, and what to do with each."""
+    """The traces that were found, and the action for each."""
 
     found: list[TraceFile]
     runs: list[str]

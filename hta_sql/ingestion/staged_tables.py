@@ -63,7 +63,7 @@ class Staged:
             self._beside.close()
 
     def add(self, natives: Iterable[NativeBatch], starts: Mapping[int, int]) -> None:
-        """Add what the compiled reader has read.
+        """Add the rows from the compiled reader.
 
         Args:
             natives: Its batches, one or one for each trace.

@@ -28,7 +28,7 @@ ACTIVITY = re.compile(rb'"ph"\s*:\s*"[^M"]"')
 
 
 class Foreign(NamedTuple):
-    """What a file looks like, and what to do."""
+    """Apparent format of a file, and a suggestion."""
 
     looks_like: str
     advice: str

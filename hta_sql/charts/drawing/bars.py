@@ -54,7 +54,7 @@ class Stack:
         title: Title of the chart.
         notes: How to read it, one line each.
         legend: Title of the legend.
-        whole: What the shares refer to.
+        whole: Quantity that the shares refer to.
         lane: What one bar is.
         palette: Part ─▶ color, in stacking order; the table has a column of ns for each.
     """

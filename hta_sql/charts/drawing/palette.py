@@ -59,7 +59,7 @@ OUTLIER_COLOR = "#882255"
 """Color of what stands out, of any class: Tol's wine, which no class has."""
 
 NEUTRAL_COLOR = "#7A8793"
-"""Color of what has no class: annotations, operations of several classes."""
+"""Color of events without a class: annotations, operations of several classes."""
 
 PALE_COLOR = "#D5DADF"
 """Color of the counterpart of highlighted neutral marks, if neither is good or bad."""

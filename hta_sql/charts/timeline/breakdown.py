@@ -1,4 +1,4 @@
-"""Where GPU time goes."""
+"""Draw the distribution of GPU time: busy, idle, and by kernel type."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class WorkerPlan:
     in_processes: bool = True
 
     def chosen(self, given: Executor | None) -> AbstractContextManager[Executor | None]:
-        """Return what the jobs run on: the caller's executor, or threads if no trace is large.
+        """Return the executor of the jobs: the caller's, or threads if no trace is large.
 
         None stands for processes, or for this process if one worker is enough.
         """

@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Identity:
-    """What a catalog was built from: store location, manifest and library."""
+    """Inputs of a catalog: store location, manifest and library."""
 
     location: str
     manifest: str

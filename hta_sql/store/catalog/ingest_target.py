@@ -33,7 +33,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class IngestTarget:
-    """Where an ingest writes, and how it shares the store with other writers.
+    """Target of an ingest, and how it shares the store with other writers.
 
     Attributes:
         folder: The store.

@@ -52,7 +52,7 @@ def keys_of(
 
 
 def _known_of(entry: RankEntry) -> tuple[object, ...]:
-    """Return what the derived rows of a rank depend on: its files, and its row of rank_scope."""
+    """Return the inputs of a rank's derived rows: its files, and its row of rank_scope."""
     files = sorted(file["path"] for file in entry.files.values())
     changed = entry.options.get("definitions") != definitions()
     return entry.rank, entry.span, files, entry.start_ns, entry.step_names, entry.schema, changed
