@@ -120,8 +120,8 @@ def _histogram(bins: pd.DataFrame, title: str, outliers: str, others: str) -> al
         color=colors(present(palette, tall["part"]), None, legend=below),
         order=alt.Order("place:Q"),
     )
-    told = subtitled(title, f"{outlying:,} ({share:.1%}) {which}")
-    return chart.properties(title=told, width=230, height=180)
+    heading = subtitled(title, f"{outlying:,} ({share:.1%}) {which}")
+    return chart.properties(title=heading, width=230, height=180)
 
 
 def _tall(bins: pd.DataFrame, palette: dict[str, str], at_once: float) -> pd.DataFrame:

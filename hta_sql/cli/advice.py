@@ -61,9 +61,9 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
 
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
-        told = list(rows)
-        click.echo(f"{run}: {counted(len(told), 'rule')} of advice{_together(told)}")
-        for row in told:
+        applicable = list(rows)
+        click.echo(f"{run}: {counted(len(applicable), 'rule')} of advice{_together(applicable)}")
+        for row in applicable:
             click.echo(_paragraph(row, str(store)))
     if not found:
         note(

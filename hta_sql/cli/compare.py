@@ -112,8 +112,8 @@ def compare(
 def _print_comparison(compared: list[Comparison], format_name: str) -> None:
     if format_name == "json":
         objects = [comparison.as_json() for comparison in compared]
-        told: Any = objects[0] if len(objects) == 1 else {"comparisons": objects}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        output: Any = objects[0] if len(objects) == 1 else {"comparisons": objects}
+        click.echo(json.dumps(output, indent=2, ensure_ascii=False))
         return
     from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - lazy, to start faster
 

@@ -94,13 +94,13 @@ def _report(opened: TraceStore, path: Path, run: str) -> Path:
 
 
 def _show(opened: TraceStore, store: Path, run: str) -> None:
-    told = opened.run("stragglers", runs=[run])
-    late = [row for row in told.arrow().to_pylist() if row["is_straggler"]]
+    result = opened.run("stragglers", runs=[run])
+    late = [row for row in result.arrow().to_pylist() if row["is_straggler"]]
     two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
     click.echo(f"\nWhere a step of ranks {two} goes (step_accounting):\n")
     opened.run("step_accounting", runs=[run], ranks=two).show()
     click.echo("\nWhich ranks hold up the others (stragglers):\n")
-    for message in dict.fromkeys(row["message"] for row in told.arrow().to_pylist()):
+    for message in dict.fromkeys(row["message"] for row in result.arrow().to_pylist()):
         if message:
             click.echo(message)
     if not late:

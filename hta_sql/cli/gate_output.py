@@ -68,10 +68,10 @@ def _case(suite: ET.Element, name: str, verdict: str, message: str, rows: list[s
     case = ET.SubElement(suite, "testcase", classname="hta-sql gate", name=printable(name))
     kind = {FAILED: "failure", INCONCLUSIVE: "error", SKIPPED: "skipped"}.get(verdict)
     if kind:
-        told = ET.SubElement(case, kind, message=printable(message))
+        element = ET.SubElement(case, kind, message=printable(message))
         if kind != "skipped":
-            told.set("type", verdict)
-        told.text = "\n".join(map(printable, rows)) or None
+            element.set("type", verdict)
+        element.text = "\n".join(map(printable, rows)) or None
 
 
 def _text_lines(outcome: Outcome) -> Iterator[str]:
@@ -84,8 +84,8 @@ def _text_lines(outcome: Outcome) -> Iterator[str]:
     for verdict in _shown_verdicts(outcome):
         yield ""
         rows = _shown_rows(verdict) if len(verdict.rows) > 1 else []
-        told = verdict.notes if rows else verdict.message
-        yield printable(f"{verdict.verdict}: {verdict.rule.name}: {told}")
+        explanation = verdict.notes if rows else verdict.message
+        yield printable(f"{verdict.verdict}: {verdict.rule.name}: {explanation}")
         if rows:
             yield from (printable(f"  {_value_text(verdict, row)}") for row in rows[:VALUES])
             if len(rows) > VALUES:
@@ -108,10 +108,10 @@ def _markdown_lines(outcome: Outcome) -> Iterator[str]:
     yield piped(_HEADS)
     yield piped("---" for _ in _HEADS)
     yield from map(piped, map(_row, outcome.verdicts))
-    told = list(_shown_verdicts(outcome))
-    if told:
+    shown = list(_shown_verdicts(outcome))
+    if shown:
         yield ""
-    for verdict in told:
+    for verdict in shown:
         yield f"- **{verdict.verdict}** {in_markdown(f'{verdict.rule.name}: {verdict.message}')}"
 
 
@@ -125,13 +125,13 @@ def _title(outcome: Outcome) -> str:
 
 def _summary(outcome: Outcome) -> str:
     counts = [verdict.verdict for verdict in outcome.verdicts]
-    told = [
+    parts = [
         f"{counts.count(verdict)} {verdict}"
         for verdict in (FAILED, INCONCLUSIVE, PASSED, SKIPPED)
         if verdict in counts
     ]
     why = "; the runs cannot be compared" if outcome.comparability == FAILED else ""
-    return f"Gate {outcome.verdict}: {counted(len(counts), 'rule')}, {', '.join(told)}{why}."
+    return f"Gate {outcome.verdict}: {counted(len(counts), 'rule')}, {', '.join(parts)}{why}."
 
 
 def _shown_verdicts(outcome: Outcome) -> list[Verdict]:

@@ -51,7 +51,7 @@ def _cleaned_up() -> Iterator[None]:
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    threading.Thread(target=_end_when_told, args=(reader,), daemon=True).start()
+    threading.Thread(target=_exit_on_sigterm, args=(reader,), daemon=True).start()
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
@@ -62,7 +62,7 @@ def _cleaned_up() -> Iterator[None]:
         os.close(writer)
 
 
-def _end_when_told(reader: int) -> None:
+def _exit_on_sigterm(reader: int) -> None:
     while number := os.read(reader, 1):
         if number[0] == signal.SIGTERM:
             remove_temporary()

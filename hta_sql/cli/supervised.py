@@ -56,17 +56,17 @@ def supervised(work: Callable[[Supervision | None], int]) -> int:
     """
     if not hasattr(os, "fork"):
         return work(None)
-    told, telling = os.pipe()
+    deadlines, telling = os.pipe()
     living, alive = os.pipe()
     gc.freeze()  # otherwise the fork's first garbage collection would copy every page
     child = os.fork()
     if child:
         os.close(telling)
         os.close(living)
-        code = _watched(child, told)
+        code = _watched(child, deadlines)
         sys.stderr.flush()
         os._exit(code)  # skips cleanup, which is not needed and takes 10 ms
-    os.close(told)
+    os.close(deadlines)
     os.close(alive)
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - unavailable on Windows
@@ -82,13 +82,13 @@ def _end_with_parent(living: int) -> None:
     os._exit(1)
 
 
-def _watched(child: int, told: int) -> int:
+def _watched(child: int, deadlines: int) -> int:
     """Wait for a fork to end; kill it if its query takes too long."""
     with _passed_on(child):
         seconds, until = 0.0, None
         while True:
             left = None if until is None else max(until - time.monotonic(), 0)
-            if not select.select([told], [], [], left)[0]:
+            if not select.select([deadlines], [], [], left)[0]:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 remove_left_by_dead()
@@ -97,7 +97,7 @@ def _watched(child: int, told: int) -> int:
                     "longer: --timeout."
                 )
                 return 1
-            message = os.read(told, _SECONDS.size)
+            message = os.read(deadlines, _SECONDS.size)
             if not message:
                 break
             (seconds,) = _SECONDS.unpack(message)

@@ -43,7 +43,7 @@ def content_digest(store: TraceStore, run: str) -> str:
     """
     store.check_scope([run], [])
     entries = [entry for entry in read_manifest(str(store.path)).entries if entry.run == run]
-    told = [
+    contents = [
         [
             entry.rank,
             entry.fingerprint.size,
@@ -55,7 +55,7 @@ def content_digest(store: TraceStore, run: str) -> str:
         for entry in sorted(entries, key=in_order)
     ]
     times = [list(row) for row in store.sql(_TIMES, {"run": run}).rows()]
-    return hashlib.sha256(json.dumps([told, times]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([contents, times]).encode()).hexdigest()
 
 
 def is_name(text: str) -> bool:
@@ -148,11 +148,11 @@ def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
     Raises:
         StoreError: Its content changed, or the run is missing.
     """
-    told = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
+    subject = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
     if baseline.run not in store.runs():
-        raise StoreError(f"{told} is not there any more.")
+        raise StoreError(f"{subject} is not there any more.")
     if content_digest(store, baseline.run) != baseline.digest:
         raise StoreError(
-            f"{told} was ingested again with other content. If that is meant: "
+            f"{subject} was ingested again with other content. If that is meant: "
             f"hta-sql baseline set {baseline.name} {baseline.store}:{baseline.run}"
         )

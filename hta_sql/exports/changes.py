@@ -153,13 +153,13 @@ def compare_steps(
         {**names, "renamed": list(renamed) if renamed else None},
         given=given,
     )
-    told = [
+    side_facts = [
         side.store.sql(_RUN_FACTS, {"run": side.run, "ranks": side.ranks}).arrow() for side in sides
     ]
     facts = control.store.run_over(
         "comparability",
         _FACTS,
-        {"control_facts": told[0], "test_facts": told[1], "contents": rows.arrow()},
+        {"control_facts": side_facts[0], "test_facts": side_facts[1], "contents": rows.arrow()},
         names,
         given=given,
     )

@@ -55,12 +55,12 @@ def headline(
     if step["diff_ns"] == 0 and not any(row["is_change"] for row in details):
         return _equal_text(step, operators)
     slow = zip(runs, (step["control_slow_steps"], step["test_slow_steps"]), strict=True)
-    told = [
+    sentences = [
         f"{_difference_text(step)}{_trust(step)}.",
         *(f"{run}: {steps}." for run, steps in slow if steps),
         _lead(step, parts, details, causes),
     ]
-    return " ".join(sentence for sentence in told if sentence)
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _equal_text(step: Row, operators: Sequence[Row]) -> str:
@@ -182,21 +182,23 @@ def _trust(step: Row) -> str:
     if noise is None:
         return "; with one step on a side nothing tells whether that is chance"
     within = f"(± {time_text(noise)})"
-    told = f", {step['verdict']} {within}"
+    ending = f", {step['verdict']} {within}"
     if step["is_change"] and abs(step["diff_ns"]) <= noise:
         sides = sorted((step["control_ns"], step["test_ns"]))
         faster = "slower" if step["diff_ns"] > 0 else "faster"
         few = min(_step_counts(step))
-        told = f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
+        ending = (
+            f": {sides[1] / sides[0]:.1f} x {faster}; {few} steps a side are too few for a test"
+        )
     elif step["is_change"]:
-        told = f", beyond noise {within}"
+        ending = f", beyond noise {within}"
     elif step["verdict"] in _SOME_STEPS:
-        told = f", {step['verdict']}"
+        ending = f", {step['verdict']}"
     elif noise > step["control_ns"]:
-        told = "; the steps of each side differ by more than the runs do"
+        ending = "; the steps of each side differ by more than the runs do"
     elif step["verdict"] == "unknown":
-        told = f"; unknown whether that is chance {within}"
-    return told
+        ending = f"; unknown whether that is chance {within}"
+    return ending
 
 
 def _step_counts(step: Row) -> tuple[int, int]:

@@ -238,9 +238,9 @@ class _Cut:
         time, because the last of several names counts.
         """
         args = labels.get("args")
-        told = args.get("labels") if isinstance(args, dict) else None
-        if told:
-            name = told if self._move else f"rank {self._rank}: {told}"
+        label_text = args.get("labels") if isinstance(args, dict) else None
+        if label_text:
+            name = label_text if self._move else f"rank {self._rank}: {label_text}"
             text = labels.replace(name="process_name", args={"name": name})
             self.write(Event(labels.event_id, text))
 
@@ -274,13 +274,13 @@ class _Move:
         if isinstance(pid, (int, str)):
             fields["pid"] = self._pids.setdefault(pid, self.number * 1000 + len(self._pids) + 1)
         if event.get("ph") == "M":
-            fields |= self._told(event)
+            fields |= self._process_fields(event)
         if is_new:
             name = {"name": f"rank {self.rank}: {pid}"}
             yield trace_event("M", "process_name", ts=0, pid=fields["pid"], tid=0, args=name)
         yield event.replace(**fields) if fields else event.text
 
-    def _told(self, event: Event) -> dict[str, Any]:
+    def _process_fields(self, event: Event) -> dict[str, Any]:
         """Return the changed fields of a process metadata event in a trace of several ranks."""
         args = event.get("args")
         args = args if isinstance(args, dict) else {}

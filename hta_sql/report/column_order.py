@@ -53,20 +53,20 @@ def _telling_apart(
     ]
     parts = {n: [str(v) for v in table.column(n).to_pylist()] for n in {*names[:_NAMES], *ids}}
 
-    def told(*chosen: str) -> int:
+    def distinct_count(*chosen: str) -> int:
         return len(set(zip(*(parts[n] for n in chosen), strict=True)))
 
     first = [
         n
         for n in names[:_NAMES]
-        if n == names[0] or n not in ids or told(names[0], n) > told(names[0])
+        if n == names[0] or n not in ids or distinct_count(names[0], n) > distinct_count(names[0])
     ]
     for name in ids:
-        if len(first) > _NAMES or told(*first) == table.num_rows:
+        if len(first) > _NAMES or distinct_count(*first) == table.num_rows:
             break
         if (
             not {name} & {*first, *but}
-            and told(*first, name) >= told(*first) + _MORE * table.num_rows
+            and distinct_count(*first, name) >= distinct_count(*first) + _MORE * table.num_rows
         ):
             first.append(name)
     return first

@@ -84,7 +84,7 @@ def _with_gpus(first: FirstScreen) -> set[str]:
 def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
     """Return a sentence on the duration of a step, and its share of compute."""
     several = len(runs) > 1
-    told = []
+    durations = []
     for run, rows in runs.items():
         whole = _mean(rows)
         step = whole["step_ns"]
@@ -93,11 +93,11 @@ def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
         share = "; no GPU is in the traces"
         if run in with_gpus:
             share = f"; GPUs compute {whole['compute_ns'] / step:.0%} of it" if step else ""
-        told.append(f"{what} {duration_text(step)}{'' if several else share}")
+        durations.append(f"{what} {duration_text(step)}{'' if several else share}")
     if not several:
-        return told[0].replace("%", " %")
+        return durations[0].replace("%", " %")
     what = "A step" if all(map(_has_steps, runs.values())) else "A step, or the capture,"
-    return f"{what} of {', of '.join(told)}"
+    return f"{what} of {', of '.join(durations)}"
 
 
 def _has_steps(rows: list[Row]) -> bool:
@@ -198,9 +198,9 @@ def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
         (row for row in judged if row["message"] and not row["is_straggler"]),
         key=lambda row: -(row["cost_ns"] or 0),
     )
-    told = list(dict.fromkeys(row["message"] for row in (*late, *others)))
+    messages = list(dict.fromkeys(row["message"] for row in (*late, *others)))
     return {
-        "late": [linked(message, sections) for message in told[:LATE]],
+        "late": [linked(message, sections) for message in messages[:LATE]],
         "more_late": max(0, len(late) - LATE),
         "nobody_late": text,
         "unknown": unknown,

@@ -64,24 +64,24 @@ def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:
     """Render the key figures: a tile each, or a column for each of several runs."""
     late = {row["run"]: row for row in first.stragglers.records() if row["is_straggler"]}
     kpis = {row["run"]: row for row in first.kpis.records()}
-    told = {
+    figures_of_run = {
         run: dict(_figures(kpis[run], rows, late.get(run)))
         for run, rows in runs.items()
         if run in kpis
     }
-    if not told:
+    if not figures_of_run:
         return Markup()
-    if len(told) > 1:
-        return _compared(told)
-    (figures,) = told.values()
+    if len(figures_of_run) > 1:
+        return _compared(figures_of_run)
+    (figures,) = figures_of_run.values()
     return render("tiles", tiles=list(figures.items())[:TILES])
 
 
-def _compared(told: Mapping[str, Mapping[str, str]]) -> Markup:
+def _compared(figures_of_run: Mapping[str, Mapping[str, str]]) -> Markup:
     # The same labels for all runs: details of a single run follow a comma.
     short = {
         run: {words.partition(",")[0]: value for words, value in figures.items()}
-        for run, figures in told.items()
+        for run, figures in figures_of_run.items()
     }
     names = list(dict.fromkeys(words for figures in short.values() for words in figures))
     lines = [

@@ -170,10 +170,10 @@ def print_table(
     shown = len(columns[0].cells) if columns else 0
     if same:
         known = [c for c in same if not c.is_unknown]
-        told = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
+        notes = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
         empty = ", ".join(c.name for c in same if c.is_unknown)
-        told += [f"{NULL}: {empty}"] if empty else []
-        file.write(f"\n(in each of these rows: {'; '.join(told)})\n")
+        notes += [f"{NULL}: {empty}"] if empty else []
+        file.write(f"\n(in each of these rows: {'; '.join(notes)})\n")
     hidden = [column.name for column in varying if column not in kept]
     for line in _footer(result, shown, hidden, remedy):
         file.write(line + "\n")

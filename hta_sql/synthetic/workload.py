@@ -78,24 +78,24 @@ class Operator:
         return 2 * self.shape[0] * self.shape[1]
 
 
-def _operator(told: dict[str, Any]) -> Operator:
-    backward = tuple((name, Kernel(**kernel)) for name, kernel in told["backward"])
+def _operator(fields: dict[str, Any]) -> Operator:
+    backward = tuple((name, Kernel(**kernel)) for name, kernel in fields["backward"])
     return Operator(
-        **{**told, "forward_kernel": Kernel(**told["forward_kernel"]), "backward": backward}
+        **{**fields, "forward_kernel": Kernel(**fields["forward_kernel"]), "backward": backward}
     )
 
 
 _MODEL = json.loads((Path(__file__).parent / "model.json").read_text(encoding="utf-8"))
 
-OPERATORS = [_operator(told) for told in _MODEL["operators"]]
+OPERATORS = [_operator(fields) for fields in _MODEL["operators"]]
 """A block runs the first `ops_per_layer` of these, and restarts if it needs more."""
 
-FOREACH = [Kernel(**told) for told in _MODEL["optimizer"]]
+FOREACH = [Kernel(**fields) for fields in _MODEL["optimizer"]]
 """Kernels of one optimizer pass over one block."""
 
 LOSS = Kernel(**_MODEL["loss"])
 
-ALL_REDUCE = {names: Kernel(**told) for names, told in _MODEL["all_reduce"].items()}
+ALL_REDUCE = {names: Kernel(**fields) for names, fields in _MODEL["all_reduce"].items()}
 """Kernel of an all-reduce for each naming scheme of communication kernels."""
 
 BATCH_BYTES = 16_777_216

@@ -257,8 +257,8 @@ def _rescued(chunk: Chunk, wanted: _Wanted, report: Rewritten, *, is_whole: bool
         report.lost_count += 1
         if len(report.lost) < MAX_NOTES:
             where = {"event_id": report.events, "byte_offset": chunk.byte_offset + span.start}
-            told = {"reason": span.reason, "excerpt": span.excerpt}
-            report.lost.append(where if wanted.change_keys else where | told)
+            details = {"reason": span.reason, "excerpt": span.excerpt}
+            report.lost.append(where if wanted.change_keys else where | details)
         report.events += 1
     return texts
 

@@ -43,9 +43,9 @@ def _counted(known: pd.DataFrame) -> str:
     """Return a note with the number of collectives of each kind."""
     kinds = known.drop_duplicates(["run", "collective_id"])["collective"].fillna("others")
     counts = kinds.value_counts()
-    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.head(KINDS).items())
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.head(KINDS).items())
     more = f", {counts[KINDS:].sum():,} others" if len(counts) > KINDS else ""
-    return f"The {counted(len(kinds), 'collective')} that ranks meet in: {told}{more}"
+    return f"The {counted(len(kinds), 'collective')} that ranks meet in: {listed}{more}"
 
 
 def _cell_width(table: pd.DataFrame) -> int:

@@ -71,7 +71,7 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     kernels = kernels.assign(
         time=kernels["sum_ns"] / ranks / size,
         share=kernels["sum_ns"] / max(float(rows["sum_ns"].sum()), 1),
-        short=labels(_told_apart(kernels)),
+        short=labels(_distinct_labels(kernels)),
     )
     tooltip = {
         "name": "Kernel",
@@ -109,7 +109,7 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
     return panel.properties(title=subtitled(f"Run {run}")) if run else panel
 
 
-def _told_apart(kernels: pd.DataFrame) -> Iterable[str]:
+def _distinct_labels(kernels: pd.DataFrame) -> Iterable[str]:
     """Return short names, and full names for kernels that share a short one."""
     often = kernels["short_name"].duplicated(keep=False)
     return list(kernels["short_name"].where(~often, kernels["name"]))

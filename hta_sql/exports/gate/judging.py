@@ -100,49 +100,53 @@ class _Judging:
         samples = tuple(number for value in before for number in value.samples)
         baseline = Value(statistics.fmean(known) if known else None, samples)
         named = dict(zip(self.key, name, strict=False))
-        told = Judged(named, baseline.number, candidate.number, PASSED)
-        told = replace(told, samples=self._counts(baseline, candidate))
+        judged = Judged(named, baseline.number, candidate.number, PASSED)
+        judged = replace(judged, samples=self._counts(baseline, candidate))
         if candidate.number is None:
-            return self._missing(told, values, has_baseline)
-        broken = broken_limits(self.rule, told)
+            return self._missing(judged, values, has_baseline)
+        broken = broken_limits(self.rule, judged)
         is_over_budget = bool(broken) and broken[0][0] in BUDGETS
         if not known and self.rule.is_relative and not is_over_budget:
-            return self._missing(told, values, has_baseline)
+            return self._missing(judged, values, has_baseline)
         wanted = self.rule.min_samples
-        if wanted and min(told.samples) < wanted and len(known) < max(wanted, ENOUGH_RUNS):
-            few = f"{min(told.samples)} samples, where {wanted} are wanted"
-            return replace(told, verdict=INCONCLUSIVE, reason=few)
+        if wanted and min(judged.samples) < wanted and len(known) < max(wanted, ENOUGH_RUNS):
+            few = f"{min(judged.samples)} samples, where {wanted} are wanted"
+            return replace(judged, verdict=INCONCLUSIVE, reason=few)
         if self.rule.noise != "none" and not is_over_budget:
-            told = replace(told, noise=self._noise(name, baseline, candidate, known, bool(broken)))
+            judged = replace(
+                judged, noise=self._noise(name, baseline, candidate, known, bool(broken))
+            )
         if not broken:
-            return told
-        sides = change_text(told.baseline, told.candidate, told.difference_pct, self.rule.unit)
+            return judged
+        sides = change_text(
+            judged.baseline, judged.candidate, judged.difference_pct, self.rule.unit
+        )
         reason = f"{sides}; the limit is {broken[0][1]}"
-        excuse = "" if is_over_budget else self._excuse(told)
+        excuse = "" if is_over_budget else self._excuse(judged)
         verdict = INCONCLUSIVE if excuse else FAILED
-        return replace(told, verdict=verdict, reason=f"{reason}{excuse}")
+        return replace(judged, verdict=verdict, reason=f"{reason}{excuse}")
 
-    def _excuse(self, told: Judged) -> str:
+    def _excuse(self, judged: Judged) -> str:
         """Return why a broken limit is inconclusive; an empty string if it is conclusive."""
         if self.rule.noise != "none":
-            if told.noise is None and self._counts_by_step() and self.rule.min_samples != 1:
+            if judged.noise is None and self._counts_by_step() and self.rule.min_samples != 1:
                 return "; with one step on a side nothing tells whether that is chance"
-            if told.noise is not None and abs(told.difference or 0) <= told.noise:
-                return f"; within noise (± {number_text(told.noise, self.rule.unit)})"
+            if judged.noise is not None and abs(judged.difference or 0) <= judged.noise:
+                return f"; within noise (± {number_text(judged.noise, self.rule.unit)})"
         return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
 
-    def _missing(self, told: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
+    def _missing(self, judged: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
         """Evaluate a missing value; a row that only the candidate has is new and skipped."""
         is_row = any(value.has_row for value in values)
-        if told.baseline is not None:
+        if judged.baseline is not None:
             reason = f"the candidate has no {'value' if values[-1].has_row else 'such row'}"
-        elif told.candidate is None:
+        elif judged.candidate is None:
             reason = f"no side has {'a value' if is_row else 'such a row'}"
         else:
             reason = f"the baseline has no {'value' if values[0].has_row else 'such row'}"
-        is_new = has_baseline and told.candidate is not None
-        verdict = missing_verdict(self.rule, baseline_has_it=told.baseline is not None)
-        return replace(told, verdict=SKIPPED if is_new else verdict, reason=reason)
+        is_new = has_baseline and judged.candidate is not None
+        verdict = missing_verdict(self.rule, baseline_has_it=judged.baseline is not None)
+        return replace(judged, verdict=SKIPPED if is_new else verdict, reason=reason)
 
     def _counts_by_step(self) -> bool:
         about = self.rule.about

@@ -12,12 +12,12 @@ from hta_sql.exports.gate.verdicts import FAILED, INCONCLUSIVE, PASSED, SKIPPED,
 from hta_sql.exports.gate.words import change_text, limit_text
 
 
-def broken_limits(rule: Rule, told: Judged) -> list[tuple[str, str]]:
+def broken_limits(rule: Rule, judged: Judged) -> list[tuple[str, str]]:
     """Return the name and text of each broken limit, budgets first."""
-    value, difference = told.candidate or 0, told.difference
+    value, difference = judged.candidate or 0, judged.difference
     found = {"max": value, "min": -value}
     if difference and abs(difference) >= rule.ignore_below:
-        share = told.difference_pct
+        share = judged.difference_pct
         # Relative to 0, any change exceeds any percentage.
         pct = (float("inf") if difference > 0 else float("-inf")) if share is None else share
         found |= {"max_increase": difference, "max_decrease": -difference}
@@ -60,26 +60,26 @@ def _of_both(row: dict[str, Any], rule: Rule) -> Judged:
     noise = row["noise_ns"]
     if noise is not None and rule.column.endswith("_pct"):
         noise = 100 * noise / row["control_ns"] if row["control_ns"] else None
-    told = Judged(key, None, row[rule.column], PASSED, noise=noise, samples=steps)
-    if told.candidate is None:
+    judged = Judged(key, None, row[rule.column], PASSED, noise=noise, samples=steps)
+    if judged.candidate is None:
         verdict = missing_verdict(rule, baseline_has_it=False)
-        return replace(told, verdict=verdict, reason="the comparison has no value")
+        return replace(judged, verdict=verdict, reason="the comparison has no value")
     if rule.min_samples and min(steps) < rule.min_samples:
         few = f"{min(steps)} samples, where {rule.min_samples} are wanted"
-        return replace(told, verdict=INCONCLUSIVE, reason=few)
-    broken = broken_limits(rule, told)
+        return replace(judged, verdict=INCONCLUSIVE, reason=few)
+    broken = broken_limits(rule, judged)
     if not broken:
-        return told
-    beyond = f"{change_text(None, told.candidate, None, rule.unit)}; the limit is {broken[0][1]}"
+        return judged
+    beyond = f"{change_text(None, judged.candidate, None, rule.unit)}; the limit is {broken[0][1]}"
     if row["noise_ns"] is None:
         return replace(
-            told,
+            judged,
             verdict=INCONCLUSIVE,
             reason=f"{beyond}; with one step on a side chance is unknown",
         )
     if not row["is_change"]:
-        return replace(told, verdict=INCONCLUSIVE, reason=f"{beyond}; {row['verdict']}")
-    return replace(told, verdict=FAILED, reason=beyond)
+        return replace(judged, verdict=INCONCLUSIVE, reason=f"{beyond}; {row['verdict']}")
+    return replace(judged, verdict=FAILED, reason=beyond)
 
 
 def _name(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -91,8 +91,8 @@ class Rule:
     def __post_init__(self) -> None:
         _check(self)
         if not self.name:
-            told = ", ".join(f"{column} = {value}" for column, value in self.where.items())
-            object.__setattr__(self, "name", f"{self.analysis}.{self.column} {told}".rstrip())
+            condition = ", ".join(f"{column} = {value}" for column, value in self.where.items())
+            object.__setattr__(self, "name", f"{self.analysis}.{self.column} {condition}".rstrip())
 
     @cached_property
     def about(self) -> SqlObject:

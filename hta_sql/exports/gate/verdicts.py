@@ -100,10 +100,10 @@ class Verdict:
         """Text with the number of deciding values and of skipped ones."""
         deciding = sum(row.verdict == self.verdict for row in self.rows)
         new = sum(row.verdict == SKIPPED for row in self.rows)
-        told = [f"{deciding} of {len(self.rows)} values"]
+        parts = [f"{deciding} of {len(self.rows)} values"]
         if new and self.verdict != SKIPPED:
-            told.append(f"not judged, since the baseline has none: {new}")
-        return "; ".join(told)
+            parts.append(f"not judged, since the baseline has none: {new}")
+        return "; ".join(parts)
 
     @property
     def message(self) -> str:

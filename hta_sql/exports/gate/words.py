@@ -46,5 +46,5 @@ def change_text(
     """Format a change: ``12.000 ms ▸ 12.600 ms (+5.00 %)``; a budget has no baseline."""
     if baseline is None or candidate is None:
         return number_text(candidate, unit)
-    told = difference_text(candidate - baseline, share, unit)
-    return f"{number_text(baseline, unit)} ▸ {number_text(candidate, unit)} ({told})"
+    delta = difference_text(candidate - baseline, share, unit)
+    return f"{number_text(baseline, unit)} ▸ {number_text(candidate, unit)} ({delta})"

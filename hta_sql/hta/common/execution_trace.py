@@ -97,8 +97,8 @@ def add_et_column(trace_df: pd.DataFrame, et: ExecutionTrace, column: str) -> No
         raise ParameterError(f"No column {column!r}; there are: {', '.join(COLUMNS)}.")
     if "et_node" not in trace_df:
         raise ParameterError("The frame has no column et_node: correlate_execution_trace() first.")
-    told = et.table.column("name" if column == "et_node_name" else column).to_pylist()
-    values = [json.loads(text or "[]") if column in LISTS else text or "" for text in told]
+    texts = et.table.column("name" if column == "et_node_name" else column).to_pylist()
+    values = [json.loads(text or "[]") if column in LISTS else text or "" for text in texts]
     by_node = dict(zip(et.table.column("node_id").to_pylist(), values, strict=True))
     found = [by_node[int(n)] if pd.notna(n) else float("nan") for n in trace_df["et_node"]]
     trace_df[column] = pd.Series(found, index=trace_df.index, dtype=object)

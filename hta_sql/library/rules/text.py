@@ -189,10 +189,10 @@ def reported(about: SqlObject) -> Iterator[Found]:
 
 def apart(about: SqlObject) -> Iterator[Found]:
     """Check that an analysis with independent ranks orders its rows by run and rank first."""
-    told = about.facts.get("Ranks")
-    if told is not None and (told != "independent" or not _BY_RANK.search(about.text)):
+    ranks_fact = about.facts.get("Ranks")
+    if ranks_fact is not None and (ranks_fact != "independent" or not _BY_RANK.search(about.text)):
         rule = "it may be independent where the rows are ordered by run and rank first"
-        yield fact_line("Ranks"), f"Ranks is {told!r}; {rule}"
+        yield fact_line("Ranks"), f"Ranks is {ranks_fact!r}; {rule}"
 
 
 def scope(about: SqlObject) -> Iterator[Found]:

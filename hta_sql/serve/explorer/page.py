@@ -116,16 +116,16 @@ def _question(mo, store, views):
 
 
 @app.cell
-def _told(mo, question, store, views):
+def _query_result(mo, question, store, views):
     mo.stop(question.value is None)
     said = views.asked(store, question.value)
     if isinstance(said, str):
-        told = mo.callout(said, kind="warn")
+        query_output = mo.callout(said, kind="warn")
     else:
-        told = mo.ui.table(
+        query_output = mo.ui.table(
             said.df(), format_mapping=views.formats(said), selection=None, page_size=20
         )
-    told
+    query_output
 
 
 if __name__ == "__main__":

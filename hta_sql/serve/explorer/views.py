@@ -181,8 +181,8 @@ def _of_lane(frame: pd.DataFrame, lane: str) -> pd.Series[bool]:
     keep = pd.Series(data=True, index=frame.index)
     left = [column for column in KEYS if column in frame.columns]
     for part in lane.split(" / "):
-        told = (column for column in left if (frame[column][keep].astype(str) == part).any())
-        column = next(told, None)
+        matching = (column for column in left if (frame[column][keep].astype(str) == part).any())
+        column = next(matching, None)
         if column is not None:
             keep &= frame[column].astype(str) == part
             left = left[left.index(column) + 1 :]

@@ -69,13 +69,13 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 - an optional dependency
 
     @wraps(tool)
-    def told(*args: Any, **named: Any) -> Answer:
+    def wrapped(*args: Any, **named: Any) -> Answer:
         try:
             return tool(*args, **named)
         except HtaSqlError as error:
             raise ToolError(cut(str(error))) from error
 
-    return told
+    return wrapped
 
 
 class Tools:

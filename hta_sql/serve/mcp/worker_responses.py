@@ -45,12 +45,12 @@ def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows:
     Raises:
         QueryError: The answer exceeds the size limit.
     """
-    told: Answer = getattr(Hosted(store, most_rows), tool)(**given)
-    if size_of(told) > MOST_BYTES:
+    response: Answer = getattr(Hosted(store, most_rows), tool)(**given)
+    if size_of(response) > MOST_BYTES:
         raise QueryError(
             f"The answer is larger than {MOST_BYTES:,} bytes. Ask for fewer runs, ranks or columns."
         )
-    return told
+    return response
 
 
 class Hosted:
@@ -67,8 +67,8 @@ class Hosted:
 
     def overview(self) -> Answer:
         """Return the runs and suggested first steps."""
-        told = self._of_rows(self._store.sql("FROM runs ORDER BY run"), None)
-        return {"runs": told["rows"], "next": list(FIRST_STEPS)}
+        response = self._of_rows(self._store.sql("FROM runs ORDER BY run"), None)
+        return {"runs": response["rows"], "next": list(FIRST_STEPS)}
 
     def run(self, name: str, parameters: Mapping[str, Any], limit: int | None) -> Answer:
         """Run an analysis with the given parameters."""
@@ -87,20 +87,22 @@ class Hosted:
         """Run one query on the tables, analyses and macros."""
         most = self._most(limit)
         # One row beyond the limit reveals whether there are more rows; the total is not counted.
-        told = self._of_rows(self._store.sql(query, most_rows=most + 1), most)
-        return told | {"row_count": None} if told["is_truncated"] else told
+        response = self._of_rows(self._store.sql(query, most_rows=most + 1), most)
+        return response | {"row_count": None} if response["is_truncated"] else response
 
     def doctor(self) -> Answer:
         """Return the data missing from the traces, and what that limits."""
-        told = self._of_rows(self._store.run("findings"), None)
-        return {"findings": told["rows"], "next": ["advice", "run rank_health"]}
+        response = self._of_rows(self._store.run("findings"), None)
+        return {"findings": response["rows"], "next": ["advice", "run rank_health"]}
 
     def advice(self, parameters: Mapping[str, Any]) -> Answer:
         """Return each applicable rule of the advice once, on the rank where it saves most."""
         table = self._store.run("advice", **parameters).arrow()
-        told = [row for row in plain_rows(table, MOST_BYTES) if row["is_worst"]]
-        following = sorted({str(row["next_analysis"]) for row in told if row["next_analysis"]})
-        return {"advice": told, "next": [f"run {name}" for name in following]}
+        recommendations = [row for row in plain_rows(table, MOST_BYTES) if row["is_worst"]]
+        following = sorted(
+            {str(row["next_analysis"]) for row in recommendations if row["next_analysis"]}
+        )
+        return {"advice": recommendations, "next": [f"run {name}" for name in following]}
 
     def compare(
         self, control: Mapping[str, Any], test: Mapping[str, Any], renamed: list[str] | None
@@ -108,18 +110,18 @@ class Hosted:
         """Compare two runs, or ranks or steps of one; a side has ``run``, ``ranks``, ``steps``."""
         compared = compare_steps(self._side(control), self._side(test), renamed=renamed)
         found = compared.as_json()
-        told: Answer = {
+        response: Answer = {
             key: plain(found[key]) for key in found if key not in ("baseline", "candidate")
         }
         changes = found["changes"]
-        fitting, used = [], size_of(told | {"changes": []})
+        fitting, used = [], size_of(response | {"changes": []})
         for change in changes[: self._most_rows]:
             fitting.append(plain(change))
             used += size_of(fitting[-1])
             if used > MOST_BYTES - _REST_BYTES:
                 fitting.pop()
                 break
-        return told | {"changes": fitting, "is_truncated": len(changes) > len(fitting)}
+        return response | {"changes": fitting, "is_truncated": len(changes) > len(fitting)}
 
     def _side(self, side: Mapping[str, Any]) -> Side:
         if unknown := sorted(side.keys() - {"run", "ranks", "steps"}):
