@@ -1,4 +1,4 @@
-"""Draw the distribution of GPU time: busy, idle, and by kernel type."""
+"""Draw how GPU time is spent: computation, exposed communication and copies, idle time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why GPUs are idle: by what the host does meanwhile, and by HTA's three causes for each stream."""
+"""Draw idle GPU time by host activity, and by HTA's three causes for each stream."""
 
 from __future__ import annotations
 
