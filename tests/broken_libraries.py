@@ -86,7 +86,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
         ANALYSIS,
         [
             (
-                "    -- Profiler steps to include; NULL means every step and what lies outside of steps.\n",
+                "    -- Profiler steps to include; NULL means every step and all activity outside steps.\n",
                 "",
             ),
             ("    steps BIGINT[] := NULL,\n", ""),

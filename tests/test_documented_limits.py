@@ -46,7 +46,7 @@ NUMBERS = {
     "a file that changes": f"{rank.MAX_READS} readings",
     "spans of a run": str(spans.MOST_SPANS),
     "writers": f"{LOCK_TIMEOUT_S:g} s",
-    "an answer that is kept": f"{compute.SMALL_BYTES // 1000} kB",
+    "a result materialized": f"{compute.SMALL_BYTES // 1000} kB",
     "time": f"{limits.Limits().seconds:g} s (`mcp`: {LimitsOfAnswers().seconds:g} s) | interrupted; killed "
     f"{worker_pool.GRACE_S:g} s later (`sql`: {supervised.GRACE_S:g} s)",
     "rows": f"{limits.Limits().rows:,} (`mcp`: {LimitsOfAnswers().rows}",

@@ -26,7 +26,7 @@ def scope_of(
     if "steps" not in about or values.get("steps") or not most:
         return ""
     leaves_out = most >= _ENOUGH and "include_last_profiler_step" in about
-    leaves_out &= "the last one too" not in about["steps"]
-    if "outside of steps" in about["steps"]:
+    leaves_out &= "including the last one" not in about["steps"]
+    if "outside steps" in about["steps"]:
         return f"Of the whole capture{' but its last step' * leaves_out}."
     return f"Of all steps{' but the last' * leaves_out}."

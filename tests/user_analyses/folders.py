@@ -20,9 +20,9 @@ CREATE OR REPLACE MACRO stream_load_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Include the last profiler step, in the middle of which profilers stop.
+    -- Whether to include the last profiler step, in the middle of which profilers stop.
     include_last_profiler_step BOOLEAN := false,
     -- Leave out streams with fewer kernels.
     min_kernels BIGINT := 1
