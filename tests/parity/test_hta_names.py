@@ -20,7 +20,7 @@ from tests.parity import hta_calls, hta_names
 from tests.parity.hta_calls import GIVES, Call
 
 DIFFERENCES = Path(__file__).parents[2] / "docs" / "hta_differences.md"
-HEADING = "## What is not here, and what to call instead"
+HEADING = "## What is missing, and what to call instead"
 
 
 def rows(path: Path) -> list[dict[str, str]]:
