@@ -46,7 +46,7 @@ class AnalysisCommand(click.Command):
             and not Path(positionals[0]).exists()
         ):
             raise click.UsageError(
-                f"{positionals[0]!r} is the analysis, which comes behind the store: "
+                f"{positionals[0]!r} is the analysis, which comes after the store: "
                 f"hta-sql run {name} {positionals[0]}",
                 ctx,
             )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _FACT = re.compile(
-    r"^(Title|Status|Since|Reference|Needs|Scope|Materialized|Changed|Drawn from|Ranks|Report): (.+)$"
+    r"^(Title|Status|Since|Reference|Needs|Scope|Materialized|Changed|Drawn from|Ranks|Report|Shown): (.+)$"
 )
 
 TITLE_CHARACTERS = 60

@@ -125,6 +125,15 @@ class SqlObject:
         return line.split("; ") if line else []
 
     @property
+    def shown(self) -> list[str]:
+        """The columns that answer the question, in reading order: ``Shown: time_ns, name``.
+
+        A terminal too narrow for all columns shows these. Empty if the header has no such line.
+        """
+        line = self.facts.get("Shown")
+        return line.split(", ") if line else []
+
+    @property
     def full_description(self) -> str:
         """Summary and description, as published in the catalog."""
         return f"{self.summary}\n\n{self.description}".strip()
@@ -140,7 +149,9 @@ class SqlObject:
                 (c.name, c.type, c.unit, c.doc) for c in self.columns
             ],
         }
-        facts = {key: text for key, text in self.facts.items() if key not in ("Title", "Report")}
+        facts = {
+            key: text for key, text in self.facts.items() if key not in ("Title", "Report", "Shown")
+        }
         heading = f"{self.title} ({self.name})" if self.version else self.name
         return object_markup(heading, self.full_description, facts, tables, self.text)
 

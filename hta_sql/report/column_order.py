@@ -11,7 +11,8 @@ import pyarrow as pa
 from hta_sql.library.objects import SqlObject
 from hta_sql.report.row_selection import order_of
 from hta_sql.results.cells import column_unit
-from hta_sql.results.display import SENTENCES, TextColumn, is_number, telling_first
+from hta_sql.results.display import is_number
+from hta_sql.results.fitting import SENTENCES, TextColumn, telling_first
 
 _NAMES = 2
 """Number of name columns before the first time column."""

@@ -6,14 +6,22 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hta_sql.results.cells import NULL, cell_text, column_unit
+from hta_sql.results.fitting import (
+    GAP,
+    NARROW_SENTENCE,
+    TextColumn,
+    answering,
+    fit,
+    footnotes,
+    part_constant,
+)
 from hta_sql.results.lower_bounds import mark_lower_bounds
-from hta_sql.text import CUT, cut_column, cut_middle, text_width
+from hta_sql.text import CUT, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,29 +31,8 @@ if TYPE_CHECKING:
 PLAIN_WIDTH = 200
 """Width if the output is not a terminal and COLUMNS is not set [characters]."""
 
-NARROW_TEXT = 28
-"""Minimum width of a text column [characters]; below it, columns are dropped instead."""
-
-ANSWERS = frozenset({"message", "next_analysis", "reason"})
-"""Columns that explain the numbers: they are dropped last, and never cut."""
-
-CODES = frozenset({"message_code", "reason_code", "about_code"})
-"""Columns for programs: the corresponding message is next to them."""
-
-SENTENCES = ANSWERS | {"title", "remedy"}
-"""Columns that are wrapped instead of cut."""
-
-BESIDE_SENTENCES = 4
-"""Number of other columns that take precedence over sentences that are not answers."""
-
-NARROW_SENTENCE = 36
-"""Minimum width of a column of sentences [characters]."""
-
 NAMED_COLUMNS = 12
 """Maximum number of dropped columns to name below the table."""
-
-_GAP = "  "
-_DROPPED = len(_GAP) + len(CUT)
 
 
 class Shown(Protocol):
@@ -92,53 +79,6 @@ class TableRows:
         return int(self.table.num_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class TextColumn:
-    """A column as text: its name, its cells, and whether they are numbers."""
-
-    name: str
-    cells: list[str]
-    is_number: bool
-
-    @cached_property
-    def width(self) -> int:
-        """Width of its widest cell or its name [characters]."""
-        return max(map(text_width, (self.name, *self.cells)))
-
-    @cached_property
-    def least_width(self) -> int:
-        """Minimum useful width: numbers are never cut, names wrap at underscores."""
-        cells = max(map(text_width, self.cells), default=0)
-        words = max(map(text_width, _words(self.name)))
-        least = NARROW_SENTENCE if self.is_sentence else NARROW_TEXT
-        return max(words, cells if self.is_number else min(cells, least))
-
-    @property
-    def is_sentence(self) -> bool:
-        """Whether it is a column of sentences."""
-        return self.name in SENTENCES and not self.is_number
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the value is unknown in each of several rows."""
-        return len(self.cells) > 1 and set(self.cells) == {NULL}
-
-    def lines(self, width: int) -> list[list[str]]:
-        """Return the lines of each cell for a width: sentences are wrapped, other texts are cut."""
-        if self.is_sentence:
-            return [wrap(cell, width) or [""] for cell in self.cells]
-        return [[text] for text in cut_column(self.cells, width)]
-
-    def header(self, width: int) -> list[str]:
-        """Wrap the name into lines of at most this width."""
-        lines = [""]
-        for word in _words(self.name):
-            if text_width(lines[-1] + word) > width and lines[-1]:
-                lines.append("")
-            lines[-1] += word
-        return lines
-
-
 def print_table(
     result: Shown,
     max_rows: int = 40,
@@ -163,20 +103,39 @@ def print_table(
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     columns = text_columns(result, max_rows)
-    varying, same = part_constant(columns, room)
-    kept, widths = fit(varying, room)
+    chosen = answering(columns, result.analysis.shown if result.analysis else [], room)
+    varying, same = part_constant(chosen, room)
+    varying, notes = footnotes(varying, room)
+    kept, widths = fit(varying, room, by_position=len(chosen) < len(columns))
     for line in _lines(kept, widths, cut=len(kept) < len(varying)):
         file.write(line.rstrip() + "\n")
-    shown = len(columns[0].cells) if columns else 0
+    for line in _wrapped_notes(notes, room):
+        file.write(line + "\n")
     if same:
-        known = [c for c in same if not c.is_unknown]
-        notes = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
-        empty = ", ".join(c.name for c in same if c.is_unknown)
-        notes += [f"{NULL}: {empty}"] if empty else []
-        file.write(f"\n(in each of these rows: {'; '.join(notes)})\n")
-    hidden = [column.name for column in varying if column not in kept]
+        file.write(f"\n(in each of these rows: {_constants(same)})\n")
+    written = {column.name for column in (*kept, *same)}
+    hidden = [column.name for column in columns if column.name not in written]
+    shown = len(columns[0].cells) if columns else 0
     for line in _footer(result, shown, hidden, remedy):
         file.write(line + "\n")
+
+
+def _constants(columns: list[TextColumn]) -> str:
+    """Format the columns that have the same text in each row."""
+    known = [c for c in columns if not c.is_unknown]
+    texts = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
+    empty = ", ".join(c.name for c in columns if c.is_unknown)
+    return "; ".join([*texts, *([f"{NULL}: {empty}"] if empty else [])])
+
+
+def _wrapped_notes(notes: list[str], width: int) -> Iterator[str]:
+    if notes:
+        yield ""
+    for number, text in enumerate(notes, 1):
+        mark = f"[{number}] "
+        lines = wrap(text, max(width - len(mark), NARROW_SENTENCE)) or [""]
+        yield mark + lines[0]
+        yield from (" " * len(mark) + line for line in lines[1:])
 
 
 def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
@@ -201,76 +160,6 @@ def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]
     ]
 
 
-def part_constant(
-    columns: list[TextColumn], width: int
-) -> tuple[list[TextColumn], list[TextColumn]]:
-    """If the table is too wide, separate the columns with the same text, or nothing, in each row.
-
-    Returns:
-        The columns of the table, and those to print once below it.
-    """
-    same = [
-        c
-        for c in columns
-        if c.is_unknown or (not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1)
-    ]
-    has_room = _line_width([column.width for column in columns]) <= width
-    if has_room or len(same) == len(columns):
-        return columns, []
-    return [c for c in columns if c not in same], same
-
-
-def fit(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[int]]:
-    """Return the columns that fit a width, and their widths; drops the least important columns."""
-    kept, room = columns, width
-    if _line_width([c.least_width for c in columns]) > width:
-        room = width - _DROPPED
-        kept = _most_telling(columns, room)
-    widths = [column.width for column in kept]
-    while _line_width(widths) > room:
-        spare = [have - c.least_width for have, c in zip(widths, kept, strict=True)]
-        if not any(spare):
-            break
-        widest = max((w, i) for i, w in enumerate(widths) if spare[i])[1]
-        widths[widest] -= 1
-    return kept, widths
-
-
-def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
-    """Return the columns that fit, chosen by importance.
-
-    If there are answers, text columns that do not fit are skipped in favor of numbers: costs matter
-    more.
-    """
-    first, *others = telling_first(columns)
-    has_answers = any(column.name in ANSWERS for column in others)
-    kept = [first]
-    for column in others:
-        if _line_width([c.least_width for c in (*kept, column)]) <= room:
-            kept.append(column)
-        elif not column.is_sentence and (column.is_number or not has_answers):
-            break
-    return [column for column in columns if column in kept]
-
-
-def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Sort columns by importance: the first and answers, a few others, sentences, then the rest.
-
-    A full name comes last if its short name is present. Message codes always come last, because
-    their message says more.
-    """
-    if codes := [c for c in columns[1:] if c.name in CODES]:
-        return [*telling_first([c for c in columns if c not in codes]), *codes]
-    if "short_name" in (names := [c.name for c in columns]) and "name" in names[1:]:
-        whole = columns[names.index("name", 1)]
-        return [*telling_first([c for c in columns if c is not whole]), whole]
-    others = [c for c in columns[1:] if not c.is_sentence]
-    answers = [c for c in columns[1:] if c.name in ANSWERS]
-    sentences = [c for c in columns[1:] if c.is_sentence and c.name not in ANSWERS]
-    few, rest = others[:BESIDE_SENTENCES], others[BESIDE_SENTENCES:]
-    return [*columns[:1], *answers, *few, *sentences, *rest]
-
-
 def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterator[str]:
     """Yield the header lines, a rule, and the lines of each row."""
     more = [CUT] if cut else []
@@ -279,14 +168,14 @@ def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterat
     # Names are aligned to the rule, above their numbers.
     padded = [[""] * (height - len(lines)) + lines for lines in headers]
     for names in zip(*padded, strict=True):
-        yield _GAP.join([*map(_aligned, names, columns, widths), *more])
+        yield GAP.join([*map(_aligned, names, columns, widths), *more])
     if columns:
-        yield _GAP.join(["─" * width for width in widths] + ["─" for _ in more])
+        yield GAP.join(["─" * width for width in widths] + ["─" for _ in more])
     cells = [column.lines(width) for column, width in zip(columns, widths, strict=True)]
     for row in zip(*cells, strict=True):
         for number, texts in enumerate(zip_longest(*row, fillvalue="")):
             end = more if number == 0 else []
-            yield _GAP.join([*map(_aligned, texts, columns, widths), *end])
+            yield GAP.join([*map(_aligned, texts, columns, widths), *end])
 
 
 def _aligned(text: str, column: TextColumn, width: int) -> str:
@@ -322,16 +211,6 @@ def _reason_for_none(result: Shown) -> str:
             *([f"{analysis.base_name} needs: {needs}."] if analysis and needs else []),
         ]
     )
-
-
-def _words(name: str) -> list[str]:
-    """Split a name after its underscores."""
-    parts = name.split("_")
-    return [part + "_" for part in parts[:-1]] + parts[-1:]
-
-
-def _line_width(widths: list[int]) -> int:
-    return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -163,9 +163,7 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cli("run", tmp_path / "empty", name).fails(1, "No traces in")
     cli("run", name).fails(2, f"No store given: hta-sql run STORE {name}")
-    swapped = (
-        f"'{name}' is the analysis, which comes behind the store: hta-sql run job.store {name}"
-    )
+    swapped = f"'{name}' is the analysis, which comes after the store: hta-sql run job.store {name}"
     cli("run", name, "job.store").fails(2, swapped)
     cli("run", store).fails(2, "NAME")
     cli("run", store, name, "--format", "xml").fails(2, "--format", "csv")

@@ -79,19 +79,38 @@ def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.Monkey
     ]
 
 
-def test_beside_a_message_names_make_room_for_what_it_costs(
+def test_long_sentences_stand_below_the_table(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without its figure a sentence is an opinion."""
+    """A row refers to its note by number, so that names and figures keep their space."""
     monkeypatch.setenv("COLUMNS", "64")
     query = (
-        "SELECT range AS rank, 'a name of more than a few words ' || range AS kernel, "
+        "SELECT range AS rank, 'a name of some words ' || range AS kernel, "
         "range * 1000000 AS cost_ns, range || ' is late and all of the others wait' AS message "
         "FROM range(2)"
     )
-    header, _, *rows, _, _ = cli("sql", store, query).out.splitlines()
-    assert header.split() == ["rank", "cost_ns", "message", "…"]
-    assert rows[1].split()[:3] == ["1", "1.000", "ms"]
+    header, _, *rows = cli("sql", store, query).out.splitlines()
+    assert header.split() == ["rank", "kernel", "cost_ns", "message"]
+    assert rows[0].split()[-1] == "[1]"
+    assert rows[1].split()[-4:] == ["1", "1.000", "ms", "[2]"]
+    assert rows[2:] == [
+        "",
+        "[1] 0 is late and all of the others wait",
+        "[2] 1 is late and all of the others wait",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_a_narrow_terminal_shows_the_columns_that_answer(
+    cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """The header of an analysis names them in reading order; the others are named below."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = cli("run", store, "kernel_table").out.splitlines()
+    names = "".join(lines[: next(i for i, line in enumerate(lines) if line.startswith("─"))])
+    assert names.index("rank") < names.index("sum") < names.index("kernel")
+    assert max(map(len, lines[:4])) <= width
+    assert "shared_memory_bytes" in lines[-1]
 
 
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:

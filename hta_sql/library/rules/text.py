@@ -90,6 +90,7 @@ def _of_one(
         yield from header(about, facts)
         yield from drawn_from(library, about)
         yield from reported(about)
+        yield from shown(about)
         yield from scope(about)
         yield from apart(about)
         yield from references_of_analysis(library, statement)
@@ -185,6 +186,14 @@ def reported(about: SqlObject) -> Iterator[Found]:
                     "at most N ranks, without COLUMN: SENTENCE, or parameter := N"
                 ),
             )
+
+
+def shown(about: SqlObject) -> Iterator[Found]:
+    """Check that the columns of the Shown line exist."""
+    columns = {column.name for column in about.columns}
+    for name in about.shown:
+        if name not in columns:
+            yield fact_line("Shown"), f"Shown names {name!r}, which is no column of the analysis"
 
 
 def apart(about: SqlObject) -> Iterator[Found]:

@@ -8,6 +8,7 @@
 -- % of a run's steps, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
+-- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin recommendations, torch.profiler pattern matcher, XProf, TraceLens, Nsight Systems expert rules

@@ -7,6 +7,7 @@
 -- counted if the trace does not record which collective they run.
 --
 -- Title: All-to-all traffic between ranks
+-- Shown: src_rank, dst_rank, bytes, ratio_to_mean, collective_count, pg_desc, kind, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_all2allv, msprof-analyze communication matrix

@@ -10,6 +10,7 @@
 -- rank may be blocking although its cause is on that rank.
 --
 -- Title: Exposed communication that blocks other work
+-- Shown: rank, kind, exposed_ns, exposed_blocking_ns, blocking_pct, part, pg_desc, pg_ranks
 -- Status: stable
 -- Since: 0.1
 -- Reference: Megatron-Bridge, exposed is not blocking

@@ -6,6 +6,7 @@
 -- on the clock shared by all ranks.
 --
 -- Title: Arrival order of one collective
+-- Shown: collective_id, collective, rank, late_ns, wait_ns, transfer_ns, position, is_last, step
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; one collective is of one step

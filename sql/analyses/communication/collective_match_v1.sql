@@ -7,6 +7,7 @@
 -- logarithm. Below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
 --
 -- Title: How collectives are matched across ranks
+-- Shown: channel, rank_count, kernel_count, matched_count, matched_pct, trusted_pct, match_method, message
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; sequences are matched as a whole

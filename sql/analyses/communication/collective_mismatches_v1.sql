@@ -7,6 +7,7 @@
 -- trace without collective metadata has rows only for differing operator names.
 --
 -- Title: Collectives that differ between ranks (desync)
+-- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a desync persists into the last step

@@ -9,6 +9,7 @@
 -- number, and how the others were matched.
 --
 -- Title: Who waits for whom in collectives
+-- Shown: rank, step, collective, dur_ns, wait_ns, transfer_ns, last_rank, bytes, busbw_gbps, pg_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_implicit_sync

@@ -8,6 +8,7 @@
 -- subtracted from the rank's clock.
 --
 -- Title: Every collective of every rank
+-- Shown: rank, step, collective, dur_ns, bytes, pg_name, group_size, start_ns, stream, op_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens nccl_long

@@ -6,6 +6,7 @@
 -- share of waiting is unknown. Times are sums over collectives, so concurrent collectives each count.
 --
 -- Title: Communication of each rank
+-- Shown: rank, communication_ns, communication_pct, wait_ns, bytes, collective_count, host_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster communication; TraceLens straggler_summary

@@ -11,6 +11,7 @@
 -- tokens.
 --
 -- Title: Expert-parallel exchanges
+-- Shown: rank, comm_library, comm_role, total_ns, overlap_pct, exposed_ns, wait_ns, call_count
 -- Status: experimental
 -- Since: 0.1
 -- Reference: DeepEP (deepseek-ai/DeepEP), low-latency kernels with receive hooks

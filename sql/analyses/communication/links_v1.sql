@@ -9,6 +9,7 @@
 -- same power of two. With fewer than four peers there is no verdict.
 --
 -- Title: Links between ranks
+-- Shown: src_rank, dst_rank, median_gbps, peer_median_gbps, is_slow, bytes, transfer_count, operation, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight link matrix, msprof-analyze slow_link

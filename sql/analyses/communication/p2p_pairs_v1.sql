@@ -6,6 +6,7 @@
 -- receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
 --
 -- Title: Sends and their receives
+-- Shown: step, src_rank, dst_rank, bytes, transfer_ns, send_wait_ns, recv_wait_ns, bandwidth_gbps, last_rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline view, msprof-analyze p2p pairing

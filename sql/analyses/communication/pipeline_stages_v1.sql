@@ -8,6 +8,7 @@
 -- pipeline fed from both ends cannot be distinguished from two pipelines.
 --
 -- Title: Pipeline stages
+-- Shown: stage, rank, step, span_ns, compute_ns, bubble_ns, bubble_pct, p2p_wait_ns, slowest_stage
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight pipeline parallel page

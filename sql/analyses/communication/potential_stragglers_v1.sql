@@ -5,6 +5,7 @@
 -- a rank cannot be judged.
 --
 -- Title: Ranks that start a collective last
+-- Shown: rank, is_candidate, late_count, step_count, total_late_ns, max_late_ns, name, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers

@@ -6,6 +6,7 @@
 -- Ranks that no collective connects are not compared.
 --
 -- Title: Clock offset of each rank
+-- Shown: rank, host_name, clock_offset_ns, spread_ns, drift, sample_count, is_applied, reason
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a clock is estimated from all steps

@@ -5,6 +5,7 @@
 -- needs at least three groups that do the same; otherwise, or if no link is slow, there are no rows.
 --
 -- Title: Slow links
+-- Shown: channel, collective, verdict, ratio, late_ns, cost_ns, cost_pct, message
 -- Status: experimental
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

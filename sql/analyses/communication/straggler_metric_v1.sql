@@ -8,6 +8,7 @@
 -- ranks must agree.
 --
 -- Title: The collective with the most uneven waits
+-- Shown: step, rank, late_ns, is_late, name, channel, dur, ts
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_potential_stragglers, its metric

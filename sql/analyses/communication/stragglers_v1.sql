@@ -17,6 +17,7 @@
 -- and a straggler makes no slow stage.
 --
 -- Title: Stragglers: ranks that delay the others
+-- Shown: rank, verdict, cause, cost_pct, late_ns, late_pct, subject, message, verdict_reason
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

@@ -11,6 +11,7 @@
 -- where a rank idles until its host goes on.
 --
 -- Title: Step time at best
+-- Shown: scenario, step_ns, replayed_step_ns, saved_ns, saved_pct, changed_ranks, reason
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs; all ranks of a run take part

@@ -9,6 +9,7 @@
 -- defaults, 3 of 1,000 figures are false alarms; with six runs, 11.
 --
 -- Title: Key figures, run after run
+-- Shown: kpi, kpi_value, unit, baseline_median, diff_pct, is_regression, job, captured_at
 -- Status: stable
 -- Since: 0.1
 -- Reference: kpis, of the runs of a store in the order of their captures

@@ -13,6 +13,7 @@
 -- thread of its steps.
 --
 -- Title: Contents of each step
+-- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline and diff reports, with every nanosecond in one row

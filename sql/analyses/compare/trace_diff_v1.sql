@@ -6,6 +6,7 @@
 -- ProfilerStep, unless by_step_number separates them, as HTA does.
 --
 -- Title: Operations that differ
+-- Shown: name, change, diff_count, diff_sum_ns, diff_pct, control_sum_ns, test_sum_ns, category
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA TraceDiff.compare_traces and TraceDiff.ops_diff

@@ -4,6 +4,7 @@
 -- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.
 --
 -- Title: What limits these numbers
+-- Shown: rank, severity, finding, message, remedy
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it

@@ -1,6 +1,7 @@
 -- Devices, ranks, hosts, software and events of each run, as far as its traces record them.
 --
 -- Title: What ran
+-- Shown: rank_count, world_size, host_count, device_names, framework, runtime, event_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first questions about an unfamiliar trace

@@ -3,6 +3,7 @@
 -- These are counts only; findings explains their consequences for the analyses.
 --
 -- Title: Contents of each trace
+-- Shown: rank, event_count, gpu_op_count, linked_pct, step_count, median_step_ns, lost_count, suspect_count, device_skew_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: capture health, as users of HTA and Kineto ask for it

@@ -9,6 +9,7 @@
 -- time. Peaks are those of memory_peaks and include the last step.
 --
 -- Title: Utilization of each GPU
+-- Shown: rank, device, utilization_pct, busy_pct, sm_efficiency_pct, occupancy_pct, tensor_core_pct, peak_allocated_bytes, peak_pct, device_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, GPU summary

@@ -8,6 +8,7 @@
 -- graph id; both forms are recognized by their size. Work outside graphs has no rows.
 --
 -- Title: Kernels inside CUDA graphs
+-- Shown: rank, sum_ns, graph_pct, mean_ns, run_count, graph_id, name, frame
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.cuda.graph_annotations

@@ -8,6 +8,7 @@
 -- collective lasts until its last rank arrives (collective_waits). Times are on the clock shared by all ranks.
 --
 -- Title: The same operator on all ranks
+-- Shown: name, rank, dur_ns, median_dur_ns, rank_z, verdict, step, side
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight Marey view

@@ -5,6 +5,7 @@
 -- to the start of the operation, or 0 if the operation starts before the call returns.
 --
 -- Title: Every launch with its kernel
+-- Shown: rank, name, launch_delay_ns, cpu_dur_ns, gpu_dur_ns, launch_name, stream
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cuda_kernel_launch_stats

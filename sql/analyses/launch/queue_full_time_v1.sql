@@ -4,6 +4,7 @@
 -- such stream of a rank (Q33). Its default of 1,024 is never reached: CUDA queues hold 1,022 operations (Q34).
 --
 -- Title: Time with a full launch queue
+-- Shown: rank, stream, full_ns, full_pct, full_count, max_length
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_time_spent_blocked_on_full_queue

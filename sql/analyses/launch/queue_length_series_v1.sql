@@ -6,6 +6,7 @@
 -- of clock error, never waited. Operations without a launch in the trace are not counted.
 --
 -- Title: Launch queue length over time
+-- Shown: rank, stream, ts, dur, queue_length
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_queue_length_time_series

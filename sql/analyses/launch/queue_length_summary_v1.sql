@@ -4,6 +4,7 @@
 -- lasts. time_mean weights each value by its duration, so a burst of launches does not dominate it.
 --
 -- Title: Launch queue length
+-- Shown: rank, stream, op_count, time_mean, p50_length, max_length, waiting_ns, span_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_queue_length_summary

@@ -5,6 +5,7 @@
 -- constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
 --
 -- Title: Copy bandwidth over time
+-- Shown: rank, name, ts, dur, bandwidth_gbps, running_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_time_series

@@ -4,6 +4,7 @@
 -- HTA. The means over time cover the time in which at least one copy of the kind runs.
 --
 -- Title: Copy bandwidth
+-- Shown: rank, name, total_bytes, busy_ns, time_mean_gbps, p50_gbps, max_gbps, copy_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_memory_bw_summary

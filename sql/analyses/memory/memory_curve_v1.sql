@@ -5,6 +5,7 @@
 -- total. The peak of memory_peaks is therefore always included.
 --
 -- Title: Memory over time
+-- Shown: rank, ts, step, allocated_bytes, reserved_bytes, is_peak, capacity_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too

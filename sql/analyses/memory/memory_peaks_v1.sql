@@ -8,6 +8,7 @@
 -- memory allocated before the recording. Host totals start with the first recording of the process.
 --
 -- Title: Memory peaks
+-- Shown: rank, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too

@@ -12,6 +12,7 @@
 -- Ranks without nn.Module calls have no rows.
 --
 -- Title: Cost of modules
+-- Shown: rank, device_total_ns, device_pct, device_self_ns, backward_device_total_ns, call_count, path, class
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

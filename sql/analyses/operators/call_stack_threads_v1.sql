@@ -6,6 +6,7 @@
 -- be attached to (see call_stack).
 --
 -- Title: Threads and their call trees
+-- Shown: rank, label, event_count, kernel_count, max_depth, first_name, thread_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.mapping

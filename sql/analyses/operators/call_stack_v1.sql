@@ -7,6 +7,7 @@
 -- everything below an event, in all included steps; a device operation counts itself.
 --
 -- Title: Call tree with device activity
+-- Shown: rank, depth, name, dur, kernel_ns, kernel_count, step, ts
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph: parent, depth, height, num_kernels, kernel_dur_sum, kernel_span

@@ -6,6 +6,7 @@
 -- range and counter.
 --
 -- Title: Hardware counters
+-- Shown: rank, counter, value, name, top_level_op, bottom_level_op, dur
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_cupti_counter_data_with_operators

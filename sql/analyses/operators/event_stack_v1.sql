@@ -5,6 +5,7 @@
 -- kernels whose launch is not in the trace, have no rows.
 --
 -- Title: Callers and callees of an event
+-- Shown: depth, relation, name, dur, ts, table_name, event_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA CallGraph.get_stack_of_node

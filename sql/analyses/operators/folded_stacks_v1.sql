@@ -7,6 +7,7 @@
 -- are summed even if they ran concurrently.
 --
 -- Title: Flame graph
+-- Shown: rank, device_ns, host_ns, call_count, stack
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -6,6 +6,7 @@
 -- Spans of several threads can cross on a stream, so a match by launch is more reliable.
 --
 -- Title: Kernels with their user annotation
+-- Shown: rank, annotation, dur_ns, short_name, class, stream, step, start_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernels_with_user_annotations

@@ -5,6 +5,7 @@
 -- are in [no operator], with one row per category.
 --
 -- Title: Operators that launch kernels
+-- Shown: rank, device_ns, device_pct, cumulative_pct, call_count, name, kernel, phase
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_summary (leaf kernel launchers)

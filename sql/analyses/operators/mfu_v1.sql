@@ -7,6 +7,7 @@
 -- only raise it.
 --
 -- Title: Model FLOPs utilization (MFU)
+-- Shown: rank, step, mfu_pct, covered_pct, achieved_tflops, step_ns, flops, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze OperatorMFU; PaLM, appendix B

@@ -5,6 +5,7 @@
 -- total duration of its device operations.
 --
 -- Title: Device time by kind of work
+-- Shown: rank, category, phase, device_ns, device_pct, kernel_count, operator_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_by_category

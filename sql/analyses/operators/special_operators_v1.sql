@@ -5,6 +5,7 @@
 -- the median count.
 --
 -- Title: Significant calls by rank
+-- Shown: kind, rank, sum_ns, op_count, median_count, is_different, name, meaning
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight special operator statistics

@@ -17,6 +17,7 @@
 -- The longest path over these edges is the critical path: hta-sql critical-path, or hta_sql.critical_path.
 --
 -- Title: Edges of the critical path
+-- Shown: rank, edge_type, weight_ns, bound_by, begin_event_id, end_event_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA critical_path_analysis

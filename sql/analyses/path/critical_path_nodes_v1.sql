@@ -8,6 +8,7 @@
 -- differs (rank_health: device_skew_ns), its skew is subtracted, and no operation starts before its launch.
 --
 -- Title: Nodes of the critical path
+-- Shown: rank, node_id, ts, is_start, name, kind, dur, stream
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA critical_path_analysis

@@ -1,6 +1,7 @@
 -- What serving iterations spend device time on, by phase and kind of work.
 --
 -- Title: Serving by kind of work
+-- Shown: rank, phase, category, total_ns, total_pct, op_count
 -- Report: first 2
 -- Status: experimental
 -- Since: 0.1

@@ -10,6 +10,7 @@
 -- length. compute_ns, transfer_ns, wait_ns, memory_ns, unrecorded_ns and idle_ns sum to step_ns.
 --
 -- Title: Slow ranks and slow steps
+-- Shown: rank, step, step_ns, compute_ns, wait_ns, idle_ns, verdict, host_name, stage
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight cluster overview, slow host and slow card

@@ -5,6 +5,7 @@
 -- in which its phase is known.
 --
 -- Title: Mean step of each rank
+-- Shown: rank, mean_total_ns, mean_computation_ns, mean_communication_alone_ns, mean_forward_backward_ns, mean_iteration_interval_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace (step 0)

@@ -14,6 +14,7 @@
 -- steps.
 --
 -- Title: Phases of each step
+-- Shown: rank, step, total_ns, computation_ns, communication_alone_ns, forward_backward_ns, iteration_interval_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: MindSpore Insight, cluster step trace

@@ -5,6 +5,7 @@
 -- stream.
 --
 -- Title: Every idle gap
+-- Shown: rank, stream, ts, dur, category, previous_name, next_name, op_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, gap by gap

@@ -4,6 +4,7 @@
 -- stream that is never idle.
 --
 -- Title: Idle time by cause
+-- Shown: rank, stream, category, idle_ns, idle_pct, gap_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, first table

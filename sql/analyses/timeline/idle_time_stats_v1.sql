@@ -1,6 +1,7 @@
 -- Distribution of idle gap lengths of each device stream by category, with the statistics of pandas describe().
 --
 -- Title: Distribution of idle gaps
+-- Shown: rank, stream, category, gap_count, mean_ns, p50_ns, max_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, second table

@@ -7,6 +7,7 @@
 -- operations of that number.
 --
 -- Title: Profiler steps
+-- Shown: rank, step, ts, dur, is_last, gpu_op_count, gpu_sum_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_profiler_steps

@@ -7,6 +7,7 @@
 -- gloo on the host. A data loader is a torch data loader, or an annotation that names one.
 --
 -- Title: Step time by role
+-- Shown: rank, step, step_ns, kernel_ns, memcpy_ns, communication_ns, data_loader_ns, cpu_exec_ns, other_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, step time breakdown

@@ -5,6 +5,7 @@
 -- time from the start of a step to the start of the next; gaps between steps lengthen it.
 --
 -- Title: Duration of steps
+-- Shown: rank, step_count, mean_ns, median_ns, p99_ns, max_ns, longest_step, slow_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: Nsight Systems pace recipes

@@ -8,6 +8,7 @@
 -- recording) count only in suspect_count and suspect_ns.
 --
 -- Title: Where GPU time goes
+-- Shown: rank, span_ns, compute_pct, exposed_communication_pct, exposed_memory_pct, idle_pct, compute_ns, idle_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_temporal_breakdown

@@ -6,6 +6,7 @@
 -- operation with its correlation id, and a device operation to the call that launched it.
 --
 -- Title: Every event
+-- Shown: rank, ts, dur, category, name, step, stream, event_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA Trace.get_trace

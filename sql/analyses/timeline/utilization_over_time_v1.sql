@@ -6,6 +6,7 @@
 -- each, and none between them.
 --
 -- Title: GPU utilization over time
+-- Shown: rank, start_ns, busy_pct, busy_ns, compute_ns, communication_ns, overlap_ns
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a picture of the whole capture

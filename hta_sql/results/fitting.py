@@ -1,0 +1,225 @@
+"""Chooses the columns of a table that fit the width of a terminal, and how wide each is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from textwrap import wrap
+
+from hta_sql.results.cells import NULL
+from hta_sql.text import CUT, cut_column, text_width
+
+NARROW_TEXT = 28
+"""Minimum width of a text column [characters]; below it, columns are dropped instead."""
+
+ANSWERS = frozenset({"message", "next_analysis", "reason"})
+"""Columns that explain the numbers: they are dropped last, and never cut."""
+
+CODES = frozenset({"message_code", "reason_code", "about_code"})
+"""Columns for programs: the corresponding message is next to them."""
+
+SENTENCES = ANSWERS | {"title", "remedy"}
+"""Columns that are wrapped instead of cut."""
+
+REMARKS = SENTENCES - {"next_analysis"}
+"""Columns whose long texts are printed below the table."""
+
+BESIDE_SENTENCES = 4
+"""Number of other columns that take precedence over sentences that are not answers."""
+
+NARROW_SENTENCE = 36
+"""Minimum width of a column of sentences [characters]."""
+
+SENTENCE_LINES = 2
+"""A sentence of more lines is printed below the table."""
+
+GAP = "  "
+_DROPPED = len(GAP) + len(CUT)
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column as text: its name, its cells, and whether they are numbers."""
+
+    name: str
+    cells: list[str]
+    is_number: bool
+
+    @cached_property
+    def width(self) -> int:
+        """Width of its widest cell or its name [characters]."""
+        return max(map(text_width, (self.name, *self.cells)))
+
+    @cached_property
+    def least_width(self) -> int:
+        """Minimum useful width: numbers are never cut, names wrap at underscores."""
+        cells = max(map(text_width, self.cells), default=0)
+        words = max(map(text_width, _words(self.name)))
+        least = NARROW_SENTENCE if self.is_sentence else NARROW_TEXT
+        return max(words, cells if self.is_number else min(cells, least))
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is a column of sentences."""
+        return self.name in SENTENCES and not self.is_number
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the value is unknown in each of several rows."""
+        return len(self.cells) > 1 and set(self.cells) == {NULL}
+
+    def lines(self, width: int) -> list[list[str]]:
+        """Return the lines of each cell for a width: sentences are wrapped, other texts are cut."""
+        if self.is_sentence:
+            return [wrap(cell, width) or [""] for cell in self.cells]
+        return [[text] for text in cut_column(self.cells, width)]
+
+    def header(self, width: int) -> list[str]:
+        """Wrap the name into lines of at most this width."""
+        lines = [""]
+        for word in _words(self.name):
+            if text_width(lines[-1] + word) > width and lines[-1]:
+                lines.append("")
+            lines[-1] += word
+        return lines
+
+
+def answering(columns: list[TextColumn], shown: Sequence[str], width: int) -> list[TextColumn]:
+    """If the table is too wide, return the columns that answer the question, in reading order.
+
+    Args:
+        columns: All columns.
+        shown: Names from the header line ``Shown:`` of the analysis; empty: all columns.
+        width: Line width [characters].
+    """
+    by_name = {column.name: column for column in columns}
+    names = [name for name in shown if name in by_name]
+    if not names or line_width([column.width for column in columns]) <= width:
+        return columns
+    if "run" not in names and len(set(by_name["run"].cells if "run" in by_name else ())) > 1:
+        names.insert(0, "run")
+    return [by_name[name] for name in names]
+
+
+def footnotes(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[str]]:
+    """Replace sentences that would wrap over many lines by numbers of notes below the table.
+
+    Returns:
+        The columns of the table, and the texts of the notes: ``[1]`` is the first.
+    """
+    sentences = [c for c in columns if c.name in REMARKS and c.width > NARROW_TEXT]
+    if not sentences:
+        return columns, []
+    others = [c.width for c in columns if c not in sentences]
+    room = (width - line_width([*others, 0])) // len(sentences)
+    longest = max((text_width(cell) for c in sentences for cell in c.cells), default=0)
+    if longest <= room or (room >= NARROW_SENTENCE and longest <= SENTENCE_LINES * room):
+        return columns, []
+    notes = list(dict.fromkeys(cell for c in sentences for cell in c.cells if cell != NULL))
+    numbers = {text: f"[{number}]" for number, text in enumerate(notes, 1)}
+    replaced = [
+        TextColumn(c.name, [numbers.get(cell, cell) for cell in c.cells], is_number=False)
+        if c in sentences
+        else c
+        for c in columns
+    ]
+    return replaced, notes
+
+
+def part_constant(
+    columns: list[TextColumn], width: int
+) -> tuple[list[TextColumn], list[TextColumn]]:
+    """If the table is too wide, separate the columns with the same text, or nothing, in each row.
+
+    Returns:
+        The columns of the table, and those to print once below it.
+    """
+    same = [
+        c
+        for c in columns
+        if c.is_unknown or (not c.is_number and len(c.cells) > 1 and len(set(c.cells)) == 1)
+    ]
+    has_room = line_width([column.width for column in columns]) <= width
+    if has_room or len(same) == len(columns):
+        return columns, []
+    return [c for c in columns if c not in same], same
+
+
+def fit(
+    columns: list[TextColumn], width: int, *, by_position: bool = False
+) -> tuple[list[TextColumn], list[int]]:
+    """Return the columns that fit a width, and their widths; drops the least important columns.
+
+    Args:
+        columns: The columns of the table.
+        width: Line width [characters].
+        by_position: Whether columns are in order of importance already.
+    """
+    kept, room = columns, width
+    if line_width([c.least_width for c in columns]) > width:
+        room = width - _DROPPED
+        kept = _first_ones(columns, room) if by_position else _most_telling(columns, room)
+    widths = [column.width for column in kept]
+    while line_width(widths) > room:
+        spare = [have - c.least_width for have, c in zip(widths, kept, strict=True)]
+        if not any(spare):
+            break
+        widest = max((w, i) for i, w in enumerate(widths) if spare[i])[1]
+        widths[widest] -= 1
+    return kept, widths
+
+
+def _first_ones(columns: list[TextColumn], room: int) -> list[TextColumn]:
+    """Return the first columns that fit, and those that refer to notes below the table."""
+    kept = list(columns)
+    dropped = [c for c in columns[1:] if c.name not in REMARKS or c.width > NARROW_TEXT]
+    while dropped and line_width([c.least_width for c in kept]) > room:
+        kept.remove(dropped.pop())
+    return kept
+
+
+def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
+    """Return the columns that fit, chosen by importance.
+
+    If there are answers, text columns that do not fit are skipped in favor of numbers: costs matter
+    more.
+    """
+    first, *others = telling_first(columns)
+    has_answers = any(column.name in ANSWERS for column in others)
+    kept = [first]
+    for column in others:
+        if line_width([c.least_width for c in (*kept, column)]) <= room:
+            kept.append(column)
+        elif not column.is_sentence and (column.is_number or not has_answers):
+            break
+    return [column for column in columns if column in kept]
+
+
+def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
+    """Sort columns by importance: the first and answers, a few others, sentences, then the rest.
+
+    A full name comes last if its short name is present. Message codes always come last, because
+    their message says more.
+    """
+    if codes := [c for c in columns[1:] if c.name in CODES]:
+        return [*telling_first([c for c in columns if c not in codes]), *codes]
+    if "short_name" in (names := [c.name for c in columns]) and "name" in names[1:]:
+        whole = columns[names.index("name", 1)]
+        return [*telling_first([c for c in columns if c is not whole]), whole]
+    others = [c for c in columns[1:] if not c.is_sentence]
+    answers = [c for c in columns[1:] if c.name in ANSWERS]
+    sentences = [c for c in columns[1:] if c.is_sentence and c.name not in ANSWERS]
+    few, rest = others[:BESIDE_SENTENCES], others[BESIDE_SENTENCES:]
+    return [*columns[:1], *answers, *few, *sentences, *rest]
+
+
+def _words(name: str) -> list[str]:
+    """Split a name after its underscores."""
+    parts = name.split("_")
+    return [part + "_" for part in parts[:-1]] + parts[-1:]
+
+
+def line_width(widths: list[int]) -> int:
+    """Return the width of a line with columns of these widths [characters]."""
+    return sum(widths) + len(GAP) * (len(widths) - 1)
