@@ -27,7 +27,7 @@ WITH
             lib.waits_are_known(m.found_count, m.end_times_match, m.is_p2p, m.on_host) AS is_known,
             coalesce(m.wait_ns, 0) AS found_wait,
             m.is_complete AND NOT m.ended_before_last_start AS is_meeting,
-            m.is_p2p
+            m.is_p2p, m.step
         FROM lib.swept_collectives(runs, NULL) AS m
     ),
     split AS MATERIALIZED (
@@ -88,12 +88,33 @@ WITH
         QUALIFY count(*) OVER (PARTITION BY s.run, s.span) >= 2
     ),
     met AS MATERIALIZED (
-        SELECT p.run, p.span, p.collective_id, min(p.end_ns) AS at_ns
+        SELECT p.run, p.span, p.collective_id, min(p.end_ns) AS at_ns, min(p.step) AS step
         FROM parts AS p
         JOIN meeting_kinds AS k ON k.run = p.run AND k.span = p.span AND k.is_p2p = p.is_p2p
         JOIN common AS c ON c.run = p.run AND c.span = p.span
         WHERE p.is_meeting AND p.end_ns > c.from_ns AND p.end_ns <= c.to_ns
         GROUP BY p.run, p.span, p.collective_id
+    ),
+    launched AS MATERIALIZED (
+        SELECT m.run, m.span, m.step, max(m.at_ns) AS at_ns
+        FROM met AS m
+        WHERE m.step IS NOT NULL
+        GROUP BY m.run, m.span, m.step
+        QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 3
+    ),
+    -- Runs whose hosts start many a step before the collectives of the step before are over.
+    ahead AS MATERIALIZED (
+        SELECT l.run, l.span
+        FROM launched AS l
+        JOIN shared_steps AS s ON s.run = l.run AND s.span = l.span AND s.step = l.step + 1
+        GROUP BY l.run, l.span
+        HAVING 4 * count_if(s.at_ns < l.at_ns) > count(*)
+    ),
+    launched_bounds AS (
+        SELECT l.run, l.span, l.at_ns
+        FROM launched AS l
+        JOIN ahead AS a ON a.run = l.run AND a.span = l.span
+        QUALIFY l.at_ns > coalesce(max(l.at_ns) OVER (PARTITION BY l.run, l.span ORDER BY l.step ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
     ),
     -- Keep cuts with a collective since the previous cut.
     ordered_cuts AS (
@@ -107,7 +128,7 @@ WITH
     step_bounds AS (
         SELECT o.run, o.span, o.at_ns
         FROM ordered_cuts AS o
-        WHERE o.is_cut
+        WHERE o.is_cut AND NOT EXISTS (FROM ahead AS a WHERE a.run = o.run AND a.span = o.span)
         QUALIFY o.met_count > coalesce(lag(o.met_count) OVER (PARTITION BY o.run, o.span ORDER BY o.at_ns), 0)
     ),
     -- Bounds are ends of collectives, when all ranks have done the same work.
@@ -117,7 +138,9 @@ WITH
             row_number() OVER (PARTITION BY m.run, m.span ORDER BY m.at_ns, m.collective_id) AS position,
             count(*) OVER (PARTITION BY m.run, m.span) AS n
         FROM met AS m
-        WHERE NOT EXISTS (FROM cuts AS k WHERE k.run = m.run AND k.span = m.span)
+        WHERE
+            NOT EXISTS (FROM cuts AS k WHERE k.run = m.run AND k.span = m.span)
+            AND NOT EXISTS (FROM ahead AS a WHERE a.run = m.run AND a.span = m.span)
     ),
     equal_bounds AS (
         SELECT c.run, c.span, c.at_ns
@@ -130,6 +153,8 @@ WITH
         SELECT c.run, c.span, c.to_ns FROM common AS c
         UNION ALL
         SELECT b.run, b.span, b.at_ns FROM step_bounds AS b
+        UNION ALL
+        SELECT l.run, l.span, l.at_ns FROM launched_bounds AS l
         UNION ALL
         SELECT e.run, e.span, e.at_ns FROM equal_bounds AS e
     ),
