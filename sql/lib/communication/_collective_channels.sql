@@ -108,7 +108,7 @@ WITH
             END AS pair
         FROM _ends AS e
     ),
-    _keyed AS (
+    _keyed AS MATERIALIZED (
         SELECT
             p.*,
             CASE
@@ -123,9 +123,18 @@ WITH
             END AS channel
         FROM _pairs AS p
     ),
+    _unknown AS MATERIALIZED (
+        SELECT k.run, k.span, k.rank, k.label_id, k.channel FROM _keyed AS k WHERE starts_with(k.channel, 'stream ')
+    ),
+    _regrouped AS (
+        SELECT k.* EXCLUDE (channel), k.channel || CASE WHEN g.first_id > 0 THEN ' of rank ' || g.first_id ELSE '' END AS channel
+        FROM _keyed AS k
+        LEFT JOIN lib._stream_groups(call_rows, '_unknown') AS g
+            ON g.run = k.run AND g.span = k.span AND g.channel = k.channel AND g.rank = k.rank
+    ),
     _shared AS (
         SELECT k.run, k.span, k.channel, k.full_name, count(DISTINCT k.rank) >= 2 AS is_shared
-        FROM _keyed AS k
+        FROM _regrouped AS k
         GROUP BY k.run, k.span, k.channel, k.full_name
     ),
     _twins AS (
@@ -135,7 +144,7 @@ WITH
                 dense_rank() OVER (PARTITION BY k.run, k.rank, k.span, k.channel, s.is_shared ORDER BY try_cast(k.full_name AS BIGINT), k.full_name)
             )::VARCHAR END AS twin,
             coalesce(s.is_shared, false) AS is_shared
-        FROM _keyed AS k
+        FROM _regrouped AS k
         JOIN _shared AS s ON s.run = k.run AND s.span = k.span AND s.channel = k.channel AND s.full_name IS NOT DISTINCT FROM k.full_name
     )
 SELECT

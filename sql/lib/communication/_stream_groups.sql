@@ -1,0 +1,84 @@
+-- Groups among ranks of a stream whose collectives have no metadata: ranks that leave their collectives together.
+--
+-- All ranks of a group leave a collective together, so that the time between successive ends is the same on all of them, whatever their
+-- clocks say. Two ranks are of one group if that differs by 20 us at most in 95 % of their collectives (on one host: the ends themselves),
+-- shifted by four places at most, as captures open at different moments. Groups that keep step within 20 us all the time are one here: then waits are off by so
+-- little. At most 64 ranks are compared, pair by pair, in their first 96 collectives. Where less than half of the ranks find
+-- partners, the stream is left as it is.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._stream_groups(
+    -- Name of a relation with the columns of lib._collective_calls.
+    call_rows,
+    -- Name of a relation with the columns of lib._collective_channels up to channel: kernels whose group is not known.
+    stream_rows
+) AS TABLE
+-- Columns:
+--   run         VARCHAR  Run name.
+--   span        INTEGER  Recording of the rank.
+--   channel     VARCHAR  The stream.
+--   rank        INTEGER  Rank of the process.
+--   first_id    INTEGER  Lowest rank of its group.
+WITH RECURSIVE
+    _ends AS (
+        SELECT
+            l.run, l.span, l.channel, l.rank, c.ts + c.dur AS end_ts, k.host_name,
+            row_number() OVER (PARTITION BY l.run, l.span, l.channel, l.rank ORDER BY c.ts, c.event_id) AS position
+        FROM query_table(call_rows) AS c
+        JOIN query_table(stream_rows) AS l ON l.label_id = c.label_id
+        JOIN ranks AS k ON k.run = l.run AND k.rank = l.rank
+    ),
+    _gaps AS MATERIALIZED (
+        SELECT
+            e.run, e.span, e.channel, e.rank, e.position, e.end_ts, e.host_name,
+            lead(e.end_ts) OVER (PARTITION BY e.run, e.span, e.channel, e.rank ORDER BY e.position) - e.end_ts AS gap
+        FROM _ends AS e
+        WHERE e.position <= 97
+        QUALIFY gap IS NOT NULL
+    ),
+    _comparable AS (
+        SELECT g.run, g.span, g.channel FROM _gaps AS g GROUP BY g.run, g.span, g.channel HAVING count(DISTINCT g.rank) BETWEEN 3 AND 64
+    ),
+    _pairs AS MATERIALIZED (
+        SELECT DISTINCT s.run, s.span, s.channel, s.rank, s.other
+        FROM (
+            SELECT
+                a.run, a.span, a.channel, a.rank, b.rank AS other, b.position - a.position AS shift,
+                count(*) AS n,
+                count_if(CASE WHEN a.host_name = b.host_name THEN abs(a.end_ts - b.end_ts) ELSE abs(a.gap - b.gap) END <= 20000) AS same
+            FROM _comparable AS k
+            JOIN _gaps AS a ON a.run = k.run AND a.span = k.span AND a.channel = k.channel
+            JOIN _gaps AS b
+                ON b.run = a.run AND b.span = a.span AND b.channel = a.channel
+                AND b.rank > a.rank AND b.position BETWEEN a.position - 4 AND a.position + 4
+            GROUP BY a.run, a.span, a.channel, a.rank, b.rank, b.position - a.position
+        ) AS s
+        WHERE s.n >= 4 AND s.same >= 0.95 * s.n
+    ),
+    _links AS MATERIALIZED (
+        SELECT p.run, p.span, p.channel, p.rank, p.other FROM _pairs AS p
+        UNION ALL
+        SELECT p.run, p.span, p.channel, p.other, p.rank FROM _pairs AS p
+    ),
+    _joined(run, span, channel, rank, first_id) USING KEY (run, span, channel, rank) AS (
+        SELECT l.run, l.span, l.channel, l.rank, least(l.rank, min(l.other)) FROM _links AS l GROUP BY l.run, l.span, l.channel, l.rank
+        UNION
+        (
+            SELECT l.run, l.span, l.channel, l.rank, min(j.first_id)
+            FROM _joined AS j
+            JOIN _links AS l ON l.run = j.run AND l.span = j.span AND l.channel = j.channel AND l.other = j.rank
+            JOIN recurring._joined AS v ON v.run = l.run AND v.span = l.span AND v.channel = l.channel AND v.rank = l.rank
+            WHERE j.first_id < v.first_id
+            GROUP BY l.run, l.span, l.channel, l.rank
+        )
+    ),
+    _members AS (
+        SELECT g.run, g.span, g.channel, g.rank, coalesce(any_value(j.first_id), g.rank) AS first_id, any_value(j.first_id) IS NOT NULL AS has_partner
+        FROM _gaps AS g
+        LEFT JOIN _joined AS j ON j.run = g.run AND j.span = g.span AND j.channel = g.channel AND j.rank = g.rank
+        GROUP BY g.run, g.span, g.channel, g.rank
+    )
+SELECT m.run, m.span, m.channel, m.rank, m.first_id
+FROM _members AS m
+QUALIFY 2 * count_if(m.has_partner) OVER (PARTITION BY m.run, m.span, m.channel) >= count(*) OVER (PARTITION BY m.run, m.span, m.channel)
