@@ -44,9 +44,13 @@ WITH
         QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY j.verdict = 'straggler', abs(j.late_ns), j.rank) <= 8
     ),
     _blocks AS MATERIALIZED (
-        SELECT b.*
+        SELECT
+            b.*,
+            -- Thirds of whole blocks, in which all ranks do the same.
+            CASE WHEN n.block_count >= 3 THEN 3 * (dense_rank() OVER (PARTITION BY b.run ORDER BY b.block) - 1) // n.block_count END AS third
         FROM (SELECT DISTINCT l.run FROM _late AS l) AS r
         JOIN query_table(blocks) AS b ON b.run = r.run
+        JOIN (SELECT k.run, count(DISTINCT k.block) AS block_count FROM query_table(blocks) AS k GROUP BY k.run) AS n ON n.run = b.run
     ),
     -- Each late rank and those that it is compared with.
     _members AS MATERIALIZED (
@@ -57,7 +61,8 @@ WITH
     _windows AS MATERIALIZED (
         SELECT
             m.run, m.late_rank, m.rank, b.span, min(b.ts) AS ts, max(b.ts + b.block_ns) AS end_ts, sum(b.block_ns)::BIGINT AS window_ns,
-            sum(b.compute_ns)::BIGINT AS compute_ns, sum(b.memory_ns)::BIGINT AS memory_ns, sum(b.idle_ns)::BIGINT AS idle_ns
+            sum(b.compute_ns)::BIGINT AS compute_ns, sum(b.memory_ns)::BIGINT AS memory_ns, sum(b.idle_ns)::BIGINT AS idle_ns,
+            CASE WHEN any_value(m.blocks) IS NULL THEN min(b.third) END AS first_third, min(b.ts) FILTER (b.third = 1) AS second_ts, min(b.ts) FILTER (b.third = 2) AS third_ts
         FROM _members AS m
         JOIN _blocks AS b ON b.run = m.run AND b.item_id = m.rank AND (m.blocks IS NULL OR list_contains(m.blocks, b.block))
         -- Blocks in a row are one window; chosen ones stand alone.
@@ -95,13 +100,13 @@ WITH
         WHERE s.rank = s.late_rank
     ),
     _compared AS MATERIALIZED (
-        SELECT w.run, w.late_rank, w.rank, c.part, w.ts, w.end_ts
+        SELECT w.run, w.late_rank, w.rank, c.part, w.ts, w.end_ts, w.first_third, w.second_ts, w.third_ts
         FROM _windows AS w
         JOIN _chief AS c ON c.run = w.run AND c.rank = w.late_rank
     ),
     _ops AS MATERIALIZED (
         SELECT
-            c.run, c.late_rank, c.rank, g.name, g.ts, g.dur, 3 * (g.ts - c.ts) // (c.end_ts - c.ts) AS third,
+            c.run, c.late_rank, c.rank, g.name, g.ts, g.dur, CASE WHEN g.ts >= c.third_ts THEN 2 WHEN g.ts >= c.second_ts THEN 1 ELSE c.first_third END AS third,
             (g.grid_x, g.grid_y, g.grid_z, g.block_x, g.block_y, g.block_z)::VARCHAR AS geometry,
             o.name AS op_name
         FROM _compared AS c
@@ -109,16 +114,23 @@ WITH
         LEFT JOIN cpu_ops AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         WHERE NOT g.is_suspect AND g.class = CASE c.part WHEN 'compute' THEN 'computation' WHEN 'memory' THEN 'memory' END
     ),
-    _kernels AS MATERIALIZED (
+    _kernel_thirds AS MATERIALIZED (
         SELECT
-            o.run, o.late_rank, o.name, o.geometry, max(o.op_name) AS op_name,
-            count_if(o.rank = o.late_rank) AS own_n,
-            count_if(o.rank <> o.late_rank) / any_value(c.other_count) AS usual_n,
+            o.run, o.late_rank, o.name, o.geometry, o.third, any_value(c.other_count) AS other_count, max(o.op_name) AS op_name,
+            count_if(o.rank = o.late_rank) AS own_n, count_if(o.rank <> o.late_rank) AS other_n,
             sum(CASE WHEN o.rank = o.late_rank THEN o.dur ELSE 0 END)::BIGINT AS own_ns,
-            sum(CASE WHEN o.rank <> o.late_rank THEN o.dur ELSE 0 END)::BIGINT / any_value(c.other_count) AS usual_ns
+            sum(CASE WHEN o.rank <> o.late_rank THEN o.dur ELSE 0 END)::BIGINT AS other_ns
         FROM _ops AS o
         JOIN _chief AS c ON c.run = o.run AND c.rank = o.late_rank
-        GROUP BY o.run, o.late_rank, o.name, o.geometry
+        GROUP BY o.run, o.late_rank, o.name, o.geometry, o.third
+    ),
+    _kernels AS MATERIALIZED (
+        SELECT
+            t.run, t.late_rank, t.name, t.geometry, max(t.op_name) AS op_name,
+            sum(t.own_n)::BIGINT AS own_n, sum(t.other_n)::BIGINT / any_value(t.other_count) AS usual_n,
+            sum(t.own_ns)::BIGINT AS own_ns, sum(t.other_ns)::BIGINT / any_value(t.other_count) AS usual_ns
+        FROM _kernel_thirds AS t
+        GROUP BY t.run, t.late_rank, t.name, t.geometry
     ),
     _split AS MATERIALIZED (
         SELECT
@@ -146,13 +158,15 @@ WITH
     ),
     _thirds AS (
         SELECT
-            o.run, o.late_rank,
-            sum(o.dur) FILTER (o.third = 0) / nullif(sum(round(s.usual_ns / s.usual_n)::BIGINT) FILTER (o.third = 0), 0) AS first_third,
-            sum(o.dur) FILTER (o.third = 2) / nullif(sum(round(s.usual_ns / s.usual_n)::BIGINT) FILTER (o.third = 2), 0) AS last_third
-        FROM _ops AS o
-        JOIN _split AS s ON s.run = o.run AND s.late_rank = o.late_rank AND s.name = o.name AND s.geometry = o.geometry
-        WHERE o.rank = o.late_rank AND s.expected_ns > 0
-        GROUP BY o.run, o.late_rank
+            e.run, e.late_rank,
+            sum(e.own_ns) FILTER (e.third = 0) / nullif(sum(e.expected_ns) FILTER (e.third = 0), 0) AS first_third,
+            sum(e.own_ns) FILTER (e.third = 2) / nullif(sum(e.expected_ns) FILTER (e.third = 2), 0) AS last_third
+        FROM (
+            SELECT t.run, t.late_rank, t.third, t.own_ns, round(t.own_n * t.other_ns / t.other_n)::BIGINT AS expected_ns
+            FROM _kernel_thirds AS t
+            WHERE t.own_n > 0 AND t.other_ns > 0
+        ) AS e
+        GROUP BY e.run, e.late_rank
     ),
     -- What differs most: by longer calls where those are more, else by all of it.
     _subjects AS (
@@ -194,10 +208,7 @@ WITH
     _titles AS (
         SELECT
             n.name, regexp_replace(n.name, '#\d+', '#') AS title,
-            CASE
-                WHEN regexp_matches(n.name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 'data loading'
-                WHEN regexp_matches(n.name, 'checkpoint|torch\.save|(^|[^a-z])save_', 'i') THEN 'checkpoint'
-            END AS purpose
+            lib.host_purpose(n.name) AS purpose
         FROM (SELECT DISTINCT h.name FROM _host AS h) AS n
         WHERE NOT regexp_matches(n.name, 'Synchronize|^(cuda|hip)Memcpy$|EventQuery|^ProfilerStep')
     ),

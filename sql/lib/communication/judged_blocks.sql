@@ -7,7 +7,8 @@
 --   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
 --             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
 --   p_items   The same against how much its peers' medians differ, whatever that is made of.
---   p_often   Binomial test of how often the item is the one that is late in a single block; blocks in a row count once.
+--   p_often   Binomial test of how often the item is the one that stands out in a block; blocks in a row count once.
+--   p_steps   Binomial test of the number of blocks in which it stands out, by how often its peers do; less likely the more equal its lateness in them is.
 --
 -- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
 --
@@ -38,7 +39,7 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   peer_own_ns       DOUBLE [ns]     Mean of the median own time of the peers.
 --   p                 DOUBLE [1]      Probability that chance makes any item of the run as late as this one.
 --   p_late            DOUBLE [1]      The same by p_blocks and, if blocks are few, p_items.
---   level             VARCHAR         late, intermittent, suspected, none; NULL without peers.
+--   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it), none; NULL without peers.
 WITH
     _lengths AS (
         SELECT b.run, avg(b.block_ns) AS block_ns
@@ -48,7 +49,7 @@ WITH
     -- Times are scaled as if all blocks were equally long. All sums are of whole numbers: the same on any number of threads.
     _scaled AS MATERIALIZED (
         SELECT
-            i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, l.block_ns, 
+            i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns,
             round(i.own_ns * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns * l.block_ns / i.block_ns)::BIGINT AS wait
         FROM query_table(block_items) AS i
         JOIN _lengths AS l ON l.run = i.run
@@ -71,7 +72,7 @@ WITH
     ),
     _compared AS MATERIALIZED (
         SELECT
-            p.run, p.set_id, p.item_id, p.block, p.block_ns, p.own,
+            p.run, p.set_id, p.item_id, p.block, p.length, p.block_ns, p.own,
             round(lib._median_of_others(o.owns, p.own_position))::BIGINT AS peer_own,
             round(p.own - lib._median_of_others(o.owns, p.own_position))::BIGINT AS late,
             round(lib._median_of_others(o.waits, p.wait_position) - p.wait)::BIGINT AS cost
@@ -81,7 +82,9 @@ WITH
     _items AS MATERIALIZED (
         SELECT
             c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
-            avg(c.cost) AS cost, avg(c.own) AS own, avg(c.peer_own) AS peer_own,
+            -- What it costs is not scaled: a long block counts for more.
+            avg(round(c.late * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost * c.length / c.block_ns)::BIGINT) AS cost,
+            avg(c.own) AS own, avg(c.peer_own) AS peer_own,
             count(*) OVER (PARTITION BY c.run, c.set_id) AS set_size
         FROM _compared AS c
         GROUP BY c.run, c.set_id, c.item_id
@@ -100,17 +103,10 @@ WITH
     _set_noise AS (
         SELECT r.run, r.set_id, 1.4826 * median(abs(r.residual)) AS noise FROM _residuals AS r GROUP BY r.run, r.set_id
     ),
-    -- What the item itself usually lacks to its own median: one-sided, so that a late item does not hide itself.
-    _usual AS (
-        SELECT r.run, r.set_id, r.item_id, 1.4826 * median(-r.above) AS noise
-        FROM _residuals AS r
-        WHERE r.above <= 0 AND r.n >= 8
-        GROUP BY r.run, r.set_id, r.item_id
-    ),
     _flagged AS MATERIALIZED (
         SELECT
             r.*,
-            r.late > greatest(8 * n.noise, 8 * coalesce(u.noise, 0), 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
+            r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
             r.late > greatest(3 * n.noise, min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
             -- Accidents are clipped, or one of them hides what lasts.
             round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
@@ -118,7 +114,6 @@ WITH
         JOIN _run_noise AS n ON n.run = r.run
         JOIN _set_noise AS s ON s.run = r.run AND s.set_id = r.set_id
         JOIN _lengths AS l ON l.run = r.run
-        LEFT JOIN _usual AS u ON u.run = r.run AND u.set_id = r.set_id AND u.item_id = r.item_id
     ),
     _sequences AS (
         SELECT
@@ -138,6 +133,8 @@ WITH
             s.run, s.set_id, s.item_id,
             count_if(s.starts_episode)::BIGINT AS episodes, count_if(s.stands_out)::BIGINT AS standing_out, count_if(s.is_late)::BIGINT AS late_blocks,
             list(s.block ORDER BY s.block) FILTER (s.stands_out) AS blocks,
+            sum(s.late) FILTER (s.stands_out) AS standing_late, sum(greatest(s.late, 0)) AS any_late,
+            min(s.late) FILTER (s.stands_out) AS least_standing, max(s.late) FILTER (s.stands_out) AS most_standing,
             min(s.position) FILTER (s.is_late) AS first_late, min(s.late) FILTER (s.is_late) AS least_late, max(s.late) FILTER (NOT s.is_late) AS most_usual,
             sum(s.residual::HUGEINT * s.residual) AS square,
             sum(least(0, s.above)::HUGEINT * least(0, s.above)) AS square_below,
@@ -152,6 +149,7 @@ WITH
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
             sum(s.episodes) OVER in_set AS set_episodes,
+            (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
             -- Others of the set, or of the run if those are too few to show how much blocks vary.
             (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
         FROM _items AS i
@@ -243,26 +241,44 @@ WITH
             CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
             CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.item_t, s.item_freedom)) END AS p_items,
             CASE WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.episodes, s.set_episodes, 1 / s.set_size)) ELSE 1 END AS p_often,
+            -- How many blocks, of which later ones of an episode count half, times how equal: of exponential accidents.
+            CASE
+                WHEN s.standing_out >= 2 AND s.set_size > 2 THEN
+                    greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
+                    * greatest(1e-6, (s.most_standing - s.least_standing) / (s.most_standing + s.least_standing))
+                ELSE 1
+            END AS chance_steps,
             s.n / s.factor AS independent
         FROM _statistics AS s
+    ),
+    _compared_twice AS (
+        SELECT
+            t.*,
+            -- A product of two probabilities is small more often than one of them (Fisher).
+            least(1, t.tests * t.chance_steps * (1 - ln(t.chance_steps))) AS p_steps,
+            CASE WHEN t.independent >= 8 THEN 0 WHEN t.independent < 4 THEN t.p_items ELSE t.p_items / 8 END AS p_differ
+        FROM _tested AS t
     ),
     _combined AS MATERIALIZED (
         SELECT
             t.*,
             CASE
                 WHEN t.n < 2 THEN greatest(t.p_items, 0.01)
-                WHEN t.set_size < 3 OR t.independent >= 8 THEN t.p_blocks
-                WHEN t.independent < 4 THEN greatest(t.p_blocks, t.p_items)
-                ELSE greatest(t.p_blocks, t.p_items / 8)
+                WHEN t.set_size < 3 THEN t.p_blocks
+                WHEN 2 * t.standing_out > t.n THEN least(greatest(t.p_blocks, t.p_differ), greatest(t.p_steps, t.p_differ))
+                ELSE greatest(t.p_blocks, t.p_differ)
             END AS p_late
-        FROM _tested AS t
+        FROM _compared_twice AS t
     ),
     _levels AS (
         SELECT
             c.*,
             CASE
                 WHEN c.set_size < 2 THEN NULL
-                WHEN least(c.mean, c.cost) < min_pct / 100 * c.block_ns THEN 'none'
+                WHEN least(c.true_mean, c.cost) < min_pct / 100 * c.block_ns THEN 'none'
+                -- A few blocks hold most of its lateness.
+                WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
+                    THEN 'intermittent'
                 -- 6 of 1,000 jobs by chance; two blocks are a suspicion at most.
                 WHEN
                     c.n > 2 AND c.middle >= min_pct / 100 * c.block_ns
@@ -273,9 +289,10 @@ WITH
                     c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
                     AND c.least_late - c.most_usual > 3 * c.noise
                     THEN 'late'
-                WHEN c.p_often <= 0.02 THEN 'intermittent'
-                WHEN least(c.p_late, c.p_often) <= 0.05 THEN 'suspected'
+                WHEN 2 * c.standing_out <= c.n AND least(c.p_often, 4 * c.p_steps) <= 0.02 THEN 'intermittent'
+                WHEN least(c.p_late, c.p_often, c.p_steps) <= 0.05 THEN 'suspected'
                 WHEN c.independent < 8 AND 2 * c.standing_out > c.n AND c.p_items <= 0.006 THEN 'suspected among items'
+                WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late THEN 'outlier'
                 ELSE 'none'
             END AS level
         FROM _combined AS c
@@ -290,16 +307,16 @@ SELECT
     v.blocks AS late_blocks,
     v.block_ns,
     v.middle AS late_ns,
-    v.mean AS mean_late_ns,
+    v.true_mean AS mean_late_ns,
     v.cost AS cost_ns,
     v.own AS own_ns,
     v.peer_own AS peer_own_ns,
     CASE v.level
         WHEN 'late' THEN v.p_late
-        WHEN 'intermittent' THEN v.p_often
+        WHEN 'intermittent' THEN least(v.p_often, v.p_steps)
         -- Steps that are so few are no proof.
         WHEN 'suspected among items' THEN greatest(v.p_items, 0.01)
-        ELSE least(v.p_late, v.p_often)
+        ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,
     v.p_late,
     CASE v.level WHEN 'suspected among items' THEN 'suspected' ELSE v.level END AS level

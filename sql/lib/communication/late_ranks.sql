@@ -90,6 +90,31 @@ WITH
                 AND list_bool_and(list_transform(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) AS is_steady
         FROM _chief AS c
     ),
+    -- Blocks in which a rank stands out, though by chance, are no accident if it loads data or saves a checkpoint in them.
+    _outlier_blocks AS MATERIALIZED (
+        SELECT b.run, b.item_id, b.span, b.block, b.ts, b.ts + b.block_ns AS end_ts, b.idle_ns - m.idle_ns AS more_ns,
+            b.own_ns - m.own_ns AS late_ns
+        FROM _judged AS j
+        JOIN _blocks AS b ON b.run = j.run AND b.item_id = j.item_id AND list_contains(j.late_blocks, b.block)
+        JOIN (
+            SELECT o.run, o.set_id, o.block, median(o.idle_ns) AS idle_ns, median(o.own_ns) AS own_ns FROM _blocks AS o GROUP BY o.run, o.set_id, o.block
+        ) AS m ON m.run = b.run AND m.set_id = b.set_id AND m.block = b.block
+        WHERE j.level IN ('outlier', 'suspected') AND 2 * len(j.late_blocks) < j.block_count
+    ),
+    _purposeful AS (
+        SELECT o.run, o.item_id
+        FROM (
+            SELECT b.run, b.item_id, b.block, any_value(b.more_ns) AS more_ns, any_value(b.late_ns) AS late_ns, sum(least(a.ts + a.dur, b.end_ts) - greatest(a.ts, b.ts)) AS ns
+            FROM _outlier_blocks AS b
+            JOIN annotations AS a ON a.run = b.run AND a.rank = b.item_id AND a.ts < b.end_ts AND a.ts + a.dur > b.ts
+            WHERE NOT a.on_gpu AND lib.host_purpose(a.name) IS NOT NULL
+            GROUP BY b.run, b.item_id, b.block
+        ) AS o
+        JOIN (SELECT b.run, b.item_id, count(*) AS n FROM _outlier_blocks AS b GROUP BY b.run, b.item_id) AS c ON c.run = o.run AND c.item_id = o.item_id
+        WHERE o.more_ns >= 0.8 * o.late_ns AND o.ns >= 0.8 * o.more_ns
+        GROUP BY o.run, o.item_id
+        HAVING count(*) = any_value(c.n)
+    ),
     _worst AS (
         SELECT j.run, max(j.late_ns) AS late_ns FROM _judged AS j WHERE j.level = 'late' GROUP BY j.run
     ),
@@ -113,6 +138,8 @@ WITH
                 WHEN j.level = 'late' THEN 'straggler'
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
                 WHEN j.level = 'suspected' AND s.is_steady AND j.p_late <= 0.01 AND j.block_count > 1 THEN 'straggler'
+                WHEN u.run IS NOT NULL THEN 'intermittent'
+                WHEN j.level = 'outlier' THEN 'none'
                 ELSE j.level
             END AS verdict,
             CASE
@@ -127,6 +154,7 @@ WITH
         LEFT JOIN _trust AS t ON t.run = k.run AND t.rank = k.rank
         LEFT JOIN _judged AS j ON j.run = k.run AND j.item_id = k.rank
         LEFT JOIN _steady AS s ON s.run = k.run AND s.item_id = k.rank
+        LEFT JOIN _purposeful AS u ON u.run = k.run AND u.item_id = k.rank
         LEFT JOIN _worst AS w ON w.run = k.run
         LEFT JOIN _recorded AS c ON c.run = k.run AND c.rank = k.rank
         LEFT JOIN _stages AS g ON g.run = k.run AND g.rank = k.rank

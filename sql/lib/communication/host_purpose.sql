@@ -1,0 +1,13 @@
+-- What the host does by itself in an event of this name, if the name tells: loading data or saving a checkpoint.
+--
+-- Status: stable
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.host_purpose(
+    -- Name of an operator, an annotation or a Python call.
+    event_name
+) AS
+-- Returns: VARCHAR  data loading, checkpoint; NULL for other names.
+CASE
+    WHEN regexp_matches(event_name, 'data_?(loader|pipe|load)|## ?data', 'i') THEN 'data loading'
+    WHEN regexp_matches(event_name, 'checkpoint|torch\.save|(^|[^a-z])save_', 'i') THEN 'checkpoint'
+END
