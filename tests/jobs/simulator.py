@@ -112,6 +112,9 @@ def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
         transfer *= job.slow_link.get(min(last.group), 1.0)
     if last.kind == "pp":
         transfer *= job.slow_pair.get((last.group[0], last.group[1]), 1.0)
+    hosts = {job.host_number(rank) for rank in last.group}
+    if len(hosts) > 1:
+        transfer *= max(job.slow_host.get(host, 1.0) for host in hosts)
     end = last.start + round(transfer)
     for part in parts:
         part.is_last = part is last
@@ -160,12 +163,17 @@ class _Runner:
                         if left == 0:
                             yield from self.gradients()
                     yield from self.send(-1)
-                if job.overlap:
-                    self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
-                self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
-                with self.span("cpu_op", "aten::item"):
-                    self.wait_for_device()
+                self.end_step()
             self.now += 20 * US
+
+    def end_step(self) -> None:
+        """Optimize, and wait for the device where the job does."""
+        if self.job.overlap:
+            self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
+        self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
+        if self.job.syncs:
+            with self.span("cpu_op", "aten::item"):
+                self.wait_for_device()
 
     def planted(self, of: Mapping[int, Number], usual: Number) -> Number:
         """What is planted on the rank in this step."""
@@ -205,6 +213,8 @@ class _Runner:
 
     def layer(self, passes: int) -> Meeting:
         job, rank = self.job, self.rank
+        if rank in job.pausing and self.random.random() < job.pausing[rank]:
+            self.now += round(self.random.uniform(1000, 2000) * US)
         bigger = self.planted(job.bigger_batch, 1.0)
         matrix = (MATRIX, round(100 * US * bigger), round(64 * bigger))
         for _ in range(passes):

@@ -46,6 +46,8 @@ class PlantedJob:
     """Ranks among which the experts of a layer are spread; 1: none. Tokens go there and back."""
     overlap: bool = False
     """Gradients are reduced while the backward pass goes on."""
+    syncs: bool = True
+    """The host waits for the device at the end of each step; else it runs ahead, as far as its launches take it."""
     waits_in_calls: bool = False
     """Host and streams wait in calls, which the trace has: at the end of a step, around collectives."""
     noise: float = 0.01
@@ -54,6 +56,8 @@ class PlantedJob:
     """Standard deviation of the length of all kernels of a step, as a share: ranks get other sequences."""
     pauses: float = 0.0
     """Probability that the host of a rank pauses in a step, for 2 ms on average."""
+    pausing: Mapping[int, float] = field(default_factory=dict)
+    """Rank ─▶ probability that its host pauses in a layer, for 1 to 2 ms."""
     gathers: bool = False
     """Parameters of a layer are gathered while the one before it computes."""
     scatter_ns: int = 200
@@ -87,6 +91,9 @@ class PlantedJob:
     slow_pair: Mapping[tuple[int, int], float] = field(default_factory=dict)
     """Sender and receiver of a pipeline ─▶ factor on its transfers."""
 
+    slow_host: Mapping[int, float] = field(default_factory=dict)
+    """Number of a host ─▶ factor on its transfers from and to other hosts."""
+
     # Ranks out of step: rank ─▶ the step in which.
     extra_collective: Mapping[int, int] = field(default_factory=dict)
     """It reduces one element that the others do not: each later one meets the next of theirs."""
@@ -107,6 +114,8 @@ class PlantedJob:
     lost: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Numbers of its collective kernels that are not in the trace."""
     metadata: Metadata = "full"
+    lost_metadata: tuple[str, ...] = ()
+    """Kinds of groups (tp, dp, …) whose collectives have none."""
     seq: SeqStyle = "right"
     cut_lists: bool = False
     """Ranks of groups are written as "[0, 1, ...]"."""
@@ -116,7 +125,11 @@ class PlantedJob:
 
     def host_of(self, rank: int) -> str:
         """Name of its host."""
-        return f"node-{rank * self.hosts // self.ranks}"
+        return f"node-{self.host_number(rank)}"
+
+    def host_number(self, rank: int) -> int:
+        """Which of the hosts it runs on."""
+        return rank * self.hosts // self.ranks
 
     def tp_group(self, rank: int) -> tuple[int, ...]:
         """Ranks that split its layers."""
@@ -155,5 +168,6 @@ class PlantedJob:
             "loading": "data loading",
             "saving": "checkpoint",
             "hot_expert": "more compute",
+            "pausing": "host-bound",
         }
         return {rank: cause for name, cause in causes.items() for rank in getattr(self, name)}

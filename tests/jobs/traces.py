@@ -102,7 +102,8 @@ def _arguments(job: PlantedJob, event: Event) -> dict[str, Any]:
     elif event.correlation:
         args["correlation"] = event.correlation
     on_gpu = event.stream is not None
-    if event.collective and job.metadata != "none" and (not on_gpu or job.metadata != "operator"):
+    is_written = job.metadata != "none" and (not on_gpu or job.metadata != "operator")
+    if event.collective and is_written and event.collective.kind not in job.lost_metadata:
         args |= metadata(job, event.collective)
     return args
 

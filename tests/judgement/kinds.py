@@ -21,7 +21,8 @@ NOISES: tuple[Noise, ...] = ("gauss", "heavy tails", "bursts", "autocorrelated",
 def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
     """Return a job of a kind, what it did, and the truth about it.
 
-    A fault that costs less than 2.5 % is drawn again, since nobody could say whether it matters.
+    A fault that costs less than 2.5 % is drawn again, since nobody could say whether it matters; so is one that costs that
+    only until the end of the first step: a host that runs ahead hides it later, and a capture that opens in it shows no more.
     """
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
@@ -29,7 +30,7 @@ def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
         machine = simulate(job)
         truth = truth_of(job, machine)
         planted_pct = [v for k, v in truth.saved_pct.items() if k != "no transfer"]
-        planted_pct += [truth.least_alone_pct] if truth.least_alone_pct is not None else []
+        planted_pct += [pct for pct in (truth.least_alone_pct, truth.later_pct) if pct is not None]
         if all(pct >= LEAST_PCT for pct in planted_pct):
             return job, machine, truth
     raise ValueError(f"kind {kind!r}, seed {seed}: {TRIES} draws cost less than {LEAST_PCT} %")

@@ -34,6 +34,7 @@ class Truth:
         saved_pct: Scenario ─▶ share of the capture that it saves [%].
         is_decidable: The traces hold enough to name all culprits.
         least_alone_pct: Cost of the smallest of several faults if the job has no other [%]; None for one fault.
+        later_pct: Cost of the smallest fault after the first step, if the job has no other [%]; None without a fault.
     """
 
     late: dict[int, set[str]]
@@ -42,6 +43,7 @@ class Truth:
     saved_pct: dict[str, float]
     is_decidable: bool = True
     least_alone_pct: float | None = None
+    later_pct: float | None = None
 
 
 def _verdicts(job: Job, fault: Fault) -> set[str]:
@@ -55,6 +57,15 @@ def length(job: Job, machine: Machine) -> int:
     present = [r for r in range(job.ranks) if r not in job.missing]
     start = min(begin for r, begin in enumerate(begins(machine)) if r in present)
     return max(item.end for r in present for item in machine.items[r]) - start
+
+
+def _later(job: Job, machine: Machine) -> int:
+    """Return the time from the end of what the first step launches to the last end on any device [ns]."""
+    steps = job.steps + job.warm_steps
+    firsts = (items[: (1 + job.warm_steps) * len(items) // steps] for items in machine.items)
+    return length(job, machine) - (
+        max(item.end for items in firsts for item in items) - min(begins(machine))
+    )
 
 
 def truth_of(job: Job, machine: Machine) -> Truth:
@@ -76,9 +87,11 @@ def truth_of(job: Job, machine: Machine) -> Truth:
         if healthy
         else None
     )
+    usual = _later(job, simulate(job.healthy()))
+    later = min((100 * (1 - usual / _later(j, simulate(j))) for j in alone), default=None)
     if job.links:
         scenarios["link at peers' speed"] = saved(job.at_peer_speed())
     late = {rank: _verdicts(job, fault) for fault in job.faults for rank in fault.ranks}
     causes = {rank: CAUSES[fault.kind] for fault in job.faults for rank in fault.ranks}
     seen = {rank: verdicts for rank, verdicts in late.items() if rank not in job.missing}
-    return Truth(seen, causes, bool(job.links), scenarios, len(seen) == len(late), least)
+    return Truth(seen, causes, bool(job.links), scenarios, len(seen) == len(late), least, later)
