@@ -238,8 +238,8 @@ WITH
     _tested AS (
         SELECT
             s.*,
-            CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
-            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib._student_tail(s.item_t, s.item_freedom)) END AS p_items,
+            CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
+            CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.item_t, s.item_freedom)) END AS p_items,
             CASE WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.episodes, s.set_episodes, 1 / s.set_size)) ELSE 1 END AS p_often,
             -- How many blocks, of which later ones of an episode count half, times how equal: of exponential accidents.
             CASE

@@ -84,15 +84,70 @@ WITH
     _judged AS MATERIALIZED (
         SELECT j.*, j.own_ns / nullif(j.peer_own_ns, 0) AS ratio FROM lib.judged_blocks('_link_blocks', min_pct) AS j WHERE j.peer_count >= 2
     ),
+    -- Groups that cross hosts, with each host that some of them have in common.
+    _channel_hosts AS MATERIALIZED (
+        SELECT m.run, m.channel_id, list(DISTINCT k.host_name ORDER BY k.host_name) AS hosts
+        FROM _members AS m
+        JOIN ranks AS k ON k.run = m.run AND list_contains(m.link_ranks, k.rank)
+        WHERE lib.is_requested(runs, k.run)
+        GROUP BY m.run, m.channel_id
+        HAVING count(DISTINCT k.host_name) > 1
+    ),
+    _means AS MATERIALIZED (
+        SELECT
+            b.run, b.set_id, b.item_id, h.hosts, count(*) AS block_count, avg(b.block_ns) AS block_ns, round(avg(b.own_ns))::BIGINT AS ns
+        FROM _link_blocks AS b
+        JOIN _channel_hosts AS h ON h.run = b.run AND h.channel_id = b.item_id
+        GROUP BY b.run, b.set_id, b.item_id, h.hosts
+    ),
+    _split_by_host AS (
+        SELECT
+            m.run, m.set_id, h.host,
+            count_if(list_contains(m.hosts, h.host)) AS own_n, count_if(NOT list_contains(m.hosts, h.host)) AS other_n,
+            min(m.ns) FILTER (list_contains(m.hosts, h.host)) AS own_least, max(m.ns) FILTER (NOT list_contains(m.hosts, h.host)) AS other_most,
+            avg(m.ns) FILTER (list_contains(m.hosts, h.host)) AS own_mean, avg(m.ns) FILTER (NOT list_contains(m.hosts, h.host)) AS other_mean,
+            sum(m.ns::HUGEINT * m.ns)::DOUBLE AS square
+        FROM _means AS m
+        JOIN (SELECT DISTINCT n.run, n.set_id, unnest(n.hosts) AS host FROM _means AS n) AS h ON h.run = m.run AND h.set_id = m.set_id
+        GROUP BY m.run, m.set_id, h.host
+    ),
+    -- All groups of a host are slower than all others: Student's test of two sets of groups, for every host and collective.
+    _slow_hosts AS MATERIALIZED (
+        SELECT
+            s.run, s.set_id, s.host, s.other_mean,
+            least(1, count(*) OVER (PARTITION BY s.run) * lib.student_tail(
+                (s.own_mean - s.other_mean) / sqrt(
+                    greatest(1, (s.square - s.own_n * s.own_mean * s.own_mean - s.other_n * s.other_mean * s.other_mean) / (s.own_n + s.other_n - 2))
+                    * (1 / s.own_n + 1 / s.other_n)
+                ),
+                s.own_n + s.other_n - 2
+            )) AS p,
+            s.own_least > s.other_most AND s.own_mean >= 1.3 * s.other_mean AS is_apart
+        FROM _split_by_host AS s
+        WHERE s.own_n >= 2 AND s.other_n >= 2
+    ),
+    _slow_of_hosts AS (
+        SELECT
+            m.run, m.item_id, m.set_id, h.p <= 0.006 AS is_certain, m.ns / h.other_mean AS ratio, m.block_count, m.block_ns, m.ns - h.other_mean AS late_ns, h.p
+        FROM _slow_hosts AS h
+        JOIN _means AS m ON m.run = h.run AND m.set_id = h.set_id AND list_contains(m.hosts, h.host)
+        WHERE h.is_apart AND h.p <= 0.05 AND m.block_count > 1
+    ),
+    _slow_items AS (
+        SELECT j.run, j.item_id, j.set_id, j.level = 'late' AS is_certain, j.ratio, j.block_count, j.block_ns, j.mean_late_ns AS late_ns, j.p
+        FROM _judged AS j
+        WHERE j.level IN ('late', 'suspected') AND j.ratio >= 1.3 AND j.block_count > 1
+        UNION ALL
+        SELECT o.* FROM _slow_of_hosts AS o
+    ),
     _slow AS MATERIALIZED (
         SELECT
-            j.run, j.item_id AS channel_id, split_part(j.set_id, ' ', 1) AS collective, j.level = 'late' AS is_certain, j.ratio, j.block_count, j.block_ns, j.mean_late_ns, j.p,
+            j.run, j.item_id AS channel_id, split_part(j.set_id, ' ', 1) AS collective, j.is_certain, j.ratio, j.block_count, j.block_ns, j.late_ns, j.p,
             m.channel, m.link_ranks
-        FROM _judged AS j
+        FROM _slow_items AS j
         JOIN _members AS m ON m.run = j.run AND m.channel_id = j.item_id
-        WHERE j.level IN ('late', 'suspected') AND j.ratio >= 1.3 AND j.block_count > 1
         -- Of several sizes, the one that costs most.
-        QUALIFY row_number() OVER (PARTITION BY j.run, j.item_id ORDER BY j.mean_late_ns DESC, j.set_id) = 1
+        QUALIFY row_number() OVER (PARTITION BY j.run, j.item_id ORDER BY j.late_ns DESC, j.set_id) = 1
     ),
     _fast_ranks AS (
         SELECT j.run, unnest(m.link_ranks) AS rank
@@ -121,11 +176,11 @@ WITH
 SELECT
     s.run, s.channel_id, s.channel, s.collective, s.link_ranks, s.is_certain, s.ratio,
     round(s.block_ns * s.block_count)::BIGINT AS window_ns,
-    round(s.mean_late_ns * s.block_count)::BIGINT AS late_ns,
-    round(least(s.mean_late_ns * s.block_count, e.ns))::BIGINT AS cost_ns,
+    round(s.late_ns * s.block_count)::BIGINT AS late_ns,
+    round(least(s.late_ns * s.block_count, e.ns))::BIGINT AS cost_ns,
     s.p AS odds,
     c.rank AS common_rank
 FROM _slow AS s
 JOIN _exposed AS e ON e.run = s.run AND e.channel_id = s.channel_id
 LEFT JOIN _common AS c ON c.run = s.run
-WHERE 100 * least(s.mean_late_ns * s.block_count, e.ns) >= min_pct * s.block_ns * s.block_count
+WHERE 100 * least(s.late_ns * s.block_count, e.ns) >= min_pct * s.block_ns * s.block_count

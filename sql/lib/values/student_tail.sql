@@ -7,7 +7,7 @@
 -- Status: experimental
 -- Since: 0.1
 -- Reference: G. W. Hill, Algorithm 395: Student's t-distribution, CACM 13 (1970)
-CREATE OR REPLACE MACRO lib._student_tail(
+CREATE OR REPLACE MACRO lib.student_tail(
     -- Value in standard errors.
     t,
     -- Number of degrees of freedom, at least 1.
