@@ -3,7 +3,7 @@
 -- All ranks of a group leave a collective together, so that the time between successive ends is the same on all of them, whatever their
 -- clocks say. Two ranks are of one group if that differs by 20 us at most in 95 % of their collectives (on one host: the ends themselves),
 -- shifted by four places at most, as captures open at different moments. Groups that keep step within 20 us all the time are one here: then waits are off by so
--- little. At most 64 ranks are compared, pair by pair, in their first 96 collectives. Where less than half of the ranks find
+-- little. If all ranks find partners within 2 us, those are the groups. At most 64 ranks are compared, pair by pair, in their first 96 collectives. Where less than half of the ranks find
 -- partners, the stream is left as it is.
 --
 -- Status: experimental
@@ -38,15 +38,16 @@ WITH RECURSIVE
         QUALIFY gap IS NOT NULL
     ),
     _comparable AS (
-        SELECT g.run, g.span, g.channel FROM _gaps AS g GROUP BY g.run, g.span, g.channel HAVING count(DISTINCT g.rank) BETWEEN 3 AND 64
+        SELECT g.run, g.span, g.channel, count(DISTINCT g.rank) AS rank_count FROM _gaps AS g GROUP BY g.run, g.span, g.channel HAVING count(DISTINCT g.rank) BETWEEN 3 AND 64
     ),
-    _pairs AS MATERIALIZED (
-        SELECT DISTINCT s.run, s.span, s.channel, s.rank, s.other
+    _fits AS MATERIALIZED (
+        SELECT s.run, s.span, s.channel, s.rank, s.other, max(s.close) >= 0.95 AS is_close
         FROM (
             SELECT
                 a.run, a.span, a.channel, a.rank, b.rank AS other, b.position - a.position AS shift,
                 count(*) AS n,
-                count_if(CASE WHEN a.host_name = b.host_name THEN abs(a.end_ts - b.end_ts) ELSE abs(a.gap - b.gap) END <= 20000) AS same
+                count_if(CASE WHEN a.host_name = b.host_name THEN abs(a.end_ts - b.end_ts) ELSE abs(a.gap - b.gap) END <= 20000) / count(*) AS same,
+                count_if(CASE WHEN a.host_name = b.host_name THEN abs(a.end_ts - b.end_ts) ELSE abs(a.gap - b.gap) END <= 2000) / count(*) AS close
             FROM _comparable AS k
             JOIN _gaps AS a ON a.run = k.run AND a.span = k.span AND a.channel = k.channel
             JOIN _gaps AS b
@@ -54,7 +55,21 @@ WITH RECURSIVE
                 AND b.rank > a.rank AND b.position BETWEEN a.position - 4 AND a.position + 4
             GROUP BY a.run, a.span, a.channel, a.rank, b.rank, b.position - a.position
         ) AS s
-        WHERE s.n >= 4 AND s.same >= 0.95 * s.n
+        WHERE s.n >= 4 AND s.same >= 0.95
+        GROUP BY s.run, s.span, s.channel, s.rank, s.other
+    ),
+    _ends_of_fits AS (
+        SELECT f.run, f.span, f.channel, unnest([f.rank, f.other]) AS rank, f.is_close FROM _fits AS f
+    ),
+    _close_ranks AS (
+        SELECT e.run, e.span, e.channel, count(DISTINCT e.rank) FILTER (e.is_close) AS n FROM _ends_of_fits AS e GROUP BY e.run, e.span, e.channel
+    ),
+    _pairs AS MATERIALIZED (
+        SELECT f.run, f.span, f.channel, f.rank, f.other
+        FROM _fits AS f
+        JOIN _close_ranks AS c ON c.run = f.run AND c.span = f.span AND c.channel = f.channel
+        JOIN _comparable AS k ON k.run = f.run AND k.span = f.span AND k.channel = f.channel
+        WHERE f.is_close OR c.n < k.rank_count
     ),
     _links AS MATERIALIZED (
         SELECT p.run, p.span, p.channel, p.rank, p.other FROM _pairs AS p
