@@ -1,0 +1,29 @@
+"""Verdicts on planted jobs that are drawn by a seed, of the kinds that are hard to judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.drawn import KINDS, drawn
+from tests.jobs.tables import database, derive, fill, rows_of
+from tests.jobs.traces import capture
+
+SEEDS = range(400, 403)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_drawn_jobs_have_the_planted_verdicts(kind: str, tmp_path: Path) -> None:
+    """Each planted rank has its verdict and cause, no other rank is named, and slow links are found."""
+    jobs = {f"{kind} {seed}": drawn(kind, seed) for seed in SEEDS}
+    with database(tmp_path) as con:
+        fill(con, rows_of({run: (one.job, capture(one.job)) for run, one in jobs.items()}))
+        derive(con)
+        rows = con.execute("SELECT run, rank, verdict, cause FROM stragglers_v1()").fetchall()
+    for run, one in jobs.items():
+        found = {rank: (verdict, cause) for r, rank, verdict, cause in rows if r == run}
+        assert {rank: said for rank, said in found.items() if said[0] != "none"} == one.late, run
+        has_link = any(cause == "slower transfer" for _, cause in found.values())
+        assert has_link == one.has_slow_link, run
