@@ -68,9 +68,9 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
     spec = spec_of(what_if(pd.DataFrame(rows)))
     said = notes(spec)
     assert "as long as its slowest rank" in said
-    assert "Balanced: between two collectives" in said
+    assert "Balanced: each operation takes the mean" in said
     assert "Left out: no late rank (there is no straggler)." in said
-    assert '"as recorded", "at best"' in json.dumps(spec["vconcat"][0]["layer"][0]["encoding"])
+    assert '"as recorded", "replayed"' in json.dumps(spec["vconcat"][0]["layer"][0]["encoding"])
 
 
 def test_launches_are_called_what_they_are() -> None:

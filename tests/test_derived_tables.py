@@ -15,7 +15,7 @@ from hta_sql.library.objects import load_library
 from hta_sql.store.catalog import materialize as materialize_module
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.materialize import materialize
-from hta_sql.store.catalog.materialized_tables import keys_of, missing_tables
+from hta_sql.store.catalog.materialized_tables import ON_REQUEST, keys_of, missing_tables
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import store_lock
 from hta_sql.store.disk.manifest import Manifest, read_manifest
@@ -43,7 +43,7 @@ def rows_of(store: Path) -> list[list[tuple[object, ...]]]:
 
 def is_missing(store: Path) -> bool:
     """Say whether something is not kept."""
-    return bool(missing_tables(read_manifest(store), load_library()))
+    return bool(missing_tables(read_manifest(store), load_library(), without=ON_REQUEST))
 
 
 @pytest.mark.slow

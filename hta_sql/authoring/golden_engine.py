@@ -20,8 +20,10 @@ import duckdb
 from hta_sql.authoring.golden import Case, read_traces, traces_of
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library
+from hta_sql.store.catalog import replay
 from hta_sql.store.catalog.build import put_tables
 from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.compute import REPLAYED
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import CONFIG, template
 from hta_sql.store.disk.folder import store_folder
@@ -130,5 +132,10 @@ def materialize_derived(
         if about.path not in wanted:
             continue
         name, kept = sqltext.identifier(about.base_name), f"kept_{about.base_name}"
-        con.execute(sqltext.create_table(kept, sqltext.of_scope(f"derived.{name}", ())))
+        if about.base_name == replay.TABLE:
+            con.register(REPLAYED, replay.replays_of_all(con))
+            con.execute(sqltext.create_table(kept, f"FROM {REPLAYED}"))
+            con.unregister(REPLAYED)
+        else:
+            con.execute(sqltext.create_table(kept, sqltext.of_scope(f"derived.{name}", ())))
         con.execute(sqltext.view_of(f"derived.{name}", kept))

@@ -105,7 +105,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
             click.echo(message)
     if not late:
         click.echo("No straggler.")
-    click.echo("\nWhat a step would take at best (what_if):\n")
+    click.echo("\nWhat a step would take in other circumstances (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")
     print_advice(opened, store, {"runs": [run]})

@@ -208,6 +208,12 @@ class Library:
         """Return whether the words of a query name an object that reads derived tables."""
         return any(map(self.reads_derived, map(self._named.__getitem__, self.names_in(query))))
 
+    def derived_in(self, query: str) -> set[str]:
+        """Return the names of the derived tables that a query reads, as far as its words tell."""
+        named = map(self._named.__getitem__, self.names_in(query))
+        used = {one.path for about in named for one in self.stands_on(about)}
+        return {about.base_name for about in self.derived if about.path in used}
+
     def names_in(self, query: str) -> set[str]:
         """Return the words of a query that name analyses, macros or tables."""
         return self._named.keys() & set(_WORD.findall(query.lower()))

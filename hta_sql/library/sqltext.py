@@ -190,6 +190,11 @@ def rows_of_run(macro: str) -> str:
     return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - a trusted name
 
 
+def rows_but_of_run(relation: str) -> str:
+    """Build the SELECT of a relation, trusted, whose rows are all of ``$run``."""
+    return f"SELECT * FROM {relation} WHERE $run IS NOT NULL"  # noqa: S608 - ours
+
+
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
     """Build a view that renames the columns of another relation.
 
@@ -256,6 +261,11 @@ def value_of(name: str, arguments: Mapping[str, str]) -> str:
 def create_table(name: str, select: str, kind: str = "") -> str:
     """Build the CREATE TABLE AS of a SELECT, for example TEMPORARY; all arguments are trusted."""
     return f"CREATE {kind} TABLE {name} AS\n{select}"
+
+
+def drop_table(name: str) -> str:
+    """Build the statement that drops a table if it exists; the name trusted."""
+    return f"DROP TABLE IF EXISTS {name}"
 
 
 def numbers(count: int) -> str:

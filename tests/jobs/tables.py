@@ -17,6 +17,7 @@ from hta_sql.library import sqltext
 from hta_sql.library.creation import RANK_SCOPE
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
+from hta_sql.store.catalog import replay
 from hta_sql.store.catalog.template import CONFIG, template
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import Captured, Trace
@@ -59,6 +60,11 @@ def derive(con: duckdb.DuckDBPyConnection) -> None:
     for about in load_library().derived:
         table = f"derived.{about.base_name}"
         con.execute(f"DROP VIEW IF EXISTS {table}")
+        if about.base_name == replay.TABLE:
+            con.register("replayed", replay.replays_of_all(con))
+            con.execute(sqltext.create_table(table, "FROM replayed"))
+            con.unregister("replayed")
+            continue
         con.execute(sqltext.create_table(table, f"FROM derived.{about.name}(NULL)"))
 
 

@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hta_sql.authoring.golden_messages import render
+from hta_sql.store.catalog.replay.graph import read_replay
+from hta_sql.store.catalog.replay.scenarios import recorded
+from hta_sql.store.catalog.replay.sweep import Sweep
 from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import CAUSES, KINDS, UNSURE, every_kind
 from tests.jobs.simulator import simulate
@@ -17,11 +20,10 @@ ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
 
 
 def length(job: PlantedJob) -> int:
-    """From the first start to the last end of the collectives but each rank's first."""
-    parts = [part for rank in simulate(job) for part in rank.collectives]
-    first = {id(min(rank.collectives, key=lambda p: p.start)) for rank in simulate(job)}
-    del first
-    return max(part.end for part in parts) - min(part.start for part in parts)
+    """From the first start to the last end on a device."""
+    events = [event for rank in simulate(job) for event in rank.events]
+    ends = [event.end for event in events if event.stream is not None]
+    return max(ends) - min(event.start for event in events)
 
 
 def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None]]:
@@ -46,6 +48,16 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
     job, _ = jobs.runs[run]
     no_straggler = render("what_if.no_straggler")
     assert (told["no late rank"][2] == no_straggler) == (not job.late)
+
+
+@pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
+def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> None:
+    """To 2 us, as exactly as times of the traces agree."""
+    replay = read_replay(jobs.con, run)
+    (ends,) = Sweep(replay.graph).ends([recorded(replay)])
+    is_operation = replay.graph.is_operation
+    assert is_operation.any()
+    assert ends[is_operation] == pytest.approx(replay.nodes["end_ns"][is_operation], abs=2_000)
 
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))

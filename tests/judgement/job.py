@@ -78,6 +78,7 @@ class Job:
         launch_ns: Time of the host for each kernel.
         length_spread: Standard deviation of the sequence lengths, as a share.
         rank_spread: What ranks differ by permanently, as a share.
+        writes_waits: Calls in which the host waits for the device are in the traces.
         lost_metadata: Process groups whose kernels carry no metadata; "all" for every group.
         drift: Gain of each host's clock in nanoseconds for each nanosecond.
         clock_offset_ns: What the clocks of hosts differ by.
@@ -103,6 +104,7 @@ class Job:
     loading_ns: int = 200 * US
     syncs_every_step: bool = True
     writes_steps: bool = True
+    writes_waits: bool = True
     noise: Noise = "gauss"
     noise_share: float = 0.02
     rank_spread: float = 0.003

@@ -52,16 +52,18 @@ def _events(job: Job, rank: int, machine: Machine, begin: int) -> list[Event]:
     numbers = {id(item): number for number, item in enumerate(machine.items[rank], 1)}
     place = {"pid": 4000 + rank, "tid": 4000 + rank}
     events += [
-        _event(span, place, reads, _host_arguments(job, span, numbers))
+        _event(span, place, reads, _host_arguments(job, rank, span, numbers))
         for span in machine.spans[rank]
-        if span.start >= begin and (job.writes_steps or "ProfilerStep" not in span.name)
+        if span.start >= begin
+        and (job.writes_steps or "ProfilerStep" not in span.name)
+        and (job.writes_waits or "Synchronize" not in span.name)
     ]
     for item in machine.items[rank]:
         if item.start >= begin:
             where = {"pid": 0, "tid": item.stream}
             about: Event = {"device": 0, "context": 1, "stream": item.stream}
             about |= {"correlation": numbers[id(item)], "grid": [item.grid, 1, 1]}
-            about |= {"block": [128, 1, 1], **_metadata(job, item.meeting)}
+            about |= {"block": [128, 1, 1], **_metadata(job, rank, item.meeting)}
             span = Span("kernel", item.name, item.start, item.end)
             events.append(_event(span, where, reads, about))
     return events
@@ -73,14 +75,14 @@ def _event(span: Span, place: Event, reads: Any, args: Event) -> Event:
     return {"ph": "X", "cat": span.category, "name": span.name, **place, **times, "args": args}
 
 
-def _host_arguments(job: Job, span: Span, numbers: dict[int, int]) -> Event:
+def _host_arguments(job: Job, rank: int, span: Span, numbers: dict[int, int]) -> Event:
     launched: Item | None = span.launched
     if launched is not None:
         return {"correlation": numbers[id(launched)]}
-    return _metadata(job, span.meeting)
+    return _metadata(job, rank, span.meeting)
 
 
-def _metadata(job: Job, meeting: Meeting | None) -> Event:
+def _metadata(job: Job, rank: int, meeting: Meeting | None) -> Event:
     if meeting is None or not {"all", meeting.kind}.isdisjoint(job.lost_metadata):
         return {}
     about = {
@@ -95,5 +97,6 @@ def _metadata(job: Job, meeting: Meeting | None) -> Event:
         "Seq": meeting.number + 1,
     }
     if meeting.src is not None:
-        about |= {"Src Rank": meeting.src, "Dst Rank": meeting.dst}
+        name = "send" if rank == meeting.src else "recv"
+        about |= {"Collective name": name, "Src Rank": meeting.src, "Dst Rank": meeting.dst}
     return about

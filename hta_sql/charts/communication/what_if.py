@@ -22,21 +22,27 @@ from hta_sql.charts.drawing.style import (
     subtitled,
 )
 
-RECORDED, AT_BEST = "as recorded", "at best"
+RECORDED, REPLAYED, AT_BEST = "as recorded", "replayed", "at best"
 
-KINDS = {RECORDED: NORMAL_COLOR, AT_BEST: CLASS_COLORS["computation"]}
+KINDS = {
+    RECORDED: NORMAL_COLOR,
+    REPLAYED: CLASS_COLORS["computation"],
+    AT_BEST: CLASS_COLORS["memory"],
+}
 
 CEILINGS = (
-    "Ceilings, not promises: one thing is changed at a time, all other work stays as it was, idle time included.",
+    "One thing is changed at a time, and all ranks are run again on what their operations depend on.",
     "A step takes as long as its slowest rank: what only other ranks wait for saves nothing.",
 )
 
 MEANINGS = {
-    "no late rank": "No late rank: who is late works no longer than the median of the others.",
-    "balanced": "Balanced: between two collectives all ranks work as long as their mean.",
+    "no late rank": "No late rank: operations and host of a straggler take the median of the other ranks.",
+    "balanced": "Balanced: each operation takes the mean of the same on the ranks of its stage.",
+    "link at peers' speed": "Link at peers' speed: slow links transfer as fast as others of the same size.",
     "no transfer": "No transfer: data flow at once, ranks still wait for each other.",
     "no exposed communication": "No exposed communication: no rank waits or transfers while it does not work.",
     "perfect overlap": "Perfect overlap: the same, but transfers take their time behind the work.",
+    "uniform": "Uniform: each operation takes the mean of its name over all ranks and steps, each transfer the median.",
 }
 """Scenario ─▶ what is changed in it."""
 
@@ -47,7 +53,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     Where there are no steps, of the whole capture.
     """
-    title = "What a step would take at best"
+    title = "What a step would take"
     known = table[table["replayed_ns"].notna()]
     if known.empty:
         reasons = table["reason"].dropna().unique()
@@ -56,7 +62,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     size, unit = duration_unit(float(then.max()))
     bars = known.assign(
         then=then / size,
-        kind=known["scenario"].map(lambda name: name if name == RECORDED else AT_BEST),
+        kind=[_kind(row) for row in known.to_dict("records")],
         label=[_label(row) for row in known.to_dict("records")],
     )
     panels: list[Any] = [_panel(rows, unit, run) for run, rows in by_run(bars)[0]]
@@ -71,6 +77,12 @@ def _left_out(table: pd.DataFrame) -> str:
     unknown = table[table["replayed_ns"].isna()].drop_duplicates(["scenario", "reason"])
     pairs = zip(unknown["scenario"], unknown["reason"], strict=True)
     return "; ".join(f"{name} ({reason})" for name, reason in pairs)
+
+
+def _kind(row: Mapping[Hashable, Any]) -> str:
+    if row["scenario"] == RECORDED:
+        return RECORDED
+    return AT_BEST if row.get("bound") == "upper" else REPLAYED
 
 
 def _label(row: Mapping[Hashable, Any]) -> str:

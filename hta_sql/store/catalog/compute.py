@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import duckdb
 from hta_sql.library import sqltext
 from hta_sql.library.objects import Library, SqlObject, load_library
 from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog import replay
 from hta_sql.store.catalog.materialized_tables import (
     keys_of,
     materialized_view,
@@ -29,6 +31,9 @@ log = logging.getLogger(__name__)
 OPTIONS = (
     f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, KV_METADATA {{{ORIGIN}: $origin}}"
 )
+
+REPLAYED = "replayed_rows"
+"""Name of the rows of a replay while they are written."""
 
 SMALL_BYTES = 100_000
 """Size of a run's answer [bytes] above which it is materialized only if requested by name."""
@@ -54,13 +59,19 @@ Todo = dict[str, list[SqlObject]]
 
 
 def to_compute(
-    manifest: Manifest, library: Library, runs: Collection[str] | None, request: Request | None
+    manifest: Manifest,
+    library: Library,
+    runs: Collection[str] | None,
+    request: Request | None,
+    without: Collection[str] = (),
 ) -> Todo:
-    """List the derived tables and requested answers that are not materialized."""
+    """List the derived tables, but those left out, and requested answers that are not materialized."""
     wanted = missing_answers(manifest, library, runs, request.names) if request else []
     reads = any(library.reads_derived(about) for about, _ in wanted)
     tables = (
-        [] if request and request.names and not reads else missing_tables(manifest, library, runs)
+        []
+        if request and request.names and not reads
+        else missing_tables(manifest, library, runs, without)
     )
     missing = [*tables, *wanted]
     failed = request.failed if request else set()
@@ -101,7 +112,8 @@ def run_computed(
             # Preserving the insertion order, which has no meaning here, would take twice the
             # memory.
             con.execute("SET preserve_insertion_order = false")
-            kept = _computed(con, folder, sqltext.rows_of_run(f"derived.{about.name}"), asked)
+            with derived_rows(con, about, run) as select:
+                kept = _computed(con, folder, select, asked)
             # Later objects of the run read this one from its file.
             con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
             con.execute("SET preserve_insertion_order = true")
@@ -118,6 +130,19 @@ def run_computed(
                 continue
         found.append(kept)
     return found
+
+
+@contextmanager
+def derived_rows(con: duckdb.DuckDBPyConnection, about: SqlObject, run: str) -> Iterator[str]:
+    """Give the SELECT of a derived table's rows of ``$run``; a replay is run before."""
+    if about.base_name != replay.TABLE:
+        yield sqltext.rows_of_run(f"derived.{about.name}")
+        return
+    con.register(REPLAYED, replay.replay_rows(con, run))
+    try:
+        yield sqltext.rows_but_of_run(REPLAYED)
+    finally:
+        con.unregister(REPLAYED)
 
 
 def _computed(

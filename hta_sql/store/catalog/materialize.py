@@ -19,7 +19,7 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
 from hta_sql.store.catalog.build import open_for_computing, publish_manifest
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import Request, run_computed, to_compute
-from hta_sql.store.catalog.materialized_tables import kept_tables
+from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.disk.content_check import changed_files
@@ -76,7 +76,11 @@ def publish(folder: StoreFolder, manifest: Manifest) -> None:
 def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
     """Compute derived tables of unpublished runs; the first query computes those that fail."""
     try:
-        return _computed(folder, manifest, load_library(), runs)[1] if runs else manifest
+        return (
+            _computed(folder, manifest, load_library(), runs, without=ON_REQUEST)[1]
+            if runs
+            else manifest
+        )
     except (OSError, duckdb.Error) as error:
         _warn_of_missing(folder, error)
     except StoreVersionError as error:
@@ -90,7 +94,10 @@ def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
 
 
 def materialize_derived(
-    folder: StoreFolder, library: Library, runs: Collection[str] | None = None
+    folder: StoreFolder,
+    library: Library,
+    runs: Collection[str] | None = None,
+    without: Collection[str] = ON_REQUEST,
 ) -> list[MaterializedTable]:
     """Compute and return the derived tables that are not materialized yet.
 
@@ -100,15 +107,20 @@ def materialize_derived(
         folder: The store.
         library: Tables, macros and analyses.
         runs: Runs to compute; None: all.
+        without: Names of derived tables to leave out.
 
     Raises:
         duckdb.Error: The engine failed; the store is unchanged.
     """
-    return _keep(folder, library, runs, None)
+    return _keep(folder, library, runs, None, without)
 
 
 def _keep(
-    folder: StoreFolder, library: Library, runs: Collection[str] | None, request: Request | None
+    folder: StoreFolder,
+    library: Library,
+    runs: Collection[str] | None,
+    request: Request | None,
+    without: Collection[str] = (),
 ) -> list[MaterializedTable]:
     """Materialize derived tables and the requested answers, and publish them.
 
@@ -119,7 +131,7 @@ def _keep(
         manifest = manifest.without_materialized(
             folder.missing({k.path for k in manifest.materialized if k.path})
         )
-    found, keeping = _computed(folder, manifest, library, runs, request)
+    found, keeping = _computed(folder, manifest, library, runs, request, without=without)
     if keeping is not manifest:
         publish_manifest(folder, keeping)
     return found
@@ -131,10 +143,12 @@ def _computed(
     library: Library,
     runs: Collection[str] | None,
     request: Request | None = None,
+    *,
+    without: Collection[str] = (),
 ) -> tuple[list[MaterializedTable], Manifest]:
     """Compute missing tables and answers; return them, and the (possibly updated) manifest."""
     readable = stored_files(manifest, folder).manifest
-    todo = to_compute(readable, library, runs, request)
+    todo = to_compute(readable, library, runs, request, without)
     if not todo:
         return [], manifest
     found: list[MaterializedTable] = []
@@ -195,14 +209,15 @@ def materialize_for(store: Store, query: str, library: Library | None = None) ->
     Otherwise the engine recomputes them at every reference, which may take minutes. If they cannot
     be materialized, it still does.
     """
-    if (library or load_library()).asks_derived(query):
-        materialize_if_free(store)
+    known = library or load_library()
+    if known.asks_derived(query):
+        materialize_if_free(store, without=ON_REQUEST - known.derived_in(query))
 
 
-def materialize_if_free(store: Store) -> None:
+def materialize_if_free(store: Store, without: Collection[str] = ON_REQUEST) -> None:
     """Materialize the derived tables, unless the store is locked or read-only."""
     try:
-        materialize(store, lock_timeout=0)
+        _materialize(store, None, None, 0, without)
     except (OSError, HtaSqlError) as error:
         log.info("Derived tables of %s are not kept: %s", store, error)
 
@@ -274,12 +289,16 @@ def materialize_answers(
 
 
 def _materialize(
-    store: Store, runs: Collection[str] | None, request: Request | None, lock_timeout: float
+    store: Store,
+    runs: Collection[str] | None,
+    request: Request | None,
+    lock_timeout: float,
+    without: Collection[str] = (),
 ) -> list[MaterializedTable]:
     folder = store_folder(store)
     manifest_bytes(folder)
     with store_lock(folder, lock_timeout):
         try:
-            return _keep(folder, load_library(), runs, request)
+            return _keep(folder, load_library(), runs, request, without)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error

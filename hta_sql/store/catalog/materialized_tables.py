@@ -22,6 +22,9 @@ from hta_sql.library.sql_files import Columns, columns_digest
 from hta_sql.store.catalog.columns import FileGroup
 from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
+ON_REQUEST = frozenset({"replays"})
+"""Slow derived tables that few queries read: only a query that reads them, or `materialize`, computes them."""
+
 Missing = list[tuple[SqlObject, list[str]]]
 """Objects to compute, each with its runs."""
 
@@ -78,7 +81,10 @@ def kept_tables(
 
 
 def missing_tables(
-    manifest: Manifest, library: Library, runs: Collection[str] | None = None
+    manifest: Manifest,
+    library: Library,
+    runs: Collection[str] | None = None,
+    without: Collection[str] = (),
 ) -> Missing:
     """List the derived tables that are not materialized, in the order in which to compute them.
 
@@ -86,9 +92,11 @@ def missing_tables(
         manifest: Manifest of the store.
         library: Tables, macros and analyses.
         runs: Runs to include; None: all.
+        without: Names of derived tables to leave out.
     """
+    abouts = [about for about in library.derived if about.base_name not in without]
     kept = kept_tables(manifest, library, {about.base_name for about in library.derived})
-    return _without(kept, library.derived, _wanted(manifest, runs))
+    return _without(kept, abouts, _wanted(manifest, runs))
 
 
 def missing_answers(

@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from hta_sql.store.catalog.damage import (
     warn_of_changed_files,
 )
 from hta_sql.store.catalog.materialize import forget, materialize_derived
-from hta_sql.store.catalog.materialized_tables import missing_tables
+from hta_sql.store.catalog.materialized_tables import ON_REQUEST, missing_tables
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.disk.content_check import FileCheck, Reads
@@ -101,6 +101,7 @@ class Connection(Closing):
         self._lost: frozenset[str] = frozenset()
         self._broken: frozenset[str] = frozenset()
         self._kept: set[str] = set()
+        self._replayed: set[str] = set()
         self._replaced: list[duckdb.DuckDBPyConnection] = []
         _LIVING.add(self)
 
@@ -172,30 +173,37 @@ class Connection(Closing):
             self._leave_out(opened, lost, wrong & {k.path for k in manifest.materialized})
             return True
 
-    def keep(self, runs: Iterable[str]) -> None:
+    def keep(self, runs: Iterable[str], requested: Collection[str] = ()) -> None:
         """Materialize the derived tables of runs, if they are missing and the store is writable.
 
         Tried once for each run; if it fails, each query computes what it needs. A few other runs
         are included: a single run without derived tables makes every query of the store slower. The
         engine then plans their computation (1.4 s), whatever runs the query selects.
+
+        Args:
+            runs: The runs.
+            requested: Slow derived tables (ON_REQUEST) that the query reads.
         """
         with self._lock:
             opened = self.opened()
-            others = sorted({run for run, _ in opened.scope} - self._kept)[:OTHER_RUNS]
-            wanted = {*runs, *others} - self._kept
-            self._kept |= wanted
+            without = ON_REQUEST.difference(requested)
+            is_dear = without != ON_REQUEST
+            kept = self._replayed if is_dear else self._kept
+            others = sorted({run for run, _ in opened.scope} - kept)[:OTHER_RUNS]
+            wanted = {*runs, *([] if is_dear else others)} - kept
+            kept |= wanted
             local = self._folder.local and not self._lost and not self._broken
             if not wanted or self._safe or not local:
                 return
             library = self._library.base
-            if not missing_tables(read_manifest(self._folder), library, wanted):
+            if not missing_tables(read_manifest(self._folder), library, wanted, without):
                 return
             try:
                 with store_lock(self._folder, 0):
                     # Otherwise the store was changed since it was opened.
                     built = built_from(opened.con)
                     if built and built.serves(identity_of(self._folder, library)):
-                        materialize_derived(self._folder, library, wanted)
+                        materialize_derived(self._folder, library, wanted, without)
             except (OSError, duckdb.Error, StoreError) as error:
                 log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
                 return
@@ -275,6 +283,7 @@ class Connection(Closing):
                 return
             with store_lock(self._folder, 0):
                 forget(self._folder, broken)
+            self._replayed.clear()
             self._kept.clear()  # may be materialized again
         except (OSError, duckdb.Error, StoreError) as error:
             log.info("The manifest of %s still names them: %s.", self._folder.root, error)

@@ -196,7 +196,8 @@ class TraceStore(ByName, Isolating, Closing):
         values = check_parameters(analysis, parameters)
         is_kept = self._is_kept(analysis, values)
         if self.library.reads_derived(analysis) and not is_kept:
-            self._connection.keep(values.get("runs") or self.runs())
+            requested = self.library.derived_in(analysis.name)
+            self._connection.keep(values.get("runs") or self.runs(), requested)
         return analysis, values, is_kept
 
     def _questions(
@@ -259,7 +260,7 @@ class TraceStore(ByName, Isolating, Closing):
         if self._workers:
             return Result.of_rows(self._workers.sql(query, parameters, most_rows))
         if self.library.asks_derived(query):
-            self._connection.keep(self.runs())
+            self._connection.keep(self.runs(), self.library.derived_in(query))
         sandbox = self._connection.opened().sandbox
         limit = self._options["limits"].rows if most_rows is None else None
         most = most_rows if limit is None else limit + 1

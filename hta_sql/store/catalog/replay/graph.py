@@ -1,0 +1,141 @@
+"""Read the nodes and edges of a run's replay, which SQL of the library defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from hta_sql.library import sqltext
+from hta_sql.store.catalog.replay.arrays import Floats, Graph, Ints
+
+Columns = dict[str, Any]
+
+NODES = "replay_nodes"
+EDGES = "_replay_edges"
+WEIGHTS = "replay_weights"
+STRAGGLERS = "_replay_stragglers"
+VALUES = "replay_values"
+
+READS: dict[str, tuple[str, ...]] = {
+    NODES: (),
+    STRAGGLERS: (),
+    EDGES: (NODES,),
+    WEIGHTS: (NODES, EDGES),
+    VALUES: (NODES, WEIGHTS, STRAGGLERS),
+}
+"""Macros of lib, and the temporary tables that hold what they return ─▶ those that they read; none: a run."""
+
+NODE_COLUMNS = (
+    "node_id", "rank", "span", "kind", "name_id", "step", "stage", "replica", "start_ns", "end_ns", "return_ns",
+    "key_ns", "begin_ns", "collective_id", "lag_ns", "transfer_ns",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One run as a graph, with what scenarios need to know of each node.
+
+    Attributes:
+        graph: Nodes and what they wait for.
+        nodes: Columns of lib.replay_nodes and lib.replay_weights.
+        values: Columns of lib.replay_values.
+        names: Name of each name_id.
+    """
+
+    graph: Graph
+    nodes: Columns
+    values: Columns
+    names: dict[int, str]
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.graph)
+
+
+def read_replay(con: duckdb.DuckDBPyConnection, run: str) -> Replay:
+    """Compute nodes, edges and durations of a run in SQL, and read them.
+
+    Args:
+        con: A catalog whose temporary tables may be written.
+        run: The run.
+
+    Raises:
+        duckdb.Error: The engine failed.
+    """
+    try:
+        for name, reads in READS.items():
+            given = {table.replace("_replay", "replay"): sqltext.literal(table) for table in reads}
+            call = sqltext.call(f"lib.{name}", given or {"runs": sqltext.literal_list([run])})
+            con.execute(sqltext.create_table(name, call, "TEMPORARY"))
+        nodes = _sorted(con.table(NODES).select(*NODE_COLUMNS).fetchnumpy(), ["node_id"])
+        weights = _sorted(_without(con.table(WEIGHTS), ["run"]).fetchnumpy(), ["node_id"])
+        values = _sorted(_without(con.table(VALUES), ["run"]).fetchnumpy(), ["node_id"])
+        edges = _without(con.table(EDGES), ["run"]).fetchnumpy()
+        names = con.table(NODES).select("name_id", "name").distinct().fetchall()
+    finally:
+        for name in READS:
+            con.execute(sqltext.drop_table(name))
+    edges = _sorted(
+        {name: column[edges["edge_type"] != "host"] for name, column in edges.items()},
+        ["from_id", "node_id"],
+    )
+    return Replay(_graph(nodes, weights, edges), nodes | weights, values, dict(names))
+
+
+def _without(table: duckdb.DuckDBPyRelation, names: Iterable[str]) -> duckdb.DuckDBPyRelation:
+    return table.select(*[name for name in table.columns if name not in names])
+
+
+def _sorted(columns: Columns, by: list[str]) -> Columns:
+    order = np.lexsort([columns[name] for name in by])
+    return {name: column[order] for name, column in columns.items()}
+
+
+def _graph(nodes: Columns, weights: Columns, edges: Columns) -> Graph:
+    is_operation = np.asarray(nodes["kind"] == "operation", bool)
+    counts = np.bincount(edges["node_id"], minlength=len(is_operation))
+    lines = nodes["rank"].astype(np.int64) << 20 | nodes["span"].astype(np.int64)
+    _, firsts, line = np.unique(lines, return_index=True, return_inverse=True)
+    begin = nodes["begin_ns"].astype(np.float64)
+    start = nodes["start_ns"].astype(np.float64)
+    return Graph(
+        is_operation=is_operation,
+        key=nodes["key_ns"].astype(np.float64),
+        returned=_with_gaps(nodes["return_ns"]),
+        line=line.astype(np.int64),
+        host_place=np.maximum(_filled(weights["host_place"]), 0),
+        awaited=_filled(weights["awaited_id"]),
+        first=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        waits=edges["from_id"].astype(np.int64),
+        after=_with_gaps(weights["after_ns"]),
+        launch_gap=floats(weights["launch_gap_ns"]),
+        early=np.minimum(0.0, start - begin),
+        collective=_numbered(nodes["collective_id"]),
+        begin=begin[firsts],
+    )
+
+
+def _numbered(ids: Any) -> Ints:
+    """Number collectives from 0; -1: none."""
+    filled = _filled(ids)
+    numbers = np.full(len(filled), -1, np.int64)
+    is_member = filled >= 0
+    numbers[is_member] = np.unique(filled[is_member], return_inverse=True)[1]
+    return numbers
+
+
+def _filled(values: Any) -> Ints:
+    return np.asarray(np.ma.filled(values, -1), np.int64)
+
+
+def _with_gaps(values: Any) -> Floats:
+    return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), np.nan), np.float64)
+
+
+def floats(values: Any) -> Floats:
+    """Return a column as numbers; NULL becomes 0."""
+    return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), 0.0), np.float64)

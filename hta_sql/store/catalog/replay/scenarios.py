@@ -1,0 +1,122 @@
+"""The scenarios of a replay: what every node takes in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hta_sql.store.catalog.replay.arrays import Durations, Floats, Ints
+from hta_sql.store.catalog.replay.graph import Replay, floats
+
+RECORDED, UNIFORM = "as recorded", "uniform"
+NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "link at peers' speed"
+
+MOST_PARTS = 32
+"""Parts of one kind beyond which a decomposition of the slowdown leaves that kind out."""
+
+Part = tuple[str, str]
+"""Kind of a part of the job, and its name."""
+
+
+def recorded(replay: Replay) -> Durations:
+    """Return what nodes took."""
+    nodes = replay.nodes
+    own, host, gap, lag = (floats(nodes[f"{name}_ns"]) for name in ("own", "host", "gap", "lag"))
+    return Durations(own, host, gap, lag)
+
+
+def scenarios(replay: Replay) -> dict[str, Durations]:
+    """Return what nodes take in each scenario; no straggler only if there is one."""
+    now, values = recorded(replay), replay.values
+    transfer, none = floats(replay.nodes["transfer_ns"]), np.zeros(len(replay))
+    found = {RECORDED: now}
+    if values["is_straggler"].any():
+        found[NO_STRAGGLER] = _of(replay, "peer", now.lag)
+    found["balanced"] = _of(replay, "mean", now.lag)
+    found["no transfer"] = Durations(now.own, now.host, now.gap, now.lag - transfer)
+    found[NO_EXPOSED] = Durations(now.own, now.host, now.gap, none, meets=False)
+    if values["is_slow_link"].any():
+        peers = floats(values["peer_lag_ns"])
+        found[LINKS] = Durations(now.own, now.host, now.gap, peers)
+    found[UNIFORM] = _of(replay, UNIFORM, floats(values["uniform_lag_ns"]))
+    return found
+
+
+def _of(replay: Replay, name: str, lag: Floats) -> Durations:
+    own, host, gap = (floats(replay.values[f"{name}_{part}_ns"]) for part in ("own", "host", "gap"))
+    return Durations(own, host, gap, lag)
+
+
+def parts(replay: Replay, now: Durations, uniform: Durations) -> Iterator[tuple[Part, Durations]]:
+    """Yield each part of the job with the durations in which it alone is as recorded.
+
+    Args:
+        replay: The run.
+        now: Durations as recorded.
+        uniform: Durations of the scenario uniform, which all other parts take.
+    """
+    nodes = replay.nodes
+    is_operation = replay.graph.is_operation
+    columns = {
+        "data-parallel rank": nodes["replica"],
+        "stage": nodes["stage"],
+        "operation": _numbers_of_names(replay),
+        "step": np.ma.filled(nodes["step"], -1),
+    }
+    names = dict(enumerate(_distinct_names(replay)))
+    for kind, column in columns.items():
+        found = np.unique(column[is_operation])
+        found = found[found >= 0]
+        if not 1 < len(found) <= MOST_PARTS:
+            continue
+        for part in found.tolist():
+            mine = column == part
+            own, lag = np.where(mine, now.own, uniform.own), np.where(mine, now.lag, uniform.lag)
+            name = names[part] if kind == "operation" else str(part)
+            yield (kind, name), Durations(own, uniform.host, uniform.gap, lag)
+
+
+def _distinct_names(replay: Replay) -> list[str]:
+    return sorted(set(replay.names.values()))
+
+
+def _numbers_of_names(replay: Replay) -> Ints:
+    """Return the position of each node's name in the sorted names."""
+    numbers = {name: number for number, name in enumerate(_distinct_names(replay))}
+    table = np.zeros(max(replay.names) + 1, np.int64)
+    for name_id, name in replay.names.items():
+        table[name_id] = numbers[name]
+    return table[replay.nodes["name_id"]]
+
+
+def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
+    """Return when lines begin if they came late to the capture for what a scenario takes away; None: as recorded.
+
+    A capture begins in the middle of a run. A line that begins later than others, and ends its steps later by
+    what the scenario takes away, began later for the same reason.
+
+    Args:
+        replay: The run.
+        before: Ends as recorded.
+        end: Ends in the scenario.
+    """
+    begin = replay.graph.begin
+    step = np.ma.filled(replay.nodes["step"], -1)
+    here = np.flatnonzero(replay.graph.is_operation & (step >= 0))
+    here = here[np.lexsort((replay.graph.line[here], step[here]))]
+    line, step = replay.graph.line[here], step[here]
+    if not len(here) or len(begin) < 2:
+        return None
+    firsts = np.flatnonzero((np.diff(step, prepend=-1) != 0) | (np.diff(line, prepend=-1) != 0))
+    steps, numbers = np.unique(step[firsts], return_inverse=True)
+    late = [np.full((len(steps), len(begin)), np.nan) for _ in range(2)]
+    for table, times in zip(late, (before, end), strict=True):
+        table[numbers, line[firsts]] = np.maximum.reduceat(times[here], firsts)
+    whole = np.flatnonzero(~np.isnan(late[0]).any(axis=1))
+    if not len(whole):
+        return None
+    gained = [table[whole] - table[whole].min(axis=1, keepdims=True) for table in late]
+    earlier = np.median(gained[0] - gained[1], axis=0)
+    moved = np.clip(earlier, 0, begin - begin.min())
+    return begin - moved if moved.max() > 0 else None

@@ -1,0 +1,241 @@
+-- What each node of a replay waits for: the stream, collectives, computation and, where the host waits, the device.
+--
+-- Traces record launches and the order of streams, not which stream waits for another one. These waits are inferred:
+-- A collective waits for the computation launched before it, if collectives of its kind and stream never start sooner and one
+-- in five starts just as it ends. The computation launched after a collective waits for it by the same rule. Otherwise a
+-- collective is awaited at the place in the step at which computation was seen to start just as it ended, on
+-- most occasions. What starts as soon as it is launched has waited for nothing. An operation that still starts later than all
+-- this explains was released by what ended on its rank just before.
+--
+-- A call of the host waits for what ended last before it returned. If a rank has no such calls, a launch after a pause of three
+-- times the usual waited for the device if all that was launched before had ended.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._replay_edges(
+    -- Name of a relation with the columns of lib.replay_nodes.
+    replay_nodes
+) AS TABLE
+-- Columns:
+--   run        VARCHAR  Run name.
+--   node_id    BIGINT   The node that waits.
+--   from_id    BIGINT   The operation that it waits for: its end.
+--   edge_type  VARCHAR  stream, await, release, or host: the call or launch waits.
+WITH
+    _operations AS MATERIALIZED (
+        SELECT
+            o.run, o.rank, o.span, o.node_id, o.class, o.step, o.stage, o.lane_id, o.name_id, o.start_ns, o.end_ns, o.return_ns, o.tolerance_ns,
+            o.key_ns, o.last_key_ns, o.is_send, o.queued_ns
+        FROM query_table(replay_nodes) AS o
+        WHERE o.kind = 'operation'
+    ),
+    _streams AS MATERIALIZED (
+        SELECT o.run, o.node_id, lag(o.node_id) OVER line AS from_id, lag(o.end_ns) OVER line AS ready_ns,
+            lag(o.last_key_ns) OVER line <= o.key_ns AND lag(o.end_ns) OVER line <= o.key_ns + o.tolerance_ns AS is_cause
+        FROM _operations AS o
+        WINDOW line AS (PARTITION BY o.run, o.rank, o.span, o.lane_id ORDER BY o.node_id)
+    ),
+    -- Calls that wait, and what ended last before they returned, if that was launched before.
+    _returned AS (
+        SELECT
+            e.run, e.node_id, e.call_ns, last_value(e.ended_id IGNORE NULLS) OVER line AS from_id,
+            last_value(CASE WHEN e.ended_id IS NOT NULL THEN e.queued_ns END IGNORE NULLS) OVER line AS queued_ns
+        FROM (
+            SELECT o.run, o.rank, o.span, o.end_ns AS at_ns, o.node_id, o.node_id AS ended_id, o.queued_ns, NULL::BIGINT AS call_ns FROM _operations AS o
+            UNION ALL
+            SELECT h.run, h.rank, h.span, h.end_ns + 5_000, h.node_id, NULL, NULL, h.call_ns
+            FROM query_table(replay_nodes) AS h
+            WHERE h.kind = 'wait'
+        ) AS e
+        WHERE EXISTS (FROM query_table(replay_nodes) AS h WHERE h.kind = 'wait' AND h.run = e.run AND h.rank = e.rank AND h.span = e.span)
+        WINDOW line AS (PARTITION BY e.run, e.rank, e.span ORDER BY e.at_ns, e.call_ns NULLS FIRST, e.node_id ROWS UNBOUNDED PRECEDING)
+    ),
+    _drained AS MATERIALIZED (
+        SELECT
+            o.run, o.rank, o.span, o.node_id, o.return_ns, lag(o.return_ns) OVER line AS earlier_ns,
+            max({'end_ns': o.end_ns, 'id': o.node_id}) OVER (line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last
+        FROM _operations AS o
+        WHERE
+            o.return_ns IS NOT NULL
+            AND NOT EXISTS (FROM query_table(replay_nodes) AS h WHERE h.kind = 'wait' AND h.run = o.run AND h.rank = o.rank AND h.span = o.span)
+        WINDOW line AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.return_ns, o.node_id)
+    ),
+    _pauses AS (
+        SELECT d.run, d.rank, d.span, greatest(50_000, 3 * median(d.return_ns - d.earlier_ns)) AS least_ns FROM _drained AS d GROUP BY d.run, d.rank, d.span
+    ),
+    _host AS (
+        SELECT r.run, r.node_id, r.from_id FROM _returned AS r WHERE r.call_ns IS NOT NULL AND r.queued_ns <= r.call_ns
+        UNION ALL
+        SELECT d.run, d.node_id, d.last.id
+        FROM _drained AS d
+        JOIN _pauses AS p ON p.run = d.run AND p.rank = d.rank AND p.span = d.span
+        WHERE d.last.end_ns <= d.return_ns AND d.return_ns - d.earlier_ns >= p.least_ns AND d.last.end_ns > d.earlier_ns
+    ),
+    -- Computation launched before and after each collective.
+    _queue AS MATERIALIZED (
+        SELECT
+            o.run, o.node_id, last_value(o.other_id IGNORE NULLS) OVER before AS earlier_id,
+            first_value(o.other_id IGNORE NULLS) OVER after AS later_id
+        FROM (
+            SELECT q.*, CASE WHEN q.class <> 'communication' THEN q.node_id END AS other_id FROM _operations AS q
+        ) AS o
+        WINDOW
+            before AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.queued_ns, o.node_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+            after AS (PARTITION BY o.run, o.rank, o.span ORDER BY o.queued_ns, o.node_id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+    ),
+    _collectives AS MATERIALIZED (
+        SELECT
+            c.*, e.node_id AS earlier_id, e.lane_id <> c.lane_id AS earlier_is_other, l.node_id AS later_id, l.lane_id <> c.lane_id AS later_is_other,
+            c.start_ns >= e.end_ns - c.tolerance_ns AS is_after_earlier,
+            c.start_ns - e.end_ns BETWEEN -c.tolerance_ns AND greatest(30_000, 2 * c.tolerance_ns) AND coalesce(c.return_ns <= e.end_ns, true)
+                AS is_just_after_earlier,
+            l.start_ns >= c.end_ns - c.tolerance_ns AS is_before_later,
+            l.start_ns - c.end_ns BETWEEN -c.tolerance_ns AND greatest(10_000, 2 * c.tolerance_ns) AND coalesce(l.return_ns <= c.end_ns, true)
+                AS is_just_before_later,
+            row_number() OVER (PARTITION BY c.run, c.rank, c.span, c.step, c.lane_id ORDER BY c.node_id) AS place
+        FROM _operations AS c
+        JOIN _queue AS q ON q.run = c.run AND q.node_id = c.node_id
+        LEFT JOIN _operations AS e ON e.run = q.run AND e.node_id = q.earlier_id
+        LEFT JOIN _operations AS l ON l.run = q.run AND l.node_id = q.later_id
+        WHERE c.class = 'communication'
+    ),
+    _rules AS (
+        SELECT
+            c.run, c.stage, c.lane_id, c.name_id,
+            avg(c.is_after_earlier::INTEGER) FILTER (c.earlier_is_other) >= 0.98
+                AND avg(c.is_just_after_earlier::INTEGER) FILTER (c.earlier_is_other) >= 0.2 AS waits_for_earlier,
+            avg(c.is_before_later::INTEGER) FILTER (c.later_is_other) >= 0.98
+                AND avg(c.is_just_before_later::INTEGER) FILTER (c.later_is_other) >= 0.05 AS holds_later
+        FROM _collectives AS c
+        GROUP BY c.run, c.stage, c.lane_id, c.name_id
+    ),
+    _ruled AS MATERIALIZED (
+        SELECT c.*, coalesce(r.waits_for_earlier, false) AS waits_for_earlier, coalesce(r.holds_later, false) AS holds_later
+        FROM _collectives AS c
+        JOIN _rules AS r
+            ON r.run = c.run AND r.stage = c.stage AND r.lane_id = c.lane_id AND r.name_id = c.name_id
+    ),
+    -- Computation, with its place: the collectives of the step launched before it, and its number since the last of these.
+    _segments AS MATERIALIZED (
+        SELECT
+            o.run, o.rank, o.span, o.step, o.node_id, o.class, o.start_ns, o.end_ns, o.return_ns, o.queued_ns,
+            count_if(o.class = 'communication')
+                OVER (PARTITION BY o.run, o.rank, o.span, o.step ORDER BY o.queued_ns, o.node_id ROWS UNBOUNDED PRECEDING) AS segment
+        FROM _operations AS o
+        WHERE o.class <> 'memory' AND EXISTS (FROM _ruled AS r WHERE r.run = o.run AND NOT r.holds_later AND NOT r.is_send)
+    ),
+    _computations AS MATERIALIZED (
+        SELECT
+            s.run, s.rank, s.span, s.step, s.node_id, s.start_ns, s.return_ns,
+            (s.segment << 32) + row_number() OVER (PARTITION BY s.run, s.rank, s.span, s.step, s.segment ORDER BY s.queued_ns, s.node_id) AS place,
+            s.start_ns - max(s.end_ns) OVER (PARTITION BY s.run, s.rank, s.span ORDER BY s.node_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                AS idle_ns
+        FROM _segments AS s
+        WHERE s.class = 'computation'
+    ),
+    _starts AS (
+        SELECT c.run, c.rank, c.span, c.start_ns AS at_ns, 1 AS level, c.node_id, NULL::BIGINT AS collective_node FROM _computations AS c
+        UNION ALL
+        SELECT r.run, r.rank, r.span, r.end_ns - r.tolerance_ns, 0, NULL, r.node_id
+        FROM _ruled AS r
+        WHERE NOT r.holds_later AND NOT r.is_send
+    ),
+    _next AS (
+        SELECT s.run, s.collective_node, first_value(s.node_id IGNORE NULLS) OVER line AS node_id
+        FROM _starts AS s
+        WINDOW line AS (PARTITION BY s.run, s.rank, s.span ORDER BY s.at_ns, s.level, s.node_id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+    ),
+    _seen AS MATERIALIZED (
+        SELECT r.run, r.rank, r.span, r.stage, r.lane_id, r.place, c.place AS awaiting_place
+        FROM _next AS x
+        JOIN _ruled AS r ON r.run = x.run AND r.node_id = x.collective_node
+        JOIN _computations AS c ON c.run = x.run AND c.node_id = x.node_id
+        WHERE
+            c.start_ns - r.end_ns <= greatest(10_000, 2 * r.tolerance_ns) AND coalesce(c.idle_ns, 10_000) > 3_000 AND r.step IS NOT DISTINCT FROM c.step
+            AND coalesce(c.return_ns <= r.end_ns, true)
+    ),
+    _seen_on_rank AS (
+        SELECT s.run, s.rank, s.span, s.lane_id, s.place, mode(s.awaiting_place ORDER BY s.awaiting_place) AS awaiting_place, count(*) AS seen_count
+        FROM _seen AS s
+        GROUP BY s.run, s.rank, s.span, s.lane_id, s.place
+    ),
+    _step_counts AS (
+        SELECT r.run, r.rank, r.span, count(DISTINCT r.step) AS n FROM _ruled AS r GROUP BY r.run, r.rank, r.span
+    ),
+    _seen_in_stage AS (
+        SELECT s.run, s.stage, s.lane_id, s.place, mode(s.awaiting_place ORDER BY s.awaiting_place) AS awaiting_place
+        FROM _seen AS s
+        GROUP BY s.run, s.stage, s.lane_id, s.place
+    ),
+    _awaits AS MATERIALIZED (
+        SELECT r.run, r.node_id, r.earlier_id AS from_id
+        FROM _ruled AS r
+        WHERE r.waits_for_earlier AND r.is_after_earlier AND r.earlier_is_other
+        UNION ALL
+        SELECT r.run, r.later_id, r.node_id
+        FROM _ruled AS r
+        WHERE r.holds_later AND r.is_before_later AND r.later_is_other AND NOT r.is_send
+        UNION ALL
+        SELECT r.run, c.node_id, r.node_id
+        FROM _ruled AS r
+        JOIN _step_counts AS k ON k.run = r.run AND k.rank = r.rank AND k.span = r.span
+        LEFT JOIN _seen_on_rank AS a
+            ON a.run = r.run AND a.rank = r.rank AND a.span = r.span AND a.lane_id = r.lane_id AND a.place = r.place AND 2 * a.seen_count > k.n
+        LEFT JOIN _seen_in_stage AS b ON b.run = r.run AND b.stage = r.stage AND b.lane_id = r.lane_id AND b.place = r.place
+        JOIN _computations AS c
+            ON c.run = r.run AND c.rank = r.rank AND c.span = r.span AND c.step IS NOT DISTINCT FROM r.step
+                AND c.place = coalesce(a.awaiting_place, b.awaiting_place)
+        WHERE NOT r.holds_later AND NOT r.is_send AND c.start_ns >= r.end_ns - r.tolerance_ns
+    ),
+    -- When each operation could have started.
+    _ready AS (
+        SELECT a.run, a.node_id, max(f.end_ns) AS ready_ns
+        FROM _awaits AS a
+        JOIN _operations AS f ON f.run = a.run AND f.node_id = a.from_id
+        GROUP BY a.run, a.node_id
+    ),
+    _late AS (
+        SELECT o.run, o.rank, o.span, o.node_id, o.start_ns + o.tolerance_ns AS at_ns, o.start_ns, o.return_ns, o.tolerance_ns
+        FROM _operations AS o
+        JOIN _streams AS s ON s.run = o.run AND s.node_id = o.node_id
+        LEFT JOIN _ready AS r ON r.run = o.run AND r.node_id = o.node_id
+        WHERE o.start_ns - greatest(r.ready_ns, s.ready_ns, o.return_ns, 0) > greatest(20_000, 2 * o.tolerance_ns)
+    ),
+    _moments AS (
+        SELECT o.run, o.rank, o.span, o.end_ns AS at_ns, 0 AS level, o.node_id, o.node_id AS ended_id, o.end_ns FROM _operations AS o WHERE NOT o.is_send
+        UNION ALL
+        SELECT l.run, l.rank, l.span, l.at_ns, 1, l.node_id, NULL, NULL FROM _late AS l
+    ),
+    _latest AS (
+        SELECT
+            m.run, m.node_id, m.level, last_value(m.ended_id IGNORE NULLS) OVER line AS ended_id, last_value(m.end_ns IGNORE NULLS) OVER line AS end_ns
+        FROM _moments AS m
+        WINDOW line AS (PARTITION BY m.run, m.rank, m.span ORDER BY m.at_ns, m.level, m.node_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    ),
+    _released AS (
+        SELECT l.run, l.node_id, x.ended_id AS from_id
+        FROM _latest AS x
+        JOIN _late AS l ON l.run = x.run AND l.node_id = x.node_id
+        WHERE x.level = 1 AND x.ended_id <> l.node_id AND (l.return_ns IS NULL OR l.start_ns - x.end_ns <= greatest(30_000, 2 * l.tolerance_ns))
+    ),
+    _inferred AS (
+        SELECT h.run, h.node_id, h.from_id, 'host' AS edge_type FROM _host AS h
+        UNION ALL
+        SELECT DISTINCT a.run, a.node_id, a.from_id, 'await' FROM _awaits AS a
+        UNION ALL
+        SELECT r.run, r.node_id, r.from_id, 'release' FROM _released AS r
+    )
+SELECT e.run, e.node_id, e.from_id, e.edge_type
+FROM _inferred AS e
+JOIN query_table(replay_nodes) AS n ON n.run = e.run AND n.node_id = e.node_id
+JOIN query_table(replay_nodes) AS f ON f.run = e.run AND f.node_id = e.from_id
+-- What is known to end only later is no cause.
+WHERE
+    CASE
+        WHEN e.edge_type = 'host' THEN f.last_key_ns < n.return_ns AND f.end_ns <= n.return_ns + n.tolerance_ns
+        ELSE f.node_id < n.node_id AND f.last_key_ns <= n.key_ns AND f.end_ns <= n.key_ns + n.tolerance_ns
+    END
+UNION ALL
+SELECT s.run, s.node_id, s.from_id, 'stream'
+FROM _streams AS s
+WHERE s.is_cause

@@ -1,0 +1,23 @@
+-- The ranks that the scenario no late rank makes as fast as their peers: stragglers and intermittent ones; without these, suspected ones.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._replay_stragglers(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run   VARCHAR  Run name.
+--   rank  INTEGER  Rank of the process.
+WITH
+    _blocks AS MATERIALIZED (
+        SELECT b.* FROM lib.rank_blocks(runs) AS b
+    ),
+    _verdicts AS (
+        SELECT j.run, j.rank, j.verdict = 'suspected' AS is_suspected
+        FROM lib.late_ranks(runs, '_blocks', 1.0) AS j
+        WHERE j.verdict IN ('straggler', 'intermittent', 'suspected')
+    )
+SELECT v.run, v.rank
+FROM _verdicts AS v
+QUALIFY NOT v.is_suspected OR bool_and(v.is_suspected) OVER (PARTITION BY v.run)

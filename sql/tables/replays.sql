@@ -1,0 +1,18 @@
+-- What a run would take in each scenario: its operations run again on what they depend on.
+--
+-- Computed once for all ranks of a run and stored next to the tables. A run that is not materialized has no rows.
+CREATE OR REPLACE VIEW replays AS
+-- Columns:
+--   run              VARCHAR         Run: one capture of one job.
+--   scenario         VARCHAR         as recorded, no late rank, balanced, no transfer, no exposed communication, perfect overlap, link at peers' speed, uniform.
+--   part_kind        VARCHAR         data-parallel rank, stage, operation or step: only this part is as recorded, all else uniform; NULL for the whole job.
+--   part             VARCHAR         Which of them.
+--   recorded_ns      BIGINT [ns]     Time from the first start to the last end, as recorded; of each recording.
+--   replayed_ns      BIGINT [ns]     The same in this scenario.
+--   low_ns           BIGINT [ns]     Least saving: 95 % interval from its scatter over steps; NULL for fewer than two.
+--   high_ns          BIGINT [ns]     Largest saving.
+--   changed_ranks    VARCHAR         Ranks that are changed, as JSON; NULL for all.
+--   node_count       BIGINT [count]  Operations, and calls in which hosts wait, that were replayed.
+--   free_host_count  BIGINT [count]  Recordings whose host launches work and was never seen to wait for the device.
+SELECT x.*
+FROM derived.replays AS x

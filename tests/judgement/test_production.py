@@ -1,0 +1,96 @@
+"""The slowdown of a production job and its parts, against the figures published with the job's data.
+
+The job and its figures are not part of this project: tests skip if they are not there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.store.query.trace_store import TraceStore
+
+JOB = Path(__file__).parents[2].parent / "shared" / "production"
+TOLERANCE = 0.05
+
+KERNELS = {
+    "forward-compute": "forward_compute_kernel",
+    "backward-compute": "backward_compute_kernel",
+    "embedding-grads-all-reduce": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    "grads-reduce-scatter": "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    "params-all-gather": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+    "optimizer": "optimizer_kernel",
+    "optimizer-clip-main-grad": "optimizer_clip_main_grad_kernel",
+}
+"""Published kind of operation ─▶ name of its kernel."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not JOB.is_dir(), reason="the production job is not there"),
+]
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, Any]:
+    """Return the published figures."""
+    figures: dict[str, Any] = json.loads((JOB / "result-ST.json").read_text())
+    return figures
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """Ingest all steps of the job."""
+    spec = importlib.util.spec_from_file_location("to_kineto", JOB / "to_kineto.py")
+    assert spec
+    assert spec.loader
+    converter = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(converter)
+    folder = tmp_path_factory.mktemp("production")
+    converter.write(JOB / "trace-ST.parquet", str(folder / "traces"), 1000)
+    with hta_sql.ingest(folder / "traces", folder / "job.store") as opened:
+        yield opened
+
+
+def slowdowns(store: TraceStore, kind: str) -> dict[str, float]:
+    """Return the slowdown of each part of a kind."""
+    rows = store.run("slowdown_parts").arrow().to_pylist()
+    return {row["part"]: row["slowdown"] for row in rows if row["part_kind"] == kind}
+
+
+def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[str, Any]) -> None:
+    """As recorded over uniform."""
+    rows = {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
+    uniform = rows["uniform"]
+    slowdown = uniform["recorded_ns"] / uniform["replayed_ns"]
+    assert slowdown == pytest.approx(published["blocking_slowdown"], rel=TOLERANCE)
+
+
+def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str, Any]) -> None:
+    """The last one is the slow one."""
+    found = slowdowns(store, "stage")
+    expected = published["blocking_decompose_by_stage"]
+    assert found == pytest.approx(expected, rel=TOLERANCE)
+    assert max(found, key=lambda stage: found[stage]) == "3"
+
+
+def test_data_parallel_ranks_are_as_slow_as_published(
+    store: TraceStore, published: dict[str, Any]
+) -> None:
+    """Neither makes the job slower than the other."""
+    expected = published["blocking_decompose_by_dp_rank"]
+    assert slowdowns(store, "data-parallel rank") == pytest.approx(expected, rel=TOLERANCE)
+
+
+def test_kinds_of_operations_are_as_slow_as_published(
+    store: TraceStore, published: dict[str, Any]
+) -> None:
+    """Computation first, in the order of passes."""
+    found, expected = slowdowns(store, "operation"), published["blocking_decompose_by_optype"]
+    for kind, kernel in KERNELS.items():
+        assert found[kernel] == pytest.approx(expected[kind], rel=TOLERANCE), kind

@@ -1,0 +1,122 @@
+"""What-if answers on simulated jobs, against the jobs simulated without what was planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.synthetic import JobSpec, write_job
+from tests.judgement.kinds import planted
+from tests.judgement.kineto import write
+from tests.judgement.score import POINTS, SHARE
+
+SEED = 4
+
+STRAGGLERS = ("FSDP, hidden", "hot expert", "drift", "accumulation", "serving")
+"""Kinds whose straggler `stragglers` names, so that the replay alone is tested."""
+
+LINKS = ("slow link, pair", "slow link, rank")
+ANY = ("tp x pp x dp", "pp x dp", "sequence lengths", "noise, host jitter", "checkpoint")
+
+
+Row = dict[str, Any]
+
+
+def rows_of(folder: Path) -> dict[str, Row]:
+    """Return the rows of what_if of the traces in a folder, by scenario."""
+    with hta_sql.ingest(folder / "traces", folder / "job.store") as store:
+        return {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
+
+
+def answers(
+    kind: str, folder: Path, seed: int = SEED, *, writes_waits: bool = True
+) -> tuple[dict[str, float], dict[str, float | None]]:
+    """Return the true savings of a job, and those of what_if [%]."""
+    job, machine, truth = planted(kind, seed)
+    write(folder / "traces", replace(job, writes_waits=writes_waits), machine)
+    rows = rows_of(folder)
+    return truth.saved_pct, {scenario: row["saved_pct"] for scenario, row in rows.items()}
+
+
+def is_near(answer: float | None, right: float) -> bool:
+    """Return whether an answer is within the tolerance of the truth."""
+    return answer is not None and abs(answer - right) <= max(POINTS, SHARE * right)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STRAGGLERS)
+def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> None:
+    """Within a point or a tenth of it."""
+    right, answered = answers(kind, tmp_path)
+    assert is_near(answered["no late rank"], right["no straggler"])
+    assert is_near(answered["no transfer"], right["no transfer"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LINKS)
+def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path) -> None:
+    """Within a point or a tenth of it."""
+    right, answered = answers(kind, tmp_path)
+    assert is_near(answered["link at peers' speed"], right["link at peers' speed"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ANY)
+def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
+    kind: str, tmp_path: Path
+) -> None:
+    """Within a point or a tenth of it; no scenario is a loss."""
+    right, answered = answers(kind, tmp_path)
+    assert is_near(answered["no transfer"], right["no transfer"])
+    assert all(saved is None or saved >= 0 for saved in answered.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pp x dp", "serving", "slow link, rank"])
+def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
+    kind: str, tmp_path: Path
+) -> None:
+    """It goes on after a pause in which the device ran dry."""
+    right, answered = answers(kind, tmp_path, writes_waits=False)
+    for scenario in right.keys() - {"no straggler"}:
+        assert is_near(answered[scenario], right[scenario])
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("slow link, rank", 1001), ("slow link, rank", 1002), ("FSDP, exposed", 1101)],
+)
+def test_a_capture_that_begins_within_a_run_saves_as_the_whole_run(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
+    """Ranks that begin late, operations launched before the trace, and a prefetch seen late on one rank."""
+    right, answered = answers(kind, tmp_path, seed)
+    for scenario in right.keys() - {"no straggler"}:
+        assert is_near(answered[scenario], right[scenario])
+
+
+def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) -> None:
+    """Hosts launch all steps ahead of their devices, and the call at the end is not in the traces."""
+    job, machine, _ = planted("slow link, rank", 1002)
+    write(tmp_path / "traces", replace(job, writes_waits=False), machine)
+    rows = rows_of(tmp_path)
+    assert not job.syncs_every_step
+    assert rows["no transfer"]["bound"] == "lower"
+    assert rows["perfect overlap"]["bound"] is None
+
+
+def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_path: Path) -> None:
+    """Within a point; the last launch and the call that waits follow each other without a pause."""
+    delayed = JobSpec(ranks=4, steps=4, stragglers={2: 3_000_000})
+    lengths = []
+    for name, spec in (("late", delayed), ("healthy", replace(delayed, stragglers={}))):
+        write_job(tmp_path / name / "traces", spec)
+        rows = rows_of(tmp_path / name)
+        lengths.append(rows["as recorded"]["recorded_ns"])
+        if name == "late":
+            answered = rows["no late rank"]["saved_pct"]
+    assert answered == pytest.approx(100 * (1 - lengths[1] / lengths[0]), abs=POINTS)
