@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql.ingestion.graph_matching import match_graphs
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
 from hta_sql.ingestion.tables import STORED, frames_of, parameters, rows_of
@@ -29,6 +30,7 @@ def defined_columns() -> Columns:
         stage_events(con, None)
         stage_cluster_data(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
+        match_graphs(con, {})
         frames = frames_of(con)
         for table in STORED:
             select = subquery(rows_of(table))

@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     help="CSV of rules that precede the built-in ones: priority, regex, class, collective, vendor.",
 )
 @click.option(
+    "--captures",
+    metavar="DIR",
+    help="Traces of the capture of the replayed graphs: a folder, file or glob. Files named "
+    "graph_capture among TRACES are recognized.",
+)
+@click.option(
     "--memory-limit", type=MEMORY_SIZE, help="Memory of each reading process, such as 1GiB."
 )
 @click.option(
@@ -113,6 +119,8 @@ def ingest(
 
     started = time.monotonic()
     given = [absolute(path) for path in traces]
+    if options["captures"]:
+        options["captures"] = absolute(options["captures"])
     folder = store or str(_store_beside(given))
     source = given[0] if len(given) == 1 else given
     with logged(verbose=verbose), executor_for(executor) as pool, rank_progress() as progress:

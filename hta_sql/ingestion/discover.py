@@ -23,6 +23,7 @@ from hta_sql.errors import (
 )
 from hta_sql.ingestion.captures import folder_of, number_captures, process_of
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
+from hta_sql.ingestion.graph_captures import split_captures, with_captures
 from hta_sql.ingestion.jobs import check_one_job
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.trace_file import TraceFile
@@ -62,6 +63,7 @@ def discover(
     look: Peek | None = None,
     join_spans: bool = False,
     one_job: bool = False,
+    captures: TraceNames | None = None,
 ) -> list[TraceFile]:
     """Find the traces and their ranks.
 
@@ -73,6 +75,7 @@ def discover(
         look: Used instead of :func:`peek`; it may know a file without reading it.
         join_spans: Whether several captures are joined into one run, so that no warning is needed.
         one_job: Whether to treat the traces as one job, whatever they state.
+        captures: Traces of graph captures, like traces; those among the traces are recognized by name.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are several captures in
@@ -84,14 +87,18 @@ def discover(
         ParameterError: rank_regex is not a regular expression with a group.
     """
     look = look or peek
+    of_graphs = _captures_of(captures, rank_regex, look)
     if isinstance(traces, Mapping):
         found = [_given(int(rank), path, look) for rank, path in traces.items()]
     else:
-        clusters, paths = _split(list_trace_paths(traces))
-        found = _by_ladder(paths, _compiled(rank_regex), look, beside=len(clusters)) + clusters
+        listed, named = split_captures(list_trace_paths(traces))
+        clusters, paths = _split(listed)
+        patterns = _compiled(rank_regex)
+        found = _by_ladder(paths, patterns, look, beside=len(clusters)) + clusters
+        of_graphs += _by_ladder(named, patterns, look, beside=0) if named else []
     if not one_job:
         check_one_job(found)
-    found = number_captures(found, join_spans=join_spans)
+    found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
     if ranks is None:
         return found
@@ -103,6 +110,17 @@ def discover(
             f"{rank_spans(file.rank for file in found)}."
         )
     return [file for file in found if file.rank in wanted]
+
+
+def _captures_of(
+    captures: TraceNames | None, rank_regex: str | None, look: Peek
+) -> list[TraceFile]:
+    """Find the captures of graphs that the caller names, with the rank of each."""
+    if captures is None:
+        return []
+    if isinstance(captures, Mapping):
+        return [_given(int(rank), path, look) for rank, path in captures.items()]
+    return _by_ladder(list_trace_paths(captures), _compiled(rank_regex), look, beside=0)
 
 
 def _given(rank: int, path: str, look: Peek) -> TraceFile:

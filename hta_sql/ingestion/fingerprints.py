@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -142,10 +142,16 @@ class KnownTraces:
         start_ns = entry.start_ns or 0
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
 
+    def stored_as(self, captures: Sequence[str]) -> dict[str, Any]:
+        """Return what, beside the trace, decides what is stored of a rank with these captures of graphs."""
+        contents = "".join(self.fingerprint(path).content for path in captures)
+        digest = hashlib.sha256(contents.encode()).hexdigest() if captures else ""
+        return {**self.options, "captures": digest}
+
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace if it is stored unchanged, with today's options."""
         entry = self._by_rank.get((run, file.rank, span))
-        if entry and entry.path == file.path and entry.options == self.options:
+        if entry and entry.path == file.path and entry.options == self.stored_as(file.captures):
             with suppress(TraceNotFoundError):  # reading the trace reports it
                 return entry if entry.fingerprint == self.fingerprint(file.path) else None
         return None

@@ -42,6 +42,10 @@ class IngestOptions:
         rank_regex: Regular expression whose first group matches the rank in a file name.
         kernel_classes: CSV with rules that take precedence over the built-in ones (priority, regex,
             class, collective, vendor).
+        captures: Traces of the capture of the graphs that the traces replay, like ``traces``: replayed
+            kernels get the operators, shapes and modules of their capture. A rank without a capture
+            of its own uses that of the lowest rank. Files named graph_capture among the traces are
+            recognized.
         memory_limit: Memory of each reading process, for example ``"1GiB"``. Python gets 232 MiB of
             it, or half if that is less; the engine gets the rest.
         executor: Any ``concurrent.futures.Executor`` to run the ranks on.
@@ -66,6 +70,7 @@ class IngestOptions:
     strict: bool = False
     rank_regex: str | None = None
     kernel_classes: str | os.PathLike[str] | None = None
+    captures: Traces | None = None
     memory_limit: str | None = None
     executor: Executor | None = None
     progress: Callable[[RankResult, int, int], None] | None = None

@@ -19,7 +19,7 @@ from hta_sql.store.catalog.run_tags import checked_tags
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.store.disk.run_names import check_run_name, default_run_name, run_of_capture
-from hta_sql.traces import TraceNames
+from hta_sql.traces import TraceNames, Traces
 from hta_sql.traces.source import file_bytes, located
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class IngestPlan:
             machine.
         executor: Executor that reads the ranks; None: threads or processes.
         kernel_classes: Path of a CSV with the user's own rules.
+        captures: Location of traces of graph captures; None: only those among the traces.
         strict: Whether to reject a trace with any defect.
         progress: Called after each rank.
         target: Where to write.
@@ -62,6 +63,7 @@ class IngestPlan:
     engine_memory: str | None
     executor: Executor | None
     kernel_classes: str | None
+    captures: TraceNames | None
     strict: bool
     progress: Progress | None
     target: IngestTarget
@@ -92,11 +94,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
     Raises:
         ParameterError: A run name, a tag or the memory limit is not valid.
     """
-    traces = options.traces
-    if isinstance(traces, os.PathLike):
-        traces = os.fspath(traces)
-    elif not isinstance(traces, (str, Mapping)):
-        traces = list(traces)
+    traces = _names(options.traces)
     return IngestPlan(
         traces=traces,
         ranks=None if options.ranks is None else list(options.ranks),
@@ -108,6 +106,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
         jobs=options.jobs,
         executor=options.executor,
         kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
+        captures=None if options.captures is None else _names(options.captures),
         strict=options.strict,
         progress=options.progress,
         target=IngestTarget(
@@ -122,6 +121,13 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
     )
 
 
+def _names(traces: Traces) -> TraceNames:
+    """Return what a caller names as names: it may be a path, or an iterator."""
+    if isinstance(traces, os.PathLike):
+        return os.fspath(traces)
+    return traces if isinstance(traces, (str, Mapping)) else list(traces)
+
+
 def work_of(plan: IngestPlan, contents: Contents) -> Work:
     """Find the traces and compare them with the store."""
     plan.known.learn([*contents.published, *contents.unpublished])
@@ -133,6 +139,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         look=plan.known.look,
         join_spans=plan.join_spans,
         one_job=plan.one_job,
+        captures=plan.captures,
     )
     work = compared(plan, found)
     # One that is also published was left by an ingest that ended before it could clean up.
@@ -182,6 +189,7 @@ def rank_jobs(
             threads=workers.threads,
             memory_limit=workers.memory_limit,
             kernel_classes=plan.kernel_classes,
+            captures=file.captures,
             strict=plan.strict,
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,

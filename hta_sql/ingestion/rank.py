@@ -12,7 +12,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
-from hta_sql.ingestion.fingerprints import ChangedWhileReadError, unchanged
+from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
+from hta_sql.ingestion.graph_matching import CAPTURED_SCHEMA, match_graphs
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
@@ -82,6 +83,8 @@ class RankJob:
     threads: int = 1
     memory_limit: str | None = None
     kernel_classes: str | None = None
+    captures: tuple[str, ...] = ()
+    """Traces of the capture of the graphs that it replays."""
     chunk_bytes: int = CHUNK_BYTES
     strict: bool = False
     process: str | None = None
@@ -179,10 +182,12 @@ def stored(
     """
     first = traces[0].job
     link_events(con, traces, first.kernel_classes)
+    matched = _match_captures(con, traces)
     jobs = [trace.job for trace in traces]
     places = [RankOutput(job.tables, job.run, job.rank, job.writer) for job in jobs]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
     rows = rows + Counter(dict(run(con, ingest_sql("staged", "row_counts")).fetchall()))
+    rows["graph_matches"] = matched
     for table in DESCRIBING:
         run(con, create_table(f"described_{table}", rows_of(table)))
     at_once = first.threads if _fits(first, rows) else 1
@@ -303,6 +308,27 @@ def link_events(
     run(con, ingest_sql("link/device_links"))
     # Not sorted within the join: 14 million events would then not fit in 400 MiB.
     run(con, sort_table("device_links", "event_id"))
+
+
+def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> int:
+    """Join graph replays with their captures; returns the number of operations that are matched."""
+    paths = {path for trace in traces for path in trace.job.captures}
+    if not paths:
+        return 0
+    read = {path: _captured_launches(path, traces[0].job) for path in sorted(paths)}
+    captures = {trace.part: [read[path] for path in trace.job.captures] for trace in traces}
+    return match_graphs(con, captures)
+
+
+def _captured_launches(path: str, replay: RankJob) -> pa.Table:
+    """Read a trace of the capture of graphs, in an engine of its own."""
+    job = replace(replay, path=path, span=0, is_small=False)
+    with _database(job) as con:
+        events, metadata = _staged(con, job, careful=False)
+        link_events(con, [ReadTrace(job, fingerprint(path), metadata, events.total())])
+        launches = con.sql(ingest_sql("link/graph_captures", "captured_launches")).to_arrow_table()
+    source = pa.array([path_text(path)] * launches.num_rows, pa.string())
+    return launches.add_column(0, "source", source).cast(CAPTURED_SCHEMA)
 
 
 def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:

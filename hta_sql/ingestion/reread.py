@@ -62,6 +62,8 @@ def _hindrance(entry: RankEntry) -> str | None:
     """Return why a rank cannot be ingested again as before; None if it can."""
     if entry.options.get("kernel_classes"):
         return "it was read with rules of your own; ingest it again with --kernel-classes"
+    if entry.options.get("captures"):
+        return "it was read with captures of its graphs; ingest it again with --captures"
     try:
         now = fingerprint(entry.path)
     except (OSError, HtaSqlError):

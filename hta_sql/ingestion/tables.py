@@ -30,7 +30,7 @@ from hta_sql.traces.writing import PARTIAL, sync_all
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),
     *EXTRACTED,
-    *("stacks", "event_args", "quarantine"),
+    *("stacks", "event_args", "quarantine", "graph_matches"),
     *CLUSTER_TABLES,
 )
 """The tables of a store.

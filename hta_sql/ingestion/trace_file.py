@@ -17,3 +17,5 @@ class TraceFile:
     start_ns: int = 0
     capture: int = 0
     stated: Stated | None = None
+    captures: tuple[str, ...] = ()
+    """Traces of the capture of the graphs that it replays."""

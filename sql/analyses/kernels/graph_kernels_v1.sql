@@ -5,14 +5,16 @@
 -- annotation_config={"record_py_stacks": True}) and then torch.cuda.graph_annotations.dump_kernel_py_stacks(FILE),
 -- with the default key_by="exec". Pass the text of that file as launch_stacks (on the command line @FILE). The source
 -- line is unknown without the file and for nodes that it does not list. Some recorders prefix the node id with the
--- graph id; both forms are recognized by their size. Work outside graphs has no rows.
+-- graph id; both forms are recognized by their size. If the trace was ingested with the capture of its graphs, that
+-- gives the operator, module and line of each node, and the node itself if the recorder has no ids. Work outside graphs
+-- has no rows.
 --
 -- Title: Kernels inside CUDA graphs
 -- Shown: rank, sum_ns, graph_pct, mean_ns, run_count, graph_id, name, frame
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.cuda.graph_annotations
--- Needs: GPU activity with ids of graph nodes (CUDA 12)
+-- Needs: GPU activity with ids of graph nodes (CUDA 12), or the capture of the graphs
 -- Report: at most 64 ranks
 CREATE OR REPLACE MACRO graph_kernels_v1(
     -- Runs to include; NULL means every run.
@@ -31,7 +33,12 @@ CREATE OR REPLACE MACRO graph_kernels_v1(
 --   run            VARCHAR         Run name.
 --   rank           INTEGER         Rank of the process.
 --   graph_id       BIGINT          Id of the CUDA graph; NULL if not recorded.
---   graph_node_id  BIGINT          Id of the graph node.
+--   graph_node_id  BIGINT          Node of the graph; NULL if not recorded.
+--   graph_number   BIGINT [1]      Number of the graph in its capture (graph_matches); NULL without one, like what follows.
+--   node_number    BIGINT [1]      Position of its launch there.
+--   match_method   VARCHAR         How it was found.
+--   operator       VARCHAR         Operator that launched it during capture, without its overload.
+--   module_path    VARCHAR         nn.Modules around the launch, the outermost first, with / between them.
 --   kind           VARCHAR         Kind of operation: kernel, memcpy or memset.
 --   class          VARCHAR         Class of the operation: computation, communication or memory.
 --   name           VARCHAR         Kernel name.
@@ -67,15 +74,18 @@ WITH
     ),
     nodes AS (
         SELECT
-            g.run, g.rank, g.kind, g.class, g.name, g.dur,
+            g.run, g.rank, g.kind, g.class, g.name, g.dur, m.graph_number::BIGINT AS graph_number, m.node_number::BIGINT AS node_number,
+            m.match_method, lib.op_base_name(m.captured_op_name) AS operator, m.module_path, m.captured_frame,
             coalesce(nullif(g.graph_node_id >> 32, 0), g.graph_id) AS graph_id,
-            g.graph_node_id & 4294967295 AS graph_node_id
+            nullif(g.graph_node_id, 0) & 4294967295 AS graph_node_id
         FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
-        WHERE g.graph_node_id > 0
+        LEFT JOIN graph_matches AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
+        WHERE g.graph_node_id > 0 OR m.match_method IS NOT NULL
     ),
     summed AS (
         SELECT
-            n.run, n.rank, n.graph_id, n.graph_node_id, n.kind, n.class, n.name,
+            n.run, n.rank, n.graph_id, n.graph_node_id, n.graph_number, n.node_number, n.match_method, n.operator, n.module_path,
+            n.captured_frame, n.kind, n.class, n.name,
             count(*) AS run_count, sum(n.dur)::BIGINT AS sum_ns, avg(n.dur) AS mean_ns, min(n.dur) AS min_ns, max(n.dur) AS max_ns
         FROM nodes AS n
         GROUP BY ALL
@@ -85,10 +95,15 @@ SELECT
     s.rank,
     s.graph_id,
     s.graph_node_id,
+    s.graph_number,
+    s.node_number,
+    s.match_method,
+    s.operator,
+    s.module_path,
     s.kind,
     s.class,
     s.name,
-    k.frame,
+    coalesce(k.frame, s.captured_frame) AS frame,
     k.stack,
     s.run_count,
     s.sum_ns,
@@ -98,4 +113,4 @@ SELECT
     100 * (s.sum_ns / nullif(sum(s.sum_ns) OVER (PARTITION BY s.run, s.rank), 0)) AS graph_pct
 FROM summed AS s
 LEFT JOIN stacked AS k ON k.tools_id = (s.graph_id << 32) | s.graph_node_id
-ORDER BY s.run, s.rank, s.sum_ns DESC, s.graph_id, s.graph_node_id, s.name, s.kind
+ORDER BY s.run, s.rank, s.sum_ns DESC, s.graph_id, s.graph_node_id, s.graph_number, s.node_number, s.name, s.kind, s.operator, s.module_path, s.match_method, frame

@@ -9,7 +9,8 @@
 -- Device operations belong to the module that launched them. Their durations are summed even if they ran
 -- concurrently. The row without a path is work outside modules, including gradient accumulation and the autograd
 -- engine. Over all rows, forward and backward self times sum to all time in host events and to all device operations.
--- Ranks without nn.Module calls have no rows.
+-- Kernels of graph replays belong to the modules of their capture if the trace was ingested with one, otherwise to the
+-- module that launches the graph. Ranks without nn.Module calls, recorded or captured, have no rows.
 --
 -- Title: Cost of modules
 -- Shown: rank, device_total_ns, device_pct, device_self_ns, backward_device_total_ns, call_count, path, class
@@ -48,6 +49,7 @@ CREATE OR REPLACE MACRO modules_v1(
 --   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
 --   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
 --   device_total_ns                  BIGINT [ns]     device_self_ns plus that of nested modules.
+--   replayed_device_ns               BIGINT [ns]     Part of device_total_ns: kernels of graph replays whose modules a capture tells (graph_matches).
 --   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
 --   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns plus that of nested modules.
 --   recompute_device_ns              BIGINT [ns]     Part of backward_device_total_ns launched by calls inside the backward pass.
@@ -62,7 +64,11 @@ WITH RECURSIVE
         SELECT
             d.run, d.rank, row_number() OVER (ORDER BY d.run, d.rank) << 40 AS lane,
             EXISTS (FROM memory_events AS m WHERE m.run = d.run AND m.rank = d.rank) AS remembers
-        FROM (SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')) AS d
+        FROM (
+            SELECT DISTINCT p.run, p.rank FROM python_calls AS p WHERE starts_with(p.name, 'nn.Module: ')
+            UNION
+            SELECT DISTINCT m.run, m.rank FROM graph_matches AS m WHERE m.module_path IS NOT NULL
+        ) AS d
         WHERE lib.is_requested(runs, d.run) AND lib.is_requested(ranks, d.rank)
     ),
     -- Operators of the backward pass, with the enclosing autograd operator.
@@ -154,6 +160,20 @@ WITH RECURSIVE
         WHERE lib.is_requested(steps, h.step) AND (include_last_profiler_step OR NOT h.in_last_step)
         GROUP BY ALL
     ),
+    -- Kernels of graph replays with modules from a capture.
+    replayed AS MATERIALIZED (
+        SELECT m.run, m.rank, m.event_id, string_split(m.module_path, '/') AS path
+        FROM graph_matches AS m
+        WHERE m.module_path IS NOT NULL AND lib.is_requested(runs, m.run) AND lib.is_requested(ranks, m.rank)
+    ),
+    replayed_parts AS (
+        SELECT
+            l.lane, r.path[-1] AS name, g.ts AS first_ts, g.dur AS device_ns,
+            CASE WHEN expand THEN r.path ELSE list_transform(r.path, lambda p: regexp_replace(p, '_\d+$', '')) END AS path
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        JOIN replayed AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.event_id
+        JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
+    ),
     -- Only operations without a launch in the trace need their operator.
     on_device AS (
         SELECT
@@ -163,6 +183,7 @@ WITH RECURSIVE
         JOIN lanes AS l ON l.run = g.run AND l.rank = g.rank
         LEFT JOIN cpu_ops AS o
             ON o.run = g.run AND o.rank = g.rank AND o.event_id = CASE WHEN g.launch_id IS NULL THEN g.op_id END
+        ANTI JOIN replayed AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.event_id
         GROUP BY ALL
     ),
     in_memory AS (
@@ -206,9 +227,20 @@ WITH RECURSIVE
         JOIN calls AS c ON c.call_id = p.call_id
         WHERE c.is_wanted
     ),
+    located AS (
+        SELECT a.* EXCLUDE (path_id), p.path, p.name, p.first_ts, 0::BIGINT AS replayed_ns
+        FROM parts AS a
+        LEFT JOIN paths AS p ON p.lane = a.lane AND p.path_id = a.path_id
+        UNION ALL BY NAME
+        SELECT
+            r.lane, false AS is_backward, false AS is_recomputed, 0::BIGINT AS calls, 0::BIGINT AS host_ns, r.device_ns,
+            0::BIGINT AS host_bytes, 0::BIGINT AS device_bytes, r.path, r.name, r.first_ts, r.device_ns AS replayed_ns
+        FROM replayed_parts AS r
+    ),
     own AS MATERIALIZED (
         SELECT
-            a.lane, p.path, any_value(p.name) AS name, count(DISTINCT p.name)::BIGINT AS instances, min(p.first_ts) AS first_ts,
+            a.lane, a.path, any_value(a.name) AS name, count(DISTINCT a.name)::BIGINT AS instances, min(a.first_ts) AS first_ts,
+            sum(a.replayed_ns)::BIGINT AS replayed_ns,
             coalesce(sum(a.calls) FILTER (NOT a.is_recomputed), 0)::BIGINT AS calls,
             coalesce(sum(a.calls) FILTER (a.is_recomputed), 0)::BIGINT AS recomputed_calls,
             coalesce(sum(a.host_ns) FILTER (NOT a.is_backward), 0)::BIGINT AS host_ns,
@@ -221,9 +253,8 @@ WITH RECURSIVE
             coalesce(sum(a.device_bytes) FILTER (NOT a.is_backward), 0)::BIGINT AS device_bytes,
             coalesce(sum(a.host_bytes) FILTER (a.is_backward), 0)::BIGINT AS backward_host_bytes,
             coalesce(sum(a.device_bytes) FILTER (a.is_backward), 0)::BIGINT AS backward_device_bytes
-        FROM parts AS a
-        LEFT JOIN paths AS p ON p.lane = a.lane AND p.path_id = a.path_id
-        GROUP BY a.lane, p.path
+        FROM located AS a
+        GROUP BY a.lane, a.path
     ),
     -- Each path counts for all its prefixes; work outside modules counts for itself only.
     beginnings AS (
@@ -235,7 +266,7 @@ WITH RECURSIVE
         SELECT
             b.lane, b.path, min(o.first_ts) AS first_ts,
             sum(o.host_ns)::BIGINT AS host_ns, sum(o.backward_host_ns)::BIGINT AS backward_host_ns,
-            sum(o.recompute_host_ns)::BIGINT AS recompute_host_ns, sum(o.device_ns)::BIGINT AS device_ns,
+            sum(o.recompute_host_ns)::BIGINT AS recompute_host_ns, sum(o.replayed_ns)::BIGINT AS replayed_ns, sum(o.device_ns)::BIGINT AS device_ns,
             sum(o.backward_device_ns)::BIGINT AS backward_device_ns, sum(o.recompute_device_ns)::BIGINT AS recompute_device_ns,
             sum(o.host_bytes)::BIGINT AS host_bytes, sum(o.device_bytes)::BIGINT AS device_bytes,
             sum(o.backward_host_bytes)::BIGINT AS backward_host_bytes, sum(o.backward_device_bytes)::BIGINT AS backward_device_bytes
@@ -269,6 +300,7 @@ SELECT
     t.recompute_host_ns,
     coalesce(o.device_ns, 0) AS device_self_ns,
     t.device_ns AS device_total_ns,
+    t.replayed_ns AS replayed_device_ns,
     coalesce(o.backward_device_ns, 0) AS backward_device_self_ns,
     t.backward_device_ns AS backward_device_total_ns,
     t.recompute_device_ns,

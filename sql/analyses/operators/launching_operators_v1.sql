@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 --   kernel          VARCHAR         Kernel name, or kind and direction of a copy; NULL without by_kernel.
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   phase           VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
+--   match_method    VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
 --   call_count      BIGINT [count]  Calls of the operator that launched operations of the row; NULL without an operator.
 --   kernel_count    BIGINT [count]  Number of device operations.
 --   device_ns       BIGINT [ns]     Total duration of these device operations.
@@ -41,18 +42,18 @@ WITH
     launched AS (
         SELECT
             g.run, g.rank, g.label AS name, CASE WHEN by_kernel THEN g.name END AS kernel, g.category, p.phase,
-            g.op_id, g.dur
+            g.op_id, CASE WHEN g.captured_op_id IS NOT NULL THEN (g.launch_id, g.captured_op_id) END AS captured_call, g.match_method, g.dur
         FROM lib.categorized_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN lib.launch_phases(runs, ranks) AS p ON p.run = g.run AND p.rank = g.rank AND p.launch_id = g.launch_id
     ),
     summed AS (
         SELECT
-            l.run, l.rank, l.name, l.kernel, l.category, l.phase,
-            nullif(count(DISTINCT l.op_id), 0) AS call_count,
+            l.run, l.rank, l.name, l.kernel, l.category, l.phase, l.match_method,
+            nullif(count(DISTINCT l.op_id) + count(DISTINCT l.captured_call), 0) AS call_count,
             count(*) AS kernel_count,
             sum(l.dur)::BIGINT AS device_ns
         FROM launched AS l
-        GROUP BY l.run, l.rank, l.name, l.kernel, l.category, l.phase
+        GROUP BY l.run, l.rank, l.name, l.kernel, l.category, l.phase, l.match_method
     )
 SELECT
     s.run,
@@ -61,13 +62,14 @@ SELECT
     s.kernel,
     s.category,
     s.phase,
+    s.match_method,
     s.call_count,
     s.kernel_count,
     s.device_ns,
     s.device_ns / s.kernel_count AS mean_ns,
     100 * (s.device_ns / nullif(sum(s.device_ns) OVER of_rank, 0)) AS device_pct,
-    100 * (sum(s.device_ns) OVER (of_rank ORDER BY s.device_ns DESC, s.name, s.category, s.phase, s.kernel ROWS UNBOUNDED PRECEDING)
+    100 * (sum(s.device_ns) OVER (of_rank ORDER BY s.device_ns DESC, s.name, s.category, s.phase, s.kernel, s.match_method ROWS UNBOUNDED PRECEDING)
         / nullif(sum(s.device_ns) OVER of_rank, 0)) AS cumulative_pct
 FROM summed AS s
 WINDOW of_rank AS (PARTITION BY s.run, s.rank)
-ORDER BY s.run, s.rank, s.device_ns DESC, s.name, s.category, s.phase, s.kernel
+ORDER BY s.run, s.rank, s.device_ns DESC, s.name, s.category, s.phase, s.kernel, s.match_method

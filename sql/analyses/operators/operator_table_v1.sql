@@ -7,8 +7,10 @@
 -- if kernels ran concurrently. Memory is allocated minus freed bytes on any thread while the operator ran; changes
 -- outside all operators are [memory].
 --
--- Operations launched by no operator have rows of their own, [graph replay] and [no operator]; so device_self_ns of
--- all rows sums to the duration of all device operations. With like_torch, each such kernel has a row instead. An
+-- Operations launched by no operator have rows of their own, so that device_self_ns of all rows sums to the duration of
+-- all device operations. Replays of graphs that were ingested with their capture have its operators, each with its
+-- match_method. The others are [graph replay], whose device_self_pct is the share of replays without a capture. The
+-- rest is [no operator]. With like_torch, each such kernel has a row instead. An
 -- operator that only calls one operator of its own name, as overloads do, counts once. Backward operators have the
 -- stack of their forward operator. A call without a recorded stack has the frames that the Python tracer saw around
 -- it; with like_torch, none. Two facts are not in a trace. One is which operators end on another thread (only those
@@ -53,8 +55,9 @@ CREATE OR REPLACE MACRO operator_table_v1(
 -- Columns:
 --   run                      VARCHAR         Run name.
 --   rank                     INTEGER         Rank of the process.
---   name                     VARCHAR         Operator name without overload, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
+--   name                     VARCHAR         Operator without its overload, also of replayed kernels, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
 --   side                     VARCHAR         Side on which the call itself runs: host or device.
+--   match_method             VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
 --   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
 --   overload_name            VARCHAR         Overload, empty if there is none; NULL without by_overload.
 --   input_shapes             VARCHAR         Input shapes as JSON, with [] for a list of tensors; NULL without by_shapes.
@@ -64,7 +67,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   pid                      BIGINT          Process id; NULL without by_thread.
 --   tid                      BIGINT          Thread id; NULL without by_thread.
 --   step                     BIGINT          Profiler step; NULL without by_step.
---   call_count               BIGINT [count]  Number of calls; for [graph replay] and [no operator], of device operations.
+--   call_count               BIGINT [count]  Calls; of rows of the device its operations.
 --   host_self_ns             BIGINT [ns]     Host time excluding callees.
 --   host_total_ns            BIGINT [ns]     Host time including callees.
 --   device_self_ns           BIGINT [ns]     Duration of the device operations that it launched itself; for a device row, its own duration.
@@ -312,9 +315,12 @@ WITH RECURSIVE
         SELECT
             l.run, l.rank, CASE WHEN like_torch OR NOT g.is_unowned THEN g.name ELSE coalesce(u.label, '[no operator]') END AS name,
             'device' AS side, g.is_user_annotation, like_torch OR g.is_unowned AS is_shown, NOT g.is_user_annotation AS is_counted,
+            u.match_method,
             CASE WHEN by_overload THEN '' END AS overload_name,
-            CASE WHEN by_shapes THEN '[]' END AS input_shapes,
-            CASE WHEN stack_frames > 0 THEN []::VARCHAR[] END AS stack,
+            CASE WHEN by_shapes THEN coalesce(lib._counted_shapes(u.input_dims, u.input_types), '[]') END AS input_shapes,
+            CASE WHEN by_dtype THEN u.input_types END AS input_types,
+            CASE WHEN stack_frames > 0 THEN CASE WHEN u.captured_frame IS NULL THEN []::VARCHAR[] ELSE [u.captured_frame] END END AS stack,
+            CASE WHEN u.module_path IS NOT NULL THEN 'nn.Module: ' || string_split(u.module_path, '/')[-1] END AS module,
             g.step, g.in_last_step, g.ts, g.dur AS length, l.lane + g.event_id AS call_id, true AS is_kept,
             0::BIGINT AS host_self_ns, 0::BIGINT AS host_total_ns, g.dur AS device_self_ns, g.dur AS device_total_ns,
             CASE WHEN t.uses_tensor_cores THEN g.dur ELSE 0 END AS tensor_ns,
@@ -336,7 +342,7 @@ WITH RECURSIVE
     ),
     summed AS (
         SELECT
-            r.run, r.rank, r.name, r.side, r.is_user_annotation, r.is_shown, r.is_counted,
+            r.run, r.rank, r.name, r.side, r.match_method, r.is_user_annotation, r.is_shown, r.is_counted,
             r.overload_name, r.input_shapes, r.input_types, r.stack,
             CASE WHEN by_module THEN r.module END AS module,
             CASE WHEN by_thread THEN r.pid END AS pid,
@@ -372,6 +378,7 @@ SELECT
     s.rank,
     s.name,
     s.side,
+    s.match_method,
     s.is_user_annotation,
     s.overload_name,
     s.input_shapes,
@@ -402,4 +409,4 @@ FROM shares AS s
 WHERE s.is_shown
 ORDER BY
     s.run, s.rank, position, s.device_self_ns DESC, s.host_self_ns DESC, s.name, s.is_user_annotation, s.overload_name,
-    s.input_shapes, s.input_types, s.stack, s.module, s.pid, s.tid, s.step
+    s.input_shapes, s.input_types, s.stack, s.module, s.pid, s.tid, s.step, s.match_method

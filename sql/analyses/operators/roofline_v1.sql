@@ -37,6 +37,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
 --   name             VARCHAR           Operator name without overload, [graph replay] or [no operator].
+--   match_method     VARCHAR           How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
 --   category         VARCHAR           Kind of work.
 --   input_shapes     VARCHAR           Input shapes as JSON; NULL without by_shapes, or if not recorded.
 --   kernels          VARCHAR           Kernels of a call, separated by ' -> '; NULL without by_kernel.
@@ -68,7 +69,7 @@ WITH
     ),
     summed AS (
         SELECT
-            c.run, c.rank, c.name, c.category, CASE WHEN by_shapes THEN c.input_shapes END AS input_shapes,
+            c.run, c.rank, c.name, c.match_method, c.category, CASE WHEN by_shapes THEN c.input_shapes END AS input_shapes,
             CASE WHEN by_kernel THEN c.kernels END AS kernels, c.math_type, c.peak_tflops, c.peak_tbps, c.reason_code,
             -- Calls with the same arithmetic type may be bound by different resources.
             CASE
@@ -96,6 +97,7 @@ SELECT
     s.run,
     s.rank,
     s.name,
+    s.match_method,
     s.category,
     s.input_shapes,
     s.kernels,
@@ -122,4 +124,4 @@ SELECT
 FROM shares AS s
 LEFT JOIN messages AS t ON t.code = s.reason_code
 ORDER BY
-    s.run, s.rank, wasted_ns DESC NULLS LAST, s.device_ns DESC, s.name, s.input_shapes, s.category, s.kernels, s.math_type, s.bound, s.reason_code
+    s.run, s.rank, wasted_ns DESC NULLS LAST, s.device_ns DESC, s.name, s.input_shapes, s.category, s.kernels, s.math_type, s.bound, s.reason_code, s.match_method

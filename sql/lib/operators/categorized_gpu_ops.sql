@@ -26,8 +26,10 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   device           BIGINT       Device number.
 --   launch_id        BIGINT       event_id of the host call that launched it; NULL if not in the trace.
 --   op_id            BIGINT       event_id of the innermost operator that encloses the launch; NULL: none.
---   operator_name    VARCHAR      Operator name without overload; NULL: none.
+--   operator_name    VARCHAR      Its name, or that of the operator that a replayed kernel was captured from, without overload; NULL: none.
 --   label            VARCHAR      operator_name; without an operator, [graph replay] or [no operator].
+--   match_method     VARCHAR      How the operator of the capture was found, as in graph_matches; NULL if the launch tells it.
+--   captured_op_id   BIGINT       event_id of that operator in its capture: with launch_id it tells calls apart.
 --   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
 --   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.
@@ -37,9 +39,14 @@ WITH
     _launched AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.event_id, g.step, g.kind, g.class, g.name, g.device, g.launch_id, g.op_id,
-            lib.op_base_name(c.name) AS operator_name, g.ts, g.dur
+            CASE
+                WHEN c.name IS NOT NULL THEN lib.op_base_name(c.name)
+                WHEN u.match_method IS NOT NULL THEN u.label
+            END AS operator_name,
+            u.label, u.match_method, u.captured_op_id, g.ts, g.dur
         FROM lib.launched_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         LEFT JOIN cpu_ops AS c ON c.run = g.run AND c.rank = g.rank AND c.event_id = g.op_id
+        LEFT JOIN lib.unowned_gpu_ops(runs, ranks) AS u ON u.run = g.run AND u.rank = g.rank AND u.event_id = g.event_id
     ),
     _named AS (
         SELECT DISTINCT 'operator' AS side, l.operator_name AS name FROM _launched AS l
@@ -52,7 +59,7 @@ WITH
 SELECT
     l.run AS run, l.rank AS rank, l.event_id AS event_id, l.step AS step, l.kind AS kind, l.class AS class, l.name AS name,
     l.device AS device, l.launch_id AS launch_id, l.op_id AS op_id, l.operator_name AS operator_name,
-    coalesce(l.operator_name, u.label, '[no operator]') AS label,
+    coalesce(l.operator_name, l.label, '[no operator]') AS label, l.match_method AS match_method, l.captured_op_id AS captured_op_id,
     CASE WHEN l.class = 'communication' THEN 'communication' ELSE coalesce(o.category, k.category, 'other') END AS category,
     CASE
         WHEN l.class = 'communication' THEN 'class'
@@ -64,4 +71,3 @@ SELECT
 FROM _launched AS l
 LEFT JOIN _categories AS o ON o.side = 'operator' AND o.name = l.operator_name
 LEFT JOIN _categories AS k ON k.side = 'kernel' AND k.name = l.name
-LEFT JOIN lib.unowned_gpu_ops(runs, ranks) AS u ON u.run = l.run AND u.rank = l.rank AND u.event_id = l.event_id

@@ -27,7 +27,8 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   step          BIGINT            Profiler step that launched it; NULL outside steps.
 --   device        BIGINT            Device number.
 --   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
---   name          VARCHAR           Operator name without overload, [graph replay] or [no operator].
+--   name          VARCHAR           Its name, or that of the operator that replayed kernels were captured from, without overload; [graph replay] or [no operator].
+--   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the launch tells it.
 --   category      VARCHAR           Kind of work.
 --   input_shapes  VARCHAR           Input shapes as JSON.
 --   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.
@@ -44,7 +45,8 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 WITH
     _calls AS MATERIALIZED (
         SELECT
-            g.run, g.rank, g.step, g.device, g.op_id, g.label AS name, g.category,
+            g.run, g.rank, g.step, g.device, g.op_id, g.label AS name, g.category, g.match_method,
+            g.match_method IS NOT NULL AS is_captured, coalesce(g.op_id, min(g.event_id)) AS input_id,
             string_agg(g.name, ' -> ' ORDER BY g.ts, g.event_id) AS kernels,
             count(*) AS kernel_count,
             sum(g.dur)::BIGINT AS device_ns,
@@ -53,15 +55,26 @@ WITH
             bool_or(regexp_matches(g.name, 'sgemm|simt|ffma|scudnn|^Cijk_', 'i')) AS is_fp32
         FROM lib.categorized_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
         WHERE g.class = 'computation' AND g.kind = 'kernel'
-        GROUP BY g.run, g.rank, g.step, g.device, g.op_id, g.label, g.category, CASE WHEN g.op_id IS NULL THEN g.event_id END
+        GROUP BY
+            g.run, g.rank, g.step, g.device, g.op_id, g.label, g.category, g.match_method,
+            CASE WHEN g.captured_op_id IS NOT NULL THEN (g.launch_id, g.captured_op_id) END,
+            CASE WHEN g.op_id IS NULL AND g.captured_op_id IS NULL THEN g.event_id END
+    ),
+    _operators AS (
+        SELECT c.run, c.rank, c.event_id, false AS is_captured, c.name, c.input_dims, c.input_types, c.concrete_inputs
+        FROM cpu_ops AS c
+        SEMI JOIN (SELECT DISTINCT k.run, k.rank, k.op_id FROM _calls AS k) AS k ON k.run = c.run AND k.rank = c.rank AND k.op_id = c.event_id
+        UNION ALL
+        SELECT m.run, m.rank, m.event_id, true, m.captured_op_name, m.input_dims, m.input_types, m.concrete_inputs
+        FROM graph_matches AS m
+        SEMI JOIN (FROM _calls AS k WHERE k.is_captured) AS k ON k.run = m.run AND k.rank = m.rank AND k.input_id = m.event_id
     ),
     _inputs AS MATERIALIZED (
         SELECT
-            c.run, c.rank, c.event_id, c.input_dims, c.input_types, c.concrete_inputs,
+            c.run, c.rank, c.event_id, c.is_captured, c.input_dims, c.input_types, c.concrete_inputs,
             (hash(lib.op_base_name(c.name), c.input_dims, c.input_types, c.concrete_inputs) >> 1)::BIGINT AS call_id,
             lib.op_base_name(c.name) AS name
-        FROM cpu_ops AS c
-        SEMI JOIN (SELECT DISTINCT k.run, k.rank, k.op_id FROM _calls AS k) AS k ON k.run = c.run AND k.rank = c.rank AND k.op_id = c.event_id
+        FROM _operators AS c
     ),
     _arguments AS MATERIALIZED (
         SELECT
@@ -81,7 +94,7 @@ WITH
     ),
     _worked AS (
         SELECT
-            c.run, c.rank, c.step, c.device, c.op_id, c.name, c.category, i.input_dims AS input_shapes, c.kernels, c.kernel_count, c.device_ns,
+            c.run, c.rank, c.step, c.device, c.op_id, c.name, c.match_method, c.category, i.input_dims AS input_shapes, c.kernels, c.kernel_count, c.device_ns,
             w.call_id IS NOT NULL AND (NOT w.is_wrapper OR c.has_products) AS is_known,
             CASE
                 WHEN is_known THEN w.is_matrix
@@ -105,13 +118,13 @@ WITH
                 WHEN w.elem_type = 'float' AND c.is_tf32 THEN 'tf32'
             END AS math_type,
             CASE
-                WHEN c.op_id IS NULL THEN 'operator_work.launched_outside_operators'
+                WHEN c.op_id IS NULL AND NOT c.is_captured THEN 'operator_work.launched_outside_operators'
                 WHEN NOT is_known THEN 'operator_work.no_formula'
                 ELSE w.reason_code
             END AS reason_code,
             w.elem_type, p.*
         FROM _calls AS c
-        LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.op_id
+        LEFT JOIN _inputs AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.input_id AND i.is_captured = c.is_captured
         LEFT JOIN _work AS w ON w.call_id = i.call_id
         LEFT JOIN _devices AS p ON p.run = c.run AND p.rank = c.rank AND p.device IS NOT DISTINCT FROM c.device
     ),
@@ -133,7 +146,7 @@ WITH
         FROM _worked AS w
     )
 SELECT
-    p.run AS run, p.rank AS rank, p.step AS step, p.device AS device, p.op_id AS op_id, p.name AS name, p.category AS category,
+    p.run AS run, p.rank AS rank, p.step AS step, p.device AS device, p.op_id AS op_id, p.name AS name, p.match_method AS match_method, p.category AS category,
     p.input_shapes AS input_shapes, p.kernels AS kernels, p.kernel_count AS kernel_count, p.device_ns AS device_ns, p.is_matrix AS is_matrix,
     p.math_type AS math_type, p.flops AS flops, p.moved_bytes AS moved_bytes, p.peak_tflops AS peak_tflops, p.peak_tbps AS peak_tbps,
     lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,

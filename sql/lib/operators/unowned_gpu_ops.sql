@@ -1,8 +1,9 @@
--- Device activity that no operator launched, labelled as a graph replay or as [no operator].
+-- Device activity that no operator launched, labelled with the operator of its capture, as a graph replay or as
+-- [no operator].
 --
 -- A replay is a single call that starts many kernels; the operators that put them into the graph ran during its
--- capture. A replay launched by an operator belongs to the operator. Kernels without a launch in the trace have no
--- operator.
+-- capture, and are known if the trace was ingested with it (graph_matches). A replay launched by an operator belongs to
+-- the operator. Kernels without a launch in the trace have no operator.
 --
 -- Status: stable
 -- Since: 0.1
@@ -13,10 +14,17 @@ CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
     ranks
 ) AS TABLE
 -- Columns:
---   run       VARCHAR  Run name.
---   rank      INTEGER  Rank of the process.
---   event_id  BIGINT   Position of the event in traceEvents.
---   label     VARCHAR  [graph replay] or [no operator].
+--   run              VARCHAR  Run name.
+--   rank             INTEGER  Rank of the process.
+--   event_id         BIGINT   Position of the event in traceEvents.
+--   label            VARCHAR  Operator of the capture without its overload, [graph replay] or [no operator].
+--   match_method     VARCHAR  How the operator of the capture was found, as in graph_matches; NULL without one.
+--   captured_op_id   BIGINT   event_id of that operator in its capture: with the launch it tells calls apart.
+--   input_dims       VARCHAR  Its input shapes as JSON.
+--   input_types      VARCHAR  Its input types as JSON.
+--   concrete_inputs  VARCHAR  Its scalar arguments as JSON.
+--   module_path      VARCHAR  nn.Modules around its launch, the outermost first, with / between them.
+--   captured_frame   VARCHAR  file(line): function that launched it.
 WITH
     _replays AS (
         SELECT c.run, c.rank, c.event_id
@@ -25,7 +33,15 @@ WITH
     )
 SELECT
     g.run AS run, g.rank AS rank, g.event_id AS event_id,
-    CASE WHEN r.run IS NOT NULL OR g.graph_id > 0 OR g.graph_node_id > 0 THEN '[graph replay]' ELSE '[no operator]' END AS label
+    CASE
+        WHEN m.captured_op_name IS NOT NULL THEN lib.op_base_name(m.captured_op_name)
+        WHEN r.run IS NOT NULL OR g.graph_id > 0 OR g.graph_node_id > 0 THEN '[graph replay]'
+        ELSE '[no operator]'
+    END AS label,
+    CASE WHEN m.captured_op_name IS NOT NULL THEN m.match_method END AS match_method,
+    m.captured_op_id AS captured_op_id, m.input_dims AS input_dims, m.input_types AS input_types, m.concrete_inputs AS concrete_inputs,
+    m.module_path AS module_path, m.captured_frame AS captured_frame
 FROM gpu_ops AS g
+LEFT JOIN graph_matches AS m ON m.run = g.run AND m.rank = g.rank AND m.event_id = g.event_id
 LEFT JOIN _replays AS r ON r.run = g.run AND r.rank = g.rank AND r.event_id = g.launch_id
 WHERE g.op_id IS NULL AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)

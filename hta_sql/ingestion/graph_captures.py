@@ -1,0 +1,40 @@
+"""Which files are traces of the capture of CUDA or HIP graphs, and which ranks replay these graphs."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hta_sql.ingestion.trace_file import TraceFile
+
+CAPTURE_NAME = re.compile(r"(?:^|[^a-z])graph[-_]?captures?(?:[^a-z]|$)", re.IGNORECASE)
+"""How captures are named: graph_capture_rank_0.….pt.trace.json.gz of vLLM."""
+
+
+def split_captures(paths: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Part traces from captures of graphs by name; captures alone are traces like any others.
+
+    Returns:
+        The paths of the traces, and those of the captures.
+    """
+    traces: list[str] = []
+    captures: list[str] = []
+    for path in paths:
+        (captures if CAPTURE_NAME.search(path.rpartition("/")[2]) else traces).append(path)
+    return (traces, captures) if traces else (captures, [])
+
+
+def with_captures(files: list[TraceFile], captures: list[TraceFile]) -> list[TraceFile]:
+    """Give each trace the captures of its rank, or those of the first rank if its own has none.
+
+    Ranks of one job capture the same graphs, so that one capture serves all of them.
+    """
+    if not captures:
+        return files
+    by_rank: dict[int, list[str]] = defaultdict(list)
+    for capture in captures:
+        by_rank[capture.rank].append(capture.path)
+    first = by_rank[min(by_rank)]
+    return [replace(file, captures=tuple(by_rank.get(file.rank, first))) for file in files]
