@@ -1,0 +1,273 @@
+"""Serving engines with known truth: continuous batching, prefill chunks, decode graphs, a slow scheduler.
+
+A job is a list of iterations, each with what it processes and what the device does in it; times are whole
+nanoseconds. The device clock is that of the host, and an engine is synchronous: it schedules an iteration when
+the one before has ended on the device.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+Event = dict[str, Any]
+
+LAUNCH_NS, CALL_NS = 2_000, 1_000
+"""From a launch to its kernel, and what the call takes."""
+
+ATTENTION, GEMM, NORM = "flash_fwd_splitkv_kernel", "sm90_xmma_gemm_bf16", "rms_norm_kernel"
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+DISPATCH, COMBINE = "deep_ep::intranode::dispatch<8>", "deep_ep::intranode::combine<8>"
+CATEGORIES = {
+    ATTENTION: "attention",
+    GEMM: "gemm",
+    NORM: "norm",
+    **dict.fromkeys((ALL_REDUCE, DISPATCH, COMBINE), "communication"),
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel, and the time before it in which the device has nothing."""
+
+    name: str
+    dur_ns: int
+    idle_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What an engine processes at once.
+
+    Attributes:
+        kernels: What runs on the device, in order.
+        contexts: New tokens and context length of each request whose prompt is processed.
+        generations: The same of each request that decodes.
+        is_graph: Whether one replay launches all of it.
+        padded: Requests that the graph is captured for; None: the engine does not say.
+        schedule_ns: From the end of the iteration before to the start of the first kernel.
+    """
+
+    kernels: tuple[Kernel, ...]
+    contexts: tuple[tuple[int, int], ...] = ()
+    generations: tuple[tuple[int, int], ...] = ()
+    is_graph: bool = False
+    padded: int | None = None
+    schedule_ns: int = 20_000
+
+    @property
+    def phase(self) -> str:
+        """As the analyses name it."""
+        if self.contexts:
+            return "mixed" if self.generations else "prefill"
+        return "speculative" if any(new > 1 for new, _ in self.generations) else "decode"
+
+    @property
+    def name(self) -> str:
+        """The annotation of vLLM; of ATOM, if the graph has room for more requests."""
+        if self.padded is not None:
+            count = len(self.generations)
+            return f"decode[bs={count}/{self.padded} tok={count} d={count}]"
+        groups = [
+            f"{word}_{len(requests)}(sq{sum(new for new, _ in requests)}sk{sum(known for _, known in requests)}"
+            f"sqsq{sum(new * new for new, _ in requests)}sqsk{sum(new * known for new, known in requests)})"
+            for word, requests in (("context", self.contexts), ("generation", self.generations))
+        ]
+        return f"execute_{self.tokens}_{groups[0]}_{groups[1]}"
+
+    @property
+    def tokens(self) -> int:
+        """New tokens of all requests."""
+        return sum(new for new, _ in (*self.contexts, *self.generations))
+
+    @property
+    def busy_ns(self) -> int:
+        """Time of its kernels, which run one after the other."""
+        return sum(kernel.dur_ns for kernel in self.kernels)
+
+    @property
+    def device_ns(self) -> int:
+        """From the start of the first kernel to the end of the last."""
+        return self.busy_ns + sum(kernel.idle_ns for kernel in self.kernels[1:])
+
+
+def layers(count: int, scale_ns: int, *, idle_ns: int = 0) -> tuple[Kernel, ...]:
+    """The kernels of a model: three a layer."""
+    return tuple(
+        Kernel(name, share * scale_ns, idle_ns)
+        for _ in range(count)
+        for name, share in ((NORM, 1), (GEMM, 6), (ATTENTION, 3))
+    )
+
+
+def decode(requests: int = 8, context: int = 500, **options: Any) -> Iteration:
+    """Each request gets a token."""
+    kernels = options.pop("kernels", layers(4, 10_000))
+    return Iteration(kernels, generations=((1, context),) * requests, **options)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Tokens of the prompt that are left, context so far, and tokens that are to be generated."""
+
+    prompt: int
+    context: int
+    output: int
+
+
+def continuous_batching(
+    seed: int, count: int, *, chunk: int = 512, most: int = 8
+) -> list[Iteration]:
+    """Requests come and go: prompts in chunks next to the decodes of others, as vLLM schedules them.
+
+    Args:
+        seed: What is drawn.
+        count: Number of iterations.
+        chunk: New tokens of an iteration at most.
+        most: Requests that run at once.
+    """
+    drawn = random.Random(seed)
+    running: list[Request] = []
+    iterations = []
+    while len(iterations) < count:
+        if len(running) < most and (not running or drawn.random() < 0.1):
+            running.append(Request(drawn.randint(1, 1_500), 0, drawn.randint(1, 40)))
+        contexts: list[tuple[int, int]] = []
+        generations: list[tuple[int, int]] = []
+        budget, after = chunk, []
+        for request in running:
+            new = 0 if request.prompt == 0 else min(request.prompt, max(0, budget - most))
+            if request.prompt == 0:
+                generations.append((1, request.context + 1))
+                after.append(Request(0, request.context + 1, request.output - 1))
+            elif new:
+                contexts.append((new, request.context + new))
+                after.append(Request(request.prompt - new, request.context + new, request.output))
+            else:
+                after.append(request)
+            budget -= new if request.prompt else 1
+        running = [request for request in after if request.prompt or request.output]
+        is_graph = not contexts
+        scale = 2_000 + 17 * sum(new for new, _ in contexts) + drawn.randint(0, 400)
+        kernels = layers(3, scale, idle_ns=0 if is_graph else drawn.randint(0, 3_000))
+        iterations.append(
+            Iteration(
+                kernels,
+                tuple(contexts),
+                tuple(generations),
+                is_graph=is_graph,
+                schedule_ns=drawn.randint(10_000, 90_000),
+            )
+        )
+    return iterations
+
+
+def slowed(iterations: list[Iteration], schedule_ns: int) -> list[Iteration]:
+    """The same with a slow scheduler."""
+    return [replace(one, schedule_ns=schedule_ns) for one in iterations]
+
+
+def trace(iterations: list[Iteration], rank: int = 0, world_size: int = 1) -> dict[str, Any]:
+    """The trace file of a rank."""
+    events: list[Event] = []
+    device_end, correlation = 0, 0
+    for one in iterations:
+        first = device_end + one.schedule_ns
+        begin = first - LAUNCH_NS - 1_000
+        at = device_end = first
+        for position, kernel in enumerate(one.kernels):
+            at += kernel.idle_ns if position else 0
+            if not one.is_graph or not position:
+                correlation += 1
+                call = "cudaGraphLaunch" if one.is_graph else "cudaLaunchKernel"
+                launched = at - LAUNCH_NS
+                events.append(
+                    _host("cuda_runtime", call, launched, CALL_NS, correlation=correlation)
+                )
+            args = {"correlation": correlation, "device": rank, "stream": 7}
+            of = {
+                "ph": "X",
+                "cat": "kernel",
+                "pid": rank,
+                "tid": 7,
+                "name": kernel.name,
+                "args": args,
+            }
+            events.append(of | {"ts": at / 1_000, "dur": kernel.dur_ns / 1_000})
+            at += kernel.dur_ns
+            device_end = at
+        events.append(_host("user_annotation", one.name, begin, launched + CALL_NS + 500 - begin))
+    facts = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world_size}}
+    return {"schemaVersion": 1, **(facts if world_size > 1 else {}), "traceEvents": events}
+
+
+def _host(cat: str, name: str, ts: int, dur: int, **args: object) -> Event:
+    of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "args": args}
+    return of | {"ts": ts / 1_000, "dur": dur / 1_000}
+
+
+@dataclass
+class PhaseTruth:
+    """What is planted in the iterations of a phase."""
+
+    times_ns: list[int] = field(default_factory=list)
+    gaps_ns: list[int] = field(default_factory=list)
+    device_ns: int = 0
+    busy_ns: int = 0
+    tokens: int = 0
+    outputs: int = 0
+    prompts: int = 0
+    requests: int = 0
+    context: int = 0
+    graphs: int = 0
+    kinds_ns: Counter[str] = field(default_factory=Counter)
+
+    def quantile(self, share: Fraction) -> int:
+        """The time that this share of iterations is within, between neighbours; halves are rounded up."""
+        ordered = sorted(self.times_ns)
+        place = share * (len(ordered) - 1)
+        below = int(place)
+        above = min(below + 1, len(ordered) - 1)
+        exact = ordered[below] + (place - below) * (ordered[above] - ordered[below])
+        return int(exact + Fraction(1, 2))
+
+
+def truth_of(iterations: list[Iteration]) -> dict[str, PhaseTruth]:
+    """Add up what is planted, by phase."""
+    phases: dict[str, PhaseTruth] = {}
+    for number, one in enumerate(iterations):
+        phase = phases.setdefault(one.phase, PhaseTruth())
+        gap = one.schedule_ns if number else 0
+        phase.times_ns.append(one.device_ns + gap)
+        phase.gaps_ns += [gap] if number else []
+        phase.device_ns += one.device_ns
+        phase.busy_ns += one.busy_ns
+        phase.tokens += one.tokens
+        phase.outputs += len(one.generations)
+        phase.prompts += len(one.contexts)
+        phase.requests += len(one.contexts) + len(one.generations)
+        phase.context += sum(known for _, known in (*one.contexts, *one.generations))
+        phase.graphs += one.is_graph
+        for kernel in one.kernels:
+            phase.kinds_ns[CATEGORIES[kernel.name]] += kernel.dur_ns
+    return phases
+
+
+def pairs_of(one: Iteration) -> int:
+    """Pairs of a query and a key of causal attention, counted one query at a time."""
+    return sum(_pairs(new, known) for new, known in (*one.contexts, *one.generations))
+
+
+def _pairs(new: int, known: int) -> int:
+    """The last of the new tokens sees all, each one before it one fewer."""
+    return sum(known - before for before in range(new))
+
+
+def ranks_of(parts: list[list[Iteration]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield rank and trace of each list of iterations."""
+    for rank, iterations in enumerate(parts):
+        yield rank, trace(iterations, rank, len(parts))

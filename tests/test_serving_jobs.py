@@ -1,0 +1,98 @@
+"""What the analyses of serving answer on engines of known truth, to the nanosecond."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from tests.serving_jobs import (
+    Iteration,
+    continuous_batching,
+    decode,
+    pairs_of,
+    slowed,
+    trace,
+    truth_of,
+)
+
+
+def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list[dict[str, Any]]]:
+    """Ingest a job; returns the rows of analyses."""
+    file = folder / "rank0.json"
+    file.write_text(json.dumps(trace(iterations)), encoding="utf-8")
+    with hta_sql.ingest(file, folder / "job.store") as store:
+        return [store.run(name).records() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"), [(1, 10), (2, 100), pytest.param(3, 1_000, marks=pytest.mark.slow)]
+)
+def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: int) -> None:
+    """Phases, quantiles, tokens, busy time, gaps and kinds of work; and the pairs of attention."""
+    job = continuous_batching(seed, count)
+    found, by_iteration, kinds = answers(tmp_path, job, "serving", "iterations", "serving_kinds")
+    planted = truth_of(job)
+    assert {row["phase"] for row in found} == planted.keys()
+    for row in found:
+        phase = planted[row["phase"]]
+        total = sum(phase.times_ns)
+        assert row["iteration_count"] == len(phase.times_ns)
+        for share, column in ((50, "p50"), (90, "p90"), (99, "p99")):
+            # The engine interpolates in double precision.
+            exact = phase.quantile(Fraction(share, 100))
+            assert abs(row[f"iteration_{column}_ns"] - exact) <= 1
+        assert (row["device_ns"], row["busy_ns"]) == (phase.device_ns, phase.busy_ns)
+        assert (row["gap_ns"] or 0) == sum(phase.gaps_ns)
+        assert row["unrecorded_ns"] == 0
+        assert row["input_tokens_per_s"] == pytest.approx(1e9 * phase.tokens / total, rel=1e-12)
+        assert row["min_output_tokens_per_s"] == pytest.approx(
+            1e9 * phase.outputs / total, rel=1e-12
+        )
+        at_most = 1e9 * (phase.outputs + phase.prompts) / total
+        assert row["max_output_tokens_per_s"] == pytest.approx(at_most, rel=1e-12)
+        assert row["mean_request_count"] == pytest.approx(phase.requests / len(phase.times_ns))
+        assert row["mean_context_tokens"] == pytest.approx(phase.context / phase.requests)
+        assert row["graph_pct"] == pytest.approx(100 * phase.graphs / len(phase.times_ns))
+    assert {(row["phase"], row["category"]): row["total_ns"] for row in kinds} == {
+        (name, category): ns
+        for name, phase in planted.items()
+        for category, ns in phase.kinds_ns.items()
+    }
+    assert [row["attention_pair_count"] for row in by_iteration] == [pairs_of(one) for one in job]
+    assert [row["busy_ns"] for row in by_iteration] == [one.busy_ns for one in job]
+    assert [row["gap_before_ns"] for row in by_iteration[1:]] == [
+        one.schedule_ns for one in job[1:]
+    ]
+    assert [row["execution"] for row in by_iteration] == [
+        "graph" if one.is_graph else "eager" for one in job
+    ]
+
+
+def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
+    """Three tokens a request: at least one of them is output, at most all."""
+    job = [replace(decode(), generations=((3, 500),) * 4) for _ in range(5)]
+    ((row,),) = answers(tmp_path, job, "serving")
+    assert row["phase"] == "speculative"
+    assert row["max_output_tokens_per_s"] == pytest.approx(3 * row["min_output_tokens_per_s"])
+
+
+def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
+    """Gaps are as long as it takes, and the rest is as before."""
+    job = continuous_batching(5, 20)
+    rows = []
+    for name, iterations in (("fast", job), ("slow", slowed(job, 400_000))):
+        (tmp_path / name).mkdir()
+        (found,) = answers(tmp_path / name, iterations, "serving")
+        rows.append({row["phase"]: row for row in found})
+    fast, slow = rows
+    for phase, row in slow.items():
+        assert row["busy_ns"] == fast[phase]["busy_ns"]
+        counted = row["iteration_count"] - (job[0].phase == phase)
+        assert (row["gap_ns"] or 0) == 400_000 * counted
+        assert row["input_tokens_per_s"] < fast[phase]["input_tokens_per_s"]
