@@ -132,7 +132,7 @@ def continuous_batching(
     """
     drawn = random.Random(seed)
     running: list[Request] = []
-    iterations = []
+    iterations: list[Iteration] = []
     while len(iterations) < count:
         if len(running) < most and (not running or drawn.random() < 0.1):
             running.append(Request(drawn.randint(1, 1_500), 0, drawn.randint(1, 40)))

@@ -92,6 +92,31 @@ WITH
         UNION ALL
         SELECT j.run FROM slow_transfers AS j
     ),
+    named_iterations AS MATERIALIZED (
+        FROM lib.measured_iterations(runs, ranks) AS m WHERE m.detected_by = 'annotation'
+    ),
+    served AS MATERIALIZED (
+        FROM lib._advice_serving(runs, ranks, steps, include_last_profiler_step, 'parts', 'named_iterations')
+    ),
+    experts AS MATERIALIZED (
+        FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
+    ),
+    -- What these say of launches and transfers is not said again.
+    of_engines AS MATERIALIZED (
+        FROM lib._advice_eager_decode('spans', 'served')
+        UNION ALL BY NAME
+        FROM lib._advice_scheduling_gap('spans', 'served')
+        UNION ALL BY NAME
+        FROM lib._advice_graph_padding('spans', 'served')
+        UNION ALL BY NAME
+        FROM lib._advice_mixed_iterations('spans', 'served')
+        UNION ALL BY NAME
+        FROM lib._advice_serving_all_reduce('spans', 'kernels', 'named_iterations')
+        UNION ALL BY NAME
+        FROM lib._advice_expert_wait('spans', 'experts')
+        UNION ALL BY NAME
+        FROM lib._advice_expert_exposed('spans', 'experts')
+    ),
     attention AS MATERIALIZED (
         FROM lib._advice_unfused_attention('spans', 'kernels')
     ),
@@ -100,7 +125,7 @@ WITH
         FROM kernels AS k
         WHERE k.attention_part IS NULL OR (k.run, k.rank) NOT IN (SELECT (a.run, a.rank) FROM attention AS a)
     ),
-    ruled AS MATERIALIZED (
+    general AS MATERIALIZED (
         FROM lib._advice_data_loading('spans', 'idle', 'host')
         UNION ALL BY NAME
         FROM lib._advice_synchronization('spans', 'idle')
@@ -168,6 +193,11 @@ WITH
         FROM lib._advice_gloo_for_gpus(runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_memory_near_limit(runs, ranks)
+    ),
+    ruled AS MATERIALIZED (
+        FROM lib._advice_without_engines('general', 'of_engines')
+        UNION ALL BY NAME
+        FROM of_engines
     ),
     -- If no rule saves 3 %, report the largest loss.
     found AS (

@@ -46,5 +46,6 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   graph_count           BIGINT [count]   Replays.
 --   op_count              BIGINT [count]   Device operations.
 --   name                  VARCHAR          Name of the annotation, or of the call that replays.
+--   event_id              BIGINT           event_id of that annotation or call.
 FROM lib.measured_iterations(runs, ranks) AS m
 ORDER BY m.run, m.rank, m.iteration

@@ -1,6 +1,6 @@
 -- Upper bound of the saving of all rules of a rank together: time shared by several rules counts once.
 --
--- Each rule concerns a part of the steps (`_advice_part`); the rules of one part save at most that part. Rules about
+-- Each rule concerns a part of the steps (`advice_part`); the rules of one part save at most that part. Rules about
 -- idle time have different causes, and rules about kernels different kernels:
 --
 -- - small_kernels: kernels shorter than 10 us.
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib._advice_combined(
 WITH
     _rules AS (
         SELECT
-            f.run, f.rank, f.rule, lib._advice_part(f.rule) AS part, f.ceiling_ns,
+            f.run, f.rank, f.rule, lib.advice_part(f.rule) AS part, f.ceiling_ns,
             bool_or(f.rule IN ('host_work', 'launch_bound')) OVER of_rank AS has_host,
             bool_or(f.rule IN ('elementwise_kernels', 'small_kernels')) OVER of_rank AS has_elementwise
         FROM query_table(found) AS f

@@ -35,6 +35,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   graph_count           BIGINT [count]   Replays.
 --   op_count              BIGINT [count]   Device operations.
 --   name                  VARCHAR          Name of the annotation, or of the call that replays.
+--   event_id              BIGINT           event_id of that annotation or call.
 WITH
     _found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
@@ -87,5 +88,5 @@ SELECT
     CASE WHEN m.device_ts IS NOT NULL THEN m.unrecorded_ns END AS unrecorded_ns,
     m.busy_ns, 100 * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
     CASE WHEN m.replayed_count >= 0.9 * m.op_count THEN 'graph' WHEN m.replayed_count > 0 THEN 'piecewise' WHEN m.op_count > 0 THEN 'eager' END AS execution,
-    coalesce(m.graph_count, 0) AS graph_count, coalesce(m.op_count, 0) AS op_count, m.name
+    coalesce(m.graph_count, 0) AS graph_count, coalesce(m.op_count, 0) AS op_count, m.name, m.event_id
 FROM _measured AS m

@@ -1,0 +1,21 @@
+-- Advice: the device idles 5 % of the steps or more inside of decode iterations that no graph replays.
+--
+-- A decode runs the same few hundred short kernels for each token, so that launching them takes longer than running them.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_eager_decode(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib._advice_serving.
+    served
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+SELECT
+    f.run, f.rank, 'eager_decode' AS rule, NULL::VARCHAR AS subject, f.event_count, f.affected_ns, f.lost_ns AS ceiling_ns, 'high' AS confidence, f.event_id,
+    lib.message('advice.eager_decode', {'iteration_count': f.event_count, 'share_pct': 100 * (f.lost_ns / s.step_ns)}) AS message,
+    format('FROM iterations_v1(runs := [{}], ranks := [{}])', lib.sql_literal(f.run), f.rank) AS evidence_sql,
+    'iterations' AS next_analysis
+FROM query_table(served) AS f
+JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+WHERE f.kind = 'eager_decode' AND f.lost_ns >= 0.05 * s.step_ns

@@ -1,0 +1,93 @@
+-- What iterations that a serving engine names lose, by kind: idle time inside of eager decodes, idle time between iterations,
+-- padding of graphs, decodes that wait for prompts.
+--
+-- Idle time is that of `idle_parts`, without unrecorded time. Between two iterations it counts up to 50 ms: a server without
+-- requests waits longer. Padding is the busy time of a decode times the share of rows of its graph without a request. An
+-- iteration that processes prompts next to decodes stalls these by what it takes longer than the median decode.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_serving(
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks,
+    -- Profiler steps to include; NULL means every step.
+    steps,
+    -- Whether to include the last profiler step of a run with two or more.
+    include_last_profiler_step,
+    -- Name of a relation with the columns of lib.idle_parts.
+    parts,
+    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    named_iterations
+) AS TABLE
+-- Columns:
+--   run          VARCHAR         Run name.
+--   rank         INTEGER         Rank of the process.
+--   kind         VARCHAR         eager_decode, scheduling_gap, graph_padding or mixed_iterations.
+--   event_count  BIGINT [count]  Iterations.
+--   affected_ns  BIGINT [ns]     What they take on the device, or the gaps before them.
+--   lost_ns      BIGINT [ns]     What of it is lost.
+--   event_id     BIGINT          Annotation or call of the iteration that loses most.
+WITH
+    _windows AS (
+        SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts
+        FROM lib.scoped_steps(runs, ranks, steps, include_last_profiler_step) AS p
+    ),
+    _measured AS MATERIALIZED (
+        SELECT
+            m.run, m.rank, m.event_id, m.phase, m.request_count, m.padded_request_count, m.execution, m.device_ns, m.busy_ns, m.device_ts,
+            m.device_ts + m.device_ns + m.unrecorded_ns AS device_end,
+            lead(m.event_id) OVER (PARTITION BY m.run, m.rank ORDER BY m.device_ts, m.event_id) AS next_id
+        FROM query_table(named_iterations) AS m
+        WHERE m.device_ts IS NOT NULL
+    ),
+    _iterations AS MATERIALIZED (
+        SELECT m.*
+        FROM _measured AS m
+        WHERE EXISTS (FROM _windows AS w WHERE w.run = m.run AND w.rank = m.rank AND m.device_ts >= w.ts AND m.device_ts < w.end_ts)
+    ),
+    _idle AS (
+        SELECT i.run, i.rank, i.event_id, i.next_id, i.phase, i.execution, i.device_ns, p.ts < i.device_end AS is_inside, p.dur
+        FROM (FROM query_table(parts) AS q WHERE q.waits_for <> 'unrecorded') AS p
+        ASOF JOIN _measured AS i ON i.run = p.run AND i.rank = p.rank AND p.ts >= i.device_ts
+    ),
+    _decodes AS (
+        SELECT i.run, i.rank, i.event_id, i.device_ns AS affected_ns, sum(i.dur)::BIGINT AS lost_ns
+        FROM _idle AS i
+        WHERE i.is_inside AND i.phase IN ('decode', 'speculative') AND i.execution = 'eager'
+        GROUP BY ALL
+    ),
+    _gaps AS (
+        SELECT i.run, i.rank, i.next_id AS event_id, sum(i.dur)::BIGINT AS lost_ns
+        FROM _idle AS i
+        WHERE NOT i.is_inside AND i.next_id IS NOT NULL
+        GROUP BY i.run, i.rank, i.next_id
+    ),
+    _usual AS (
+        SELECT i.run, i.rank, round(median(i.device_ns))::BIGINT AS decode_ns
+        FROM _iterations AS i
+        WHERE i.phase = 'decode'
+        GROUP BY i.run, i.rank
+    ),
+    _losses AS (
+        SELECT d.run, d.rank, 'eager_decode' AS kind, d.event_id, d.affected_ns, d.lost_ns FROM _decodes AS d
+        UNION ALL
+        SELECT g.run, g.rank, 'scheduling_gap', g.event_id, g.lost_ns, g.lost_ns FROM _gaps AS g WHERE g.lost_ns <= 50000000
+        UNION ALL
+        SELECT
+            i.run, i.rank, 'graph_padding', i.event_id, i.device_ns,
+            (i.busy_ns * ((i.padded_request_count - i.request_count) / nullif(i.padded_request_count, 0)))::BIGINT
+        FROM _iterations AS i
+        WHERE i.padded_request_count > i.request_count AND i.phase IN ('decode', 'speculative')
+        UNION ALL
+        SELECT i.run, i.rank, 'mixed_iterations', i.event_id, i.device_ns, i.device_ns - u.decode_ns
+        FROM _iterations AS i
+        JOIN _usual AS u ON u.run = i.run AND u.rank = i.rank
+        WHERE i.phase = 'mixed' AND i.device_ns > u.decode_ns
+    )
+SELECT
+    l.run AS run, l.rank AS rank, l.kind AS kind, count(*) AS event_count, sum(l.affected_ns)::BIGINT AS affected_ns,
+    sum(l.lost_ns)::BIGINT AS lost_ns, arg_max(l.event_id, (l.lost_ns, -l.event_id)) AS event_id
+FROM _losses AS l
+GROUP BY l.run, l.rank, l.kind

@@ -1,0 +1,43 @@
+-- Advice: all-reduces of NCCL or RCCL that no computation overlaps take 5 % of the steps or more of a serving engine.
+--
+-- Messages of a decode are small, so that latency is what they take: kernels that read the memory of peers need one hop, and
+-- those that are fused with the normalization behind them save its reads. Kernels of such libraries have names of their own.
+-- Waits that matched collectives show are not counted; a wait that nothing shows is.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_serving_all_reduce(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib._advice_kernels.
+    kernels,
+    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    named_iterations
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _chosen AS (
+        SELECT k.*, regexp_matches(k.name, '^(nccl|rccl)\w*AllReduce') AS is_reduce
+        FROM query_table(kernels) AS k
+        WHERE k.class = 'communication' AND (k.run, k.rank) IN (SELECT (i.run, i.rank) FROM query_table(named_iterations) AS i)
+    ),
+    _shares AS (
+        SELECT c.run, c.rank, sum(c.total_ns)::BIGINT AS total_ns FROM _chosen AS c GROUP BY c.run, c.rank
+    ),
+    _reduces AS (
+        FROM _chosen AS c WHERE c.is_reduce
+    ),
+    -- Of several kinds of collectives each is exposed as much as the others.
+    _exposed AS (
+        SELECT f.*, (f.transfer_ns * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
+        FROM lib.summed_kernels('_reduces', spans) AS f
+        JOIN _shares AS t ON t.run = f.run AND t.rank = f.rank
+    )
+SELECT
+    f.run, f.rank, 'serving_all_reduce' AS rule, f.kernel AS subject, f.event_count, f.affected_ns, least(f.exposed_ns, f.affected_ns) AS ceiling_ns,
+    'medium' AS confidence, f.event_id,
+    lib.message('advice.serving_all_reduce', {'call_count': f.event_count, 'share_pct': 100 * (f.exposed_ns / f.step_ns), 'mean_ns': f.affected_ns / f.event_count}) AS message,
+    f.evidence_sql,
+    'process_group_costs' AS next_analysis
+FROM _exposed AS f
+WHERE f.exposed_ns >= 0.05 * f.step_ns

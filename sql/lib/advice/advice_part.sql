@@ -1,0 +1,16 @@
+-- Part of the steps that a rule concerns; rules about the same part share its possible saving.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.advice_part(
+    -- Name of the rule.
+    rule_name
+) AS
+-- Returns: VARCHAR  idle, compute, communication, memory or mixed (several of them).
+CASE
+    WHEN rule_name IN ('data_loading', 'synchronization', 'launch_bound', 'host_work', 'driver_memory', 'module_loading', 'garbage_collection', 'indexing_loops', 'queued_gaps', 'unlinked_gaps', 'eager_decode', 'scheduling_gap') THEN 'idle'
+    WHEN rule_name IN ('unfused_attention', 'misaligned_products', 'single_precision', 'small_kernels', 'elementwise_kernels', 'memory_traffic', 'slow_products', 'conv_bias', 'graph_padding') THEN 'compute'
+    WHEN rule_name IN ('exposed_transfer', 'collective_waits', 'serving_all_reduce', 'expert_wait', 'expert_exposed') THEN 'communication'
+    WHEN rule_name IN ('pageable_copies', 'exposed_copies') THEN 'memory'
+    ELSE 'mixed'
+END

@@ -1,0 +1,178 @@
+"""Each rule of advice on serving speaks on what is planted, with what it costs, and is silent at 0.8 times its threshold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql import TraceStore
+from tests.serving_jobs import (
+    ALL_REDUCE,
+    COMBINE,
+    DISPATCH,
+    Iteration,
+    Kernel,
+    decode,
+    layers,
+    ranks_of,
+)
+
+COUNT = 50
+BUSY_NS, SCHEDULE_NS = 400_000, 4_000
+"""A decode, and what the host takes before it: 1 % of the time."""
+
+Job = tuple[list[list[Iteration]], int]
+"""Iterations of each rank, and what its last rank loses [ns]."""
+
+
+def plain(**options: Any) -> Iteration:
+    """A decode that loses nothing."""
+    return decode(**{"is_graph": True, "schedule_ns": SCHEDULE_NS, **options})
+
+
+def lost_of(share: float) -> int:
+    """What is to be added to each iteration so that it is this share of the whole [ns]."""
+    return round((BUSY_NS + SCHEDULE_NS) * share / (1 - share))
+
+
+def eager_decode(share: float) -> Job:
+    """Each kernel is launched by itself, and late."""
+    idle = lost_of(share) // 11
+    return [
+        [plain(kernels=layers(4, 10_000, idle_ns=idle), is_graph=False)] * COUNT
+    ], 11 * idle * COUNT
+
+
+def scheduling_gap(share: float) -> Job:
+    """The scheduler takes long; the first iteration has nothing before it."""
+    gap = round(BUSY_NS * share / (1 - share))
+    return [[plain(schedule_ns=gap)] * COUNT], gap * (COUNT - 1)
+
+
+def graph_padding(share: float) -> Job:
+    """Graphs are captured for 100 requests, and some of them are not there."""
+    # The share is of the whole time, the padding one of the busy time.
+    missing = round(100 * share * (BUSY_NS + SCHEDULE_NS) / BUSY_NS)
+    return [[plain(requests=100 - missing, padded=100)] * COUNT], BUSY_NS * missing * COUNT // 100
+
+
+def mixed_iterations(share: float) -> Job:
+    """Every fifth iteration has a prompt, too, and takes longer by so much."""
+    scale = 10_000 + round(lost_of(share) * 5 / 40)
+    mixed = plain(kernels=layers(4, scale), contexts=((512, 512),), is_graph=False)
+    return [[mixed if number % 5 == 4 else plain() for number in range(COUNT)]], 40 * (
+        scale - 10_000
+    ) * 10
+
+
+def _after(*kernels: Kernel) -> Iteration:
+    return replace(plain(), kernels=(*layers(4, 10_000), *kernels))
+
+
+def serving_all_reduce(share: float) -> Job:
+    """An all-reduce of NCCL behind the layers of each decode."""
+    return [[_after(Kernel(ALL_REDUCE, lost_of(share)))] * COUNT], lost_of(share) * COUNT
+
+
+def expert_exposed(share: float) -> Job:
+    """A dispatch and a combine of DeepEP."""
+    half = lost_of(share) // 2
+    return [[_after(Kernel(DISPATCH, half), Kernel(COMBINE, half))] * COUNT], 2 * half * COUNT
+
+
+def expert_wait(share: float) -> Job:
+    """The same on two ranks, of which the second waits in its dispatches."""
+    lost = lost_of(share)
+    ranks = [
+        [_after(Kernel(DISPATCH, 1_000 + wait), Kernel(COMBINE, 1_000))] * COUNT
+        for wait in (0, lost)
+    ]
+    return ranks, lost * COUNT
+
+
+RULES: dict[str, tuple[Callable[[float], Job], float]] = {
+    "eager_decode": (eager_decode, 0.05),
+    "scheduling_gap": (scheduling_gap, 0.05),
+    "graph_padding": (graph_padding, 0.05),
+    "mixed_iterations": (mixed_iterations, 0.1),
+    "serving_all_reduce": (serving_all_reduce, 0.05),
+    "expert_exposed": (expert_exposed, 0.05),
+    "expert_wait": (expert_wait, 0.05),
+}
+"""Rule ─▶ what plants it, and its threshold."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
+    """Two runs for each rule: at 1.2 and at 0.8 times its threshold."""
+    folder = tmp_path_factory.mktemp("serving_advice")
+    for rule, (plant, threshold) in RULES.items():
+        for run, factor in ((rule, 1.2), (f"{rule}-silent", 0.8)):
+            paths = {}
+            for rank, document in ranks_of(plant(factor * threshold)[0]):
+                path = folder / f"{run}-rank{rank}.json"
+                path.write_text(json.dumps(document), encoding="utf-8")
+                paths[rank] = str(path)
+            hta_sql.ingest_shard(paths, folder / "s", run=run, jobs=1, shard=(1, 1))
+    hta_sql.publish(folder / "s").close()
+    with hta_sql.open(folder / "s", safe=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def advice(store: TraceStore) -> list[dict[str, Any]]:
+    """All that is said."""
+    return store.run("advice").records()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]]) -> None:
+    """It alone of those on serving, with the planted time, and no rule on the host or transfers says it again."""
+    plant, threshold = RULES[rule]
+    parts, lost = plant(1.2 * threshold)
+    found = {
+        row["rule"]: row for row in advice if row["run"] == rule and row["rank"] == len(parts) - 1
+    }
+    assert found.keys() & RULES.keys() == {rule}
+    assert not found.keys() & {"launch_bound", "queued_gaps", "exposed_transfer", "largest_loss"}
+    row = found[rule]
+    assert row["ceiling_ns"] == lost
+    assert row["ceiling_pct"] == pytest.approx(120 * threshold, rel=0.05)
+    assert row["combined_ceiling_ns"] >= lost
+    assert row["remedy"].endswith(".")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_silent_below_its_threshold(rule: str, advice: list[dict[str, Any]]) -> None:
+    """At 0.8 times of it; no other rule speaks of it instead."""
+    said = {row["rule"] for row in advice if row["run"] == f"{rule}-silent"}
+    assert not said & RULES.keys()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_its_evidence_can_be_queried(
+    rule: str, store: TraceStore, advice: list[dict[str, Any]]
+) -> None:
+    """The query has rows, and the next analysis is one."""
+    row = next(row for row in advice if row["run"] == rule and row["rule"] == rule)
+    assert len(store.sql(row["evidence_sql"]))
+    assert len(store.run(row["next_analysis"], runs=[rule]))
+
+
+def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> None:
+    """Gaps of 60 ms are not counted, those of 40 ms are."""
+    for milliseconds, speaks in ((60, False), (40, True)):
+        folder = tmp_path / str(milliseconds)
+        folder.mkdir()
+        job = [plain(schedule_ns=milliseconds * 1_000_000) for _ in range(5)]
+        ((_, document),) = ranks_of([job])
+        (folder / "rank0.json").write_text(json.dumps(document), encoding="utf-8")
+        with hta_sql.ingest(folder / "rank0.json", folder / "s") as store:
+            rules = {row["rule"] for row in store.run("advice").records()}
+        assert ("scheduling_gap" in rules) == speaks
