@@ -10,6 +10,7 @@ import click
 from hta_sql.cli.options import Output, audience_option, scope_options
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.verifying import verify_option
+from hta_sql.results.serving_phases import token_rates
 from hta_sql.text import counted, printable, time_text
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
         said[-1] += f" (p99 {time_text(row['iteration_p99_ns'])})"
     if row["mean_request_count"] is not None:
         said.append(f"{row['mean_request_count']:,.1f} requests")
-    said += _rates(row)
+    said += [f"{rate} {unit}" for rate, unit in token_rates(row)]
     said.append(f"device busy {row['busy_pct']:.1f} %")
     if row["gap_p50_ns"] is not None:
         said.append(f"{time_text(row['gap_p50_ns'])} between iterations")
@@ -105,18 +106,6 @@ def _line(row: Row, kinds: list[Row]) -> str:
         said.append(f"{time_text(row['unrecorded_ns'])} unrecorded and left out")
     most = ", ".join(f"{kind['category']} {kind['total_pct']:.0f} %" for kind in kinds[:KINDS])
     return printable(f"{'; '.join(said)}. Most: {most}.")
-
-
-def _rates(row: Row) -> list[str]:
-    low, high = row["min_output_tokens_per_s"], row["max_output_tokens_per_s"]
-    said = []
-    if row["input_tokens_per_s"] is not None:
-        said.append(f"{row['input_tokens_per_s']:,.0f} tokens/s processed")
-    if low is not None and high is not None:
-        said.append(
-            f"{low:,.0f} tokens/s out" if low == high else f"{low:,.0f} to {high:,.0f} tokens/s out"
-        )
-    return said
 
 
 def _exchange_line(parts: list[Row]) -> str:

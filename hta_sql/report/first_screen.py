@@ -29,6 +29,8 @@ class FirstScreen:
     advice: Result
     top_costs: Result
     findings: Result
+    serving: Result
+    serving_kinds: Result
 
 
 ANALYSES = tuple(field.name for field in fields(FirstScreen))

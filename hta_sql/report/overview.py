@@ -17,7 +17,8 @@ from hta_sql.report.first_screen import SUMMARIZED, FirstScreen, analysis_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
-from hta_sql.report.tiles import job_text, tiles_markup
+from hta_sql.report.serving import Serving, serving_of
+from hta_sql.report.tiles import TILES, job_text, tiles_markup
 from hta_sql.text import cut_middle, printable
 
 RUNS = 6
@@ -55,12 +56,18 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
         | {"cards": first_cards(first, run, sections)}
         for run, rows in shown.items()
     ]
+    served = {run: serving for run in shown if (serving := serving_of(first, run))}
+    for side in sides:
+        side["served"] = _served(served.get(side["run"]), is_alone=len(shown) == 1)
+    lead = _lead(shown, _with_gpus(first)) if shown else ""
+    alone = served.get(next(iter(shown), "")) if len(shown) == 1 else None
     return render(
         "overview",
         without_steps="" if runs else _without_steps(first, sections),
-        lead=_lead(shown, _with_gpus(first)) if shown else "",
+        lead=alone.lead if alone else lead,
+        capture=lead if alone else "",
         job=job_text(first, [*shown]),
-        tiles=tiles_markup(first, shown),
+        tiles=render("tiles", tiles=alone.tiles[:TILES]) if alone else tiles_markup(first, shown),
         sides=sides,
         run_count=len(runs),
         questions=questions,
@@ -74,6 +81,15 @@ def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
         return missing(no_rows(analysis_of(first.step_accounting)))
     text = "; ".join(("The ranks are told by summaries, without events", *where))
     return render("lead", text=linked(text, sections))
+
+
+def _served(serving: Serving | None, *, is_alone: bool) -> list[str]:
+    """Return the sentences on a run that serves; its lead stands above all if it is the only run."""
+    if serving is None:
+        return []
+    of_rank = f" Figures are those of rank {serving.rank}." if serving.rank is not None else ""
+    lead = "" if is_alone else f"{serving.lead}. "
+    return [f"{lead}{serving.bound}{of_rank}", *serving.others]
 
 
 def _with_gpus(first: FirstScreen) -> set[str]:

@@ -1,0 +1,81 @@
+"""Words for a phase of a serving engine, a row of the analysis ``serving``: its pace, rates, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hta_sql.text import time_text
+
+Row = dict[str, Any]
+
+KINDS = 3
+"""Kinds of work that a sentence names besides the largest."""
+
+LEAST_PCT = 1
+"""Shares below this are not named."""
+
+
+def phase_title(row: Row) -> str:
+    """Return what an iteration of the phase is called at the beginning of a sentence."""
+    if row["phase"] == "decode":
+        return "A decode"
+    return f"A {row['phase']} iteration" if row["phase"] else "An iteration"
+
+
+def token_rates(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield (rate, unit): tokens a second that are processed and generated, as far as annotations say it."""
+    if row["input_tokens_per_s"] is not None:
+        yield f"{row['input_tokens_per_s']:,.0f}", "tokens/s processed"
+    low, high = row["min_output_tokens_per_s"], row["max_output_tokens_per_s"]
+    if low is not None and high is not None:
+        rate = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+        yield rate, "tokens/s out"
+
+
+def pace_sentence(row: Row) -> str:
+    """Return how long an iteration takes, and how busy the device is meanwhile."""
+    if row["iteration_p50_ns"] is None:
+        return f"{phase_title(row)} has no device operation in the trace"
+    per_token = ", the time per output token" if row["phase"] == "decode" else ""
+    time = f"{time_text(row['iteration_p50_ns'])}{per_token}"
+    return f"{phase_title(row)} takes {time}; GPU busy {row['busy_pct']:.1f} %"
+
+
+def work_sentence(row: Row) -> str:
+    """Return what an iteration processes, as far as annotations say it; else an empty string."""
+    said = [f"{rate} {unit}" for rate, unit in token_rates(row)]
+    if row["mean_request_count"] is not None:
+        said.insert(0, f"{row['mean_request_count']:,.1f} requests")
+    return f"; {', '.join(said)}" if said else ""
+
+
+def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
+    """Return what takes most of the time of the iterations: idle time, or a kind of work.
+
+    Args:
+        row: The phase.
+        kinds: Its rows of ``serving_kinds``.
+    """
+    whole = (row["device_ns"] or 0) + (row["gap_ns"] or 0)
+    if not whole:
+        return ""
+    shares = {kind["category"]: 100 * kind["total_ns"] / whole for kind in kinds}
+    shares["between"] = 100 * (row["gap_ns"] or 0) / whole
+    shares["inside"] = 100 * (row["device_ns"] - row["busy_ns"]) / whole
+    first, *rest = sorted(shares, key=lambda name: (-shares[name], name))
+    idle = {"between": "idle between iterations", "inside": "idle inside of iterations"}
+    causes = {
+        "between": "Host-bound: the GPU idles between iterations",
+        "inside": "Launch-bound: the GPU idles inside of iterations",
+        "communication": "Bound by communication",
+    }
+    cause = causes.get(first, f"Bound by {first} kernels")
+    also = [
+        f"{idle.get(name, name)} {shares[name]:.0f} %"
+        for name in rest[:KINDS]
+        if shares[name] >= LEAST_PCT
+    ]
+    return (
+        f"{cause}, {shares[first]:.0f} % of the time{'; then ' if also else ''}{', '.join(also)}."
+    )

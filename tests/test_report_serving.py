@@ -1,0 +1,92 @@
+"""The first screen of a report on a serving engine: pace, rates, and what bounds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.report.answers import first_screen
+from hta_sql.report.overview import overview_markup
+from tests.serving_jobs import ALL_REDUCE, Iteration, Kernel, decode, layers, trace
+
+TRACES = Path(__file__).parent / "traces"
+
+DECODE = decode(requests=8, is_graph=True, schedule_ns=100_000)
+MIXED = decode(requests=8, contexts=((512, 512),), kernels=layers(4, 30_000), schedule_ns=100_000)
+BEHIND = replace(DECODE, kernels=(*DECODE.kernels, Kernel(ALL_REDUCE, 500_000)))
+"""With an all-reduce that takes longer than all else."""
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Callable[..., str]:
+    """Return the first screen of engines, a run each."""
+
+    def rendered(*jobs: list[Iteration]) -> str:
+        for number, job in enumerate(jobs):
+            path = tmp_path / f"{number}.json"
+            path.write_text(json.dumps(trace(job)), encoding="utf-8")
+            hta_sql.ingest(path, tmp_path / "s", run=f"engine{number}").close()
+        with hta_sql.open(tmp_path / "s") as store:
+            markup = overview_markup(first_screen(store, {}), {"serving"})
+            return unescape(markup).replace("\N{NO-BREAK SPACE}", " ")
+
+    return rendered
+
+
+def test_decodes_come_first(screen: Callable[..., str]) -> None:
+    """0.5 ms a token of eight requests; prompts have a sentence of their own."""
+    page = screen([*[DECODE] * 20, *[MIXED] * 4])
+    assert "A decode takes 500.000 µs, the time per output token; GPU busy 80" in page
+    assert "<b>16,162</b>" in page  # 160 tokens in 20 times 0.4 ms and 19 gaps
+    assert "tokens/s out" in page
+    assert "Bound by gemm kernels, 48 % of the time; then attention 24 %" in page
+    assert "idle between iterations 19 %" in page
+    assert "A mixed iteration takes 1.300 ms; GPU busy 92.3 %; 9.0 requests" in page
+    assert "The capture takes" in page
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (
+            [replace(DECODE, schedule_ns=2_000_000)] * 5,
+            "Host-bound: the GPU idles between iterations, 8",
+        ),
+        (
+            [decode(kernels=layers(4, 1_000, idle_ns=9_000), schedule_ns=5_000)] * 5,
+            "Launch-bound: the GPU idles inside of iterations, 6",
+        ),
+        ([BEHIND] * 5, "Bound by communication, 5"),
+    ],
+)
+def test_what_bounds_a_decode_is_named(
+    screen: Callable[..., str], job: list[Iteration], words: str
+) -> None:
+    """The host, launches or communication."""
+    assert words in screen(job)
+
+
+def test_several_engines_have_a_sentence_each(screen: Callable[..., str]) -> None:
+    """Next to each other, under the figures of all."""
+    page = screen([DECODE] * 5, [BEHIND] * 5)
+    assert "A decode takes 500.000 µs, the time per output token; GPU busy 8" in page
+    assert "A decode takes 1.000 ms, the time per output token; GPU busy 9" in page
+
+
+def test_a_training_job_that_replays_graphs_is_about_its_steps(tmp_path: Path) -> None:
+    """Replays without an engine are no serving if there are profiler steps."""
+    document = json.loads((TRACES / "graph_replays.json").read_text(encoding="utf-8"))
+    step = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 0, "dur": 1_000}
+    events = document["traceEvents"] if isinstance(document, dict) else document
+    events.append(step | {"name": "ProfilerStep#1"})
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "s") as store:
+        page = overview_markup(first_screen(store, {}), set())
+    assert "A step takes" in page
+    assert "iteration takes" not in page
