@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hta_sql.ingestion.graph_nodes import Nodes, pair_nodes, shared_count
 from hta_sql.ingestion.statements import run
@@ -249,7 +250,7 @@ def _distinct(tables: Iterable[pa.Table]) -> list[pa.Table]:
     found: dict[str, pa.Table] = {}
     for table in tables:
         for source in table["source"].unique().to_pylist():
-            found.setdefault(source, table.filter(pa.compute.equal(table["source"], source)))
+            found.setdefault(source, table.filter(pc.equal(table["source"], source)))
     return list(found.values())
 
 

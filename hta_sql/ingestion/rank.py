@@ -21,7 +21,6 @@ import pyarrow as pa
 from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
-from hta_sql.ingestion.graph_matching import CAPTURED_SCHEMA, match_graphs
 from hta_sql.ingestion.native import best_build
 from hta_sql.ingestion.staging import DoubtfulCutError, stage_events
 from hta_sql.ingestion.statements import run
@@ -315,6 +314,8 @@ def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace])
     paths = {path for trace in traces for path in trace.job.captures}
     if not paths:
         return 0
+    from hta_sql.ingestion.graph_matching import match_graphs  # noqa: PLC0415 - few traces need it
+
     read = {path: _captured_launches(path, traces[0].job) for path in sorted(paths)}
     captures = {trace.part: [read[path] for path in trace.job.captures] for trace in traces}
     return match_graphs(con, captures)
@@ -322,6 +323,8 @@ def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace])
 
 def _captured_launches(path: str, replay: RankJob) -> pa.Table:
     """Read a trace of the capture of graphs, in an engine of its own."""
+    from hta_sql.ingestion.graph_matching import CAPTURED_SCHEMA  # noqa: PLC0415
+
     job = replace(replay, path=path, span=0, is_small=False)
     with _database(job) as con:
         events, metadata = _staged(con, job, careful=False)
