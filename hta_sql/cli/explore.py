@@ -33,7 +33,7 @@ _TOKEN_BYTES = 24
 @click.option(
     "--token-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with a password, which the page asks for; default: a random token in the URL.",
+    help="File with the password of the page; default: a random token in the URL.",
 )
 @click.option(
     "--memory-limit",

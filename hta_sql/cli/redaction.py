@@ -1,4 +1,4 @@
-"""Messages of ``hta-sql export --redact``: what was kept, what was replaced."""
+"""Messages of ``hta-sql export --redact``: the names that are retained and replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 60
 
 
 def show_preview(redact: Redactor) -> None:
-    """List what would be kept and replaced, by kind, with examples."""
+    """List the names that an export would retain or replace, by kind, with examples."""
     for kind, seen in sorted(redact.seen.items()):
         click.echo(f"{kind}: {seen.kept:,} kept, {seen.replaced:,} replaced")
         for name in seen.kept_examples:
@@ -26,7 +26,7 @@ def show_preview(redact: Redactor) -> None:
 
 
 def print_redaction(redact: Redactor, *, has_key: bool) -> None:
-    """Print what was kept, and what to check before sharing the files."""
+    """Print the counts of retained and replaced names, and what to check before sharing the files."""
     kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
     replaced = sum(seen.replaced for seen in redact.seen.values())
     listed = ", ".join(f"{kind} {count:,}" for kind, count in kept.items())

@@ -35,7 +35,7 @@ NOTHING = (
 def serving(
     *, traces: str, runs: list[str] | None, ranks: list[int] | None, format_name: str
 ) -> None:
-    """Tell phases, time per token and tokens a second of a STORE, or of TRACES that are read for it.
+    """Show phases, time per token and tokens per second of a STORE, or of TRACES that are ingested first.
 
     One line a phase and rank: how long an iteration takes, how many tokens a second go in and out, how busy the
     device is, what lies between iterations and which kinds of work take the time. The numbers are those of the

@@ -252,7 +252,7 @@ class CPGraph:
     def what_if(
         self, times_faster: float, *, name: str | None = None, kernel_class: str | None = None
     ) -> WhatIf:
-        """Tell the length if some events took a part of their time.
+        """Return the length of the path before and after some events are made faster.
 
         Times are those that belong to the events themselves: the whole of a device operation, what
         a host operator spends outside of others. Delays stay. With ``include_launch_edges`` no

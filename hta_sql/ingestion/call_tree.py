@@ -100,7 +100,7 @@ def depths_and_paths(parent: IntArray, names: HashArray) -> tuple[IntArray, Hash
 
 
 def nearest_ancestor(parent: IntArray, wanted: BoolArray) -> IntArray:
-    """Return the nearest proper ancestor for which ``wanted`` is true (-1: none)."""
+    """Return the nearest proper ancestor that the mask selects (-1: none)."""
     if not wanted.any():
         return np.full_like(parent, -1)
     found = parent.copy()

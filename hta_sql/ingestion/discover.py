@@ -186,7 +186,7 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
 def _by_ladder(
     paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek, *, beside: int
 ) -> list[TraceFile]:
-    """Determine the rank of each trace; beside is the number of ranks known already."""
+    """Determine the rank of each trace, given the number of ranks already known."""
     found: list[TraceFile] = []
     unknown: list[tuple[str, Stated]] = []
     skipped: dict[str, TraceError] = {}

@@ -143,7 +143,7 @@ class KnownTraces:
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
 
     def stored_as(self, captures: Sequence[str]) -> dict[str, Any]:
-        """Return what, beside the trace, decides what is stored of a rank with these captures of graphs."""
+        """Return the options and captures digest that, with the trace, determine the stored data of a rank."""
         contents = "".join(self.fingerprint(path).content for path in captures)
         digest = hashlib.sha256(contents.encode()).hexdigest() if captures else ""
         return {**self.options, "captures": digest}

@@ -182,7 +182,7 @@ class GraphCaptures:
 
     @cached_property
     def _clear(self) -> list[Graph]:
-        """The graphs whose names tell their shapes: not those that were captured for several sizes."""
+        """The graphs whose kernel names determine their shapes, which excludes graphs captured for several sizes."""
         shapes: dict[Names, set[Names]] = defaultdict(set)
         for graph in self.graphs:
             shapes[graph.names].add(graph.shapes)

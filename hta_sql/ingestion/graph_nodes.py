@@ -56,7 +56,7 @@ def shared_count(replayed: Iterable[str | None], captured: Iterable[str | None])
 
 
 def _may_be(replayed: str, captured: str | None) -> bool:
-    """A launch without a name is a kernel: copies and memsets are told from the call."""
+    """Return whether a replayed node can be a captured launch; a launch without a name is a kernel."""
     return replayed == captured if captured else not replayed.startswith("<")
 
 

@@ -127,7 +127,7 @@ class Staged:
             run(self._con, sort_table(f"staged_{table}", "event_id"))
 
     def _copy(self, beside: Beside | None = None) -> None:
-        """Copy the pending rows, in the background if ``beside`` is given."""
+        """Copy the pending rows, in the background if a background worker is given."""
         statement = insert if self.are_tables else create_table
         rows = {t: r for t, r in self._rows().items() if r.num_rows or not self.are_tables}
         self.are_tables, self._held = True, []

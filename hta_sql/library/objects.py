@@ -209,7 +209,7 @@ class Library:
         return any(map(self.reads_derived, map(self._named.__getitem__, self.names_in(query))))
 
     def derived_in(self, query: str) -> set[str]:
-        """Return the names of the derived tables that a query reads, as far as its words tell."""
+        """Return the names of the derived tables that a query reads, judging by the words in its text."""
         named = map(self._named.__getitem__, self.names_in(query))
         used = {one.path for about in named for one in self.stands_on(about)}
         return {about.base_name for about in self.derived if about.path in used}

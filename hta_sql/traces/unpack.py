@@ -251,7 +251,7 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
 def _frames(
     raw: BinaryIO | UnpackedStream, decompressor: Any, stream: UnpackedStream
 ) -> Iterator[bytes]:
-    """Unpack frame after frame; zstandard's stream reader cannot tell an end from a truncation."""
+    """Unpack frame after frame, since zstandard's stream reader cannot distinguish an end from a truncation."""
     decoder = decompressor.decompressobj()
     is_between = True
     while packed := raw.read(ZSTD_SLICE_BYTES):

@@ -15,7 +15,7 @@ CREATE OR REPLACE VIEW graph_matches AS
 --   node_number       INTEGER [1]      Position of the launch in the graph, from 0.
 --   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL without one.
 --   graph_tokens      BIGINT [tokens]  Tokens that the graph is captured for, from that annotation; NULL if it does not say.
---   captured_op_id    BIGINT           event_id of the operator in the capture; tells its calls apart. NULL: launched in none.
+--   captured_op_id    BIGINT           event_id of the operator in the capture; distinguishes its calls. NULL: launched outside operators.
 --   captured_op_name  VARCHAR          Innermost operator around the launch, as captured.
 --   input_dims        VARCHAR          Its input shapes as JSON.
 --   input_types       VARCHAR          Its input types as JSON.

@@ -163,8 +163,8 @@ class _Judging:
     ) -> float | None:
         """Return the noise: the spread of the baseline runs if there are enough, else of the steps.
 
-        If an analysis has no rows per step, it is run for each step, provided that the result
-        depends on it (``asks``).
+        If an analysis has no rows per step, it is run for each step, provided that the caller
+        enables this.
         """
         chance, many = self.judge.chance, self.of_many
         of_runs = chance.of_runs(known, of_many=many)

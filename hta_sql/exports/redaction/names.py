@@ -30,9 +30,9 @@ class Seen:
     """Statistics of the redacted names of one kind.
 
     Attributes:
-        kept: Number of distinct names that were kept.
+        kept: Number of distinct names that were retained.
         replaced: Number of distinct names that were replaced.
-        kept_examples: Examples of kept names.
+        kept_examples: Examples of retained names.
         replaced_examples: Examples of replaced names, each with its replacement.
     """
 

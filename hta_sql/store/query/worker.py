@@ -158,7 +158,7 @@ def _serve(requests: int, answers: int) -> None:
 def _fork_workers(control: socket.socket) -> None:
     """Fork a worker at each request of the parent, which avoids Python's start-up time.
 
-    This process has no threads and no engine. It reaps a worker only when the parent asks, so that
+    This process has no threads and no engine. It reaps a worker only when the parent requests it, so that
     a process ID is not reused while the parent may still signal it.
     """
     library_digest(load_library())  # cached here, so that each forked worker inherits it

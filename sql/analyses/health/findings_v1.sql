@@ -7,7 +7,7 @@
 -- Shown: rank, severity, finding, message, remedy
 -- Status: stable
 -- Since: 0.1
--- Reference: capture health, as users of HTA and Kineto ask for it
+-- Reference: capture health, as requested by users of HTA and Kineto
 -- Needs: nothing
 -- Scope: runs, ranks; flaws of a capture do not belong to a step
 CREATE OR REPLACE MACRO findings_v1(

@@ -6,7 +6,7 @@
 -- Shown: rank, event_count, gpu_op_count, linked_pct, step_count, median_step_ns, lost_count, suspect_count, device_skew_ns
 -- Status: stable
 -- Since: 0.1
--- Reference: capture health, as users of HTA and Kineto ask for it
+-- Reference: capture health, as requested by users of HTA and Kineto
 -- Needs: nothing
 -- Scope: runs, ranks; flaws of a capture do not belong to a step
 -- Report: table

@@ -1,4 +1,4 @@
--- How much of the device time is in replays of graphs, and of how much of that a capture tells the operators.
+-- How much of the device time is in replays of graphs, and for how much of that a capture identifies the operators.
 --
 -- A replay is one call that starts many operations. Its operators, shapes and modules are those of the capture of the
 -- graph, if the trace was ingested with that (hta-sql ingest --captures): operator_table, roofline, modules and

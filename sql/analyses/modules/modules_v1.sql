@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO modules_v1(
 --   recompute_host_ns                BIGINT [ns]     Part of backward_host_total_ns in calls inside the backward pass.
 --   device_self_ns                   BIGINT [ns]     Duration of device operations launched in the module's calls, excluding nested modules.
 --   device_total_ns                  BIGINT [ns]     device_self_ns plus that of nested modules.
---   replayed_device_ns               BIGINT [ns]     Part of device_total_ns: kernels of graph replays whose modules a capture tells (graph_matches).
+--   replayed_device_ns               BIGINT [ns]     Part of device_total_ns: kernels of graph replays whose modules come from a capture (graph_matches).
 --   backward_device_self_ns          BIGINT [ns]     Duration of device operations launched in the backward pass of the module's own operators, including recomputation.
 --   backward_device_total_ns         BIGINT [ns]     backward_device_self_ns plus that of nested modules.
 --   recompute_device_ns              BIGINT [ns]     Part of backward_device_total_ns launched by calls inside the backward pass.

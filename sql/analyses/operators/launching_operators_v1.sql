@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO launching_operators_v1(
 --   kernel          VARCHAR         Kernel name, or kind and direction of a copy; NULL without by_kernel.
 --   category        VARCHAR         Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   phase           VARCHAR         Training phase: forward, backward or optimizer; NULL if the launch is not in the trace.
---   match_method    VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
+--   match_method    VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
 --   call_count      BIGINT [count]  Calls of the operator that launched operations of the row; NULL without an operator.
 --   kernel_count    BIGINT [count]  Number of device operations.
 --   device_ns       BIGINT [ns]     Total duration of these device operations.

@@ -57,7 +57,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   rank                     INTEGER         Rank of the process.
 --   name                     VARCHAR         Operator without its overload, also of replayed kernels, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
 --   side                     VARCHAR         Side on which the call itself runs: host or device.
---   match_method             VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
+--   match_method             VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
 --   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
 --   overload_name            VARCHAR         Overload, empty if there is none; NULL without by_overload.
 --   input_shapes             VARCHAR         Input shapes as JSON, with [] for a list of tensors; NULL without by_shapes.

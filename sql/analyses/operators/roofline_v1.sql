@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   run              VARCHAR           Run name.
 --   rank             INTEGER           Rank of the process.
 --   name             VARCHAR           Operator name without overload, [graph replay] or [no operator].
---   match_method     VARCHAR           How replayed kernels got the operator of their capture, as in graph_matches; NULL for what the trace itself tells.
+--   match_method     VARCHAR           How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
 --   category         VARCHAR           Kind of work.
 --   input_shapes     VARCHAR           Input shapes as JSON; NULL without by_shapes, or if not recorded.
 --   kernels          VARCHAR           Kernels of a call, separated by ' -> '; NULL without by_kernel.

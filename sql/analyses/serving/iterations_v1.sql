@@ -1,7 +1,7 @@
 -- Iterations of a serving engine: what each processes, how long it takes on host and device, and what lies between.
 --
 -- Iterations are annotations of the engine (iteration_formats); of a rank without any, replays of its largest graph,
--- whose phase and tokens nothing tells. Device operations are of the iteration whose thread launched them in it; a
+-- whose phase and tokens are unknown. Device operations are of the iteration whose thread launched them in it; a
 -- replay carries all its kernels. The device part usually ends after the host part: engines prepare the next iteration
 -- while the device runs this one.
 --
@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   iteration             BIGINT [1]       Number of the iteration of the rank, from 1.
 --   detected_by           VARCHAR          annotation, or graph (a replay of the largest one).
 --   framework             VARCHAR          Engine; NULL where no annotation names it.
---   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   request_count         BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
 --   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
---   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other where no rule knows it.
 --   op_count      BIGINT [count]  Device operations.
 --   total_ns      BIGINT [ns]     Sum of their durations.

@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO serving_v1(
 -- Columns:
 --   run                      VARCHAR          Run name.
 --   rank                     INTEGER          Rank of the process.
---   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   framework                VARCHAR          Engine; NULL where no annotation names it.
 --   iteration_count          BIGINT [count]   Iterations.
 --   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; while requests decode, their time per output token.

@@ -1,7 +1,7 @@
 -- Advice: a rank waits in expert-parallel exchanges for 5 % of the steps or more, without computing.
 --
--- For a rank with more tokens, or one that comes late: what its exchanges take longer than on the fastest rank. On one rank
--- alone nothing tells.
+-- For a rank with more tokens, or one that comes late: what its exchanges take longer than on the fastest rank. A single
+-- rank has nothing to compare with.
 --
 -- Status: experimental
 -- Since: 0.1

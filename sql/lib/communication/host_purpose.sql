@@ -1,4 +1,4 @@
--- What the host does by itself in an event of this name, if the name tells: loading data or saving a checkpoint.
+-- Host work that the name of an event identifies: loading data or saving a checkpoint.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Which groups and pairs of ranks transfer slower than others do, block after block, and what that costs.
 --
 -- Transfers are compared between groups that run the same collective of the same size on ranks of the same description and
--- pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups tell nothing. A link is slow if its transfers take 1.3 times as
+-- pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups are not compared. A link is slow if its transfers take 1.3 times as
 -- long as the median of the others, not by chance. If several links are slow and one rank is in all of them, and in no link as
 -- fast as usual, that rank's network is slow.
 --

@@ -28,8 +28,8 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   op_id            BIGINT       event_id of the innermost operator that encloses the launch; NULL: none.
 --   operator_name    VARCHAR      Its name, or that of the operator that a replayed kernel was captured from, without overload; NULL: none.
 --   label            VARCHAR      operator_name; without an operator, [graph replay] or [no operator].
---   match_method     VARCHAR      How the operator of the capture was found, as in graph_matches; NULL if the launch tells it.
---   captured_op_id   BIGINT       event_id of that operator in its capture: with launch_id it tells calls apart.
+--   match_method     VARCHAR      How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
+--   captured_op_id   BIGINT       event_id of that operator in its capture: with launch_id it distinguishes calls.
 --   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
 --   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.

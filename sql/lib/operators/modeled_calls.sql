@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   device        BIGINT            Device number.
 --   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
 --   name          VARCHAR           Its name, or that of the operator that replayed kernels were captured from, without overload; [graph replay] or [no operator].
---   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the launch tells it.
+--   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   category      VARCHAR           Kind of work.
 --   input_shapes  VARCHAR           Input shapes as JSON.
 --   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   iteration             BIGINT [1]       Number of the iteration of the rank, from 1.
 --   detected_by           VARCHAR          annotation, or graph (a replay of the largest one).
 --   framework             VARCHAR          Engine; NULL where no annotation names it.
---   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL where nothing tells.
+--   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   request_count         BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
 --   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
