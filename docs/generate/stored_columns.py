@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql.ingestion.artifacts.dumps import stage_dump
 from hta_sql.ingestion.graph_matching import match_graphs
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
@@ -29,6 +30,7 @@ def defined_columns() -> Columns:
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         stage_events(con, None)
         stage_cluster_data(con, None)
+        stage_dump(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         match_graphs(con, {})
         frames = frames_of(con)

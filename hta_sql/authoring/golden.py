@@ -31,7 +31,7 @@ from hta_sql.api import ingest_shard
 from hta_sql.authoring.golden_messages import message_of
 from hta_sql.errors import LibraryError
 
-_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+)$")
+_TRACE = re.compile(r"^(?:(?:(?P<run>[\w.-]+)/)?(?P<rank>\d+|\?)=)?(?P<file>[\w.-]+(?:/[\w.-]+)*)$")
 
 
 @dataclass(frozen=True)

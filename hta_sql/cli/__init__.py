@@ -1,4 +1,4 @@
-"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2, 130 (gate: 3).
+"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2, 130 (gate: 3, hang: 4).
 
 A command is a module with one click command of the same name. The list below registers the
 commands; a module is imported when its command is called. Modules import slow dependencies (the
@@ -36,6 +36,7 @@ COMMANDS = (
     "describe",
     "run",
     "advice",
+    "hang",
     "critical-path",
     "sql",
     "report",

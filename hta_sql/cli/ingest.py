@@ -110,6 +110,8 @@ def ingest(
     the store already has are skipped. The ranks become visible to readers together, at the end.
     Traces of Ascend devices (trace_view.json) and MindSpore's cluster data
     (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
+    So are Flight Recorder dumps of torch.distributed (nccl_trace_rank_N, or JSON), next to the
+    traces of the same job or alone: hta-sql hang names the rank that holds up the job.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
@@ -131,11 +133,24 @@ def ingest(
         else:
             # Not hta_sql.ingest, which would also open the store.
             done = ingest_traces(IngestOptions(source, folder, **options))
-            follow_up = (
-                f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
-                f"or hta-sql run {folder} {_first_analysis(done)}"
-            )
+            follow_up = _follow_up(done, folder)
     note(summary(done, time.monotonic() - started, follow_up))
+
+
+def _follow_up(report: IngestReport, folder: str) -> str:
+    """Name the commands to go on with: dumps are of a job that hung."""
+    from hta_sql.store.disk.spans import DUMP_SPAN  # noqa: PLC0415 - imports are the start-up cost
+
+    entries = (*report.results, *report.unchanged, *report.resumed)
+    dumps = sum(entry.span == DUMP_SPAN for entry in entries)
+    of_traces = (
+        f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
+        f"or hta-sql run {folder} {_first_analysis(report)}"
+    )
+    if not dumps:
+        return of_traces
+    hang = f"hta-sql hang {folder}"
+    return hang if dumps == len(entries) else f"{hang}, {of_traces}"
 
 
 def _first_analysis(report: IngestReport) -> str:
@@ -164,15 +179,23 @@ def _store_beside(traces: list[str]) -> Path:
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     """Return one line with what was read, what was not, and what to do next."""
+    from hta_sql.store.disk.spans import DUMP_SPAN  # noqa: PLC0415 - lazy, to start faster
+
     results = report.results
+    dumps = [entry for entry in results if entry.span == DUMP_SPAN]
+    operations = sum(entry.files.get("fr_entries", {"rows": 0})["rows"] for entry in dumps)
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
     # A rank has one trace per run, and one per span.
-    has_spans = any(entry.span for entry in (*results, *report.unchanged, *report.resumed))
+    entries = (*results, *report.unchanged, *report.resumed)
+    has_spans = any(entry.span not in (0, DUMP_SPAN) for entry in entries)
     what = "trace" if len(report.runs) > 1 or has_spans else "rank"
-    parts = []
-    if results:
-        parts.append(f"Read {counted(len(results), what)}, {events:,} events in {seconds:.1f} s")
+    read = []
+    if len(results) > len(dumps):
+        read.append(f"{counted(len(results) - len(dumps), what)}, {events:,} events")
+    if dumps:
+        read.append(f"{counted(len(dumps), 'Flight Recorder dump')}, {operations:,} operations")
+    parts = [f"Read {' and '.join(read)} in {seconds:.1f} s"] if read else []
     if report.resumed:
         parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")
     if report.unchanged:

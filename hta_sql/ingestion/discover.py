@@ -96,10 +96,13 @@ def discover(
         patterns = _compiled(rank_regex)
         found = _by_ladder(paths, patterns, look, beside=len(clusters)) + clusters
         of_graphs += _by_ladder(named, patterns, look, beside=0) if named else []
+    dumps = [file for file in found if file.is_dump]
+    found = [file for file in found if not file.is_dump]
     if not one_job:
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
+    found += number_captures(dumps)
     if ranks is None:
         return found
     wanted = sorted(set(ranks))
@@ -201,10 +204,12 @@ def _by_ladder(
             skipped[path] = error
             continue
         named = _rank_in_name(path, patterns)
-        if stated.rank is not None:
+        if stated.rank is not None and not stated.is_dump:
             source, rank = "distributedInfo", stated.rank
         elif named is not None:
             source, rank = "file name", named
+        elif stated.rank is not None:
+            source, rank = "file name", stated.rank
         else:
             unknown.append((path, stated))
             continue

@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError, TraceFormatError
+from hta_sql.ingestion.artifacts.dumps import place_dump, stage_dump
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
 from hta_sql.ingestion.native import best_build
@@ -32,6 +33,7 @@ from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
 from hta_sql.store.catalog.shared_engine import extra_connections, scratch
 from hta_sql.store.disk.manifest import Fingerprint
+from hta_sql.store.disk.spans import DUMP_SPAN
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
@@ -154,6 +156,8 @@ class ReadTrace:
 
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
+    if job.span == DUMP_SPAN:
+        return _ingest_dump(job, started)
     with _database(job) as con:
         summaries: Counter[str] = Counter()
         with unchanged(job.path) as fingerprint:
@@ -163,6 +167,19 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
         trace = ReadTrace(job, fingerprint, metadata, events.total())
         (result,) = stored(con, [trace], events + summaries, started)
     return result
+
+
+def _ingest_dump(job: RankJob, started: float) -> RankResult:
+    """Read a Flight Recorder dump and write its tables: none of the statements about events is run."""
+    with scratch() as con:
+        with unchanged(job.path) as fingerprint:
+            rows, metadata = stage_dump(con, job.path)
+        place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
+        place = RankOutput(job.tables, job.run, job.rank, job.writer)
+        files = write_tables(con, [place], rows)
+        facts = dict(facts_of(con))[job.run, job.rank]
+    seconds = time.monotonic() - started
+    return RankResult(job, fingerprint, files, 0, 0, None, seconds, facts=facts)
 
 
 def stored(
@@ -279,18 +296,7 @@ def link_events(
     con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace], kernel_classes: str | None = None
 ) -> None:
     """Derive what every analysis needs: clock, steps, call tree, launches, kernel classes."""
-    jobs = [
-        {
-            "part": trace.part,
-            "run": trace.job.run,
-            "rank": trace.job.rank,
-            "rank_source": trace.job.rank_source,
-            "source": path_text(trace.job.path),
-            "event_count": trace.event_count,
-            "metadata": json.dumps(trace.metadata),
-        }
-        for trace in traces
-    ]
+    jobs = [_job_row(trace) for trace in traces]
     run(con, ingest_sql("link/rank_frames", "job"), {"jobs": jobs})
     _load_class_rules(con, kernel_classes)
     run(con, ingest_sql("link/rank_frames", "rank_clock"))
@@ -332,6 +338,19 @@ def _captured_launches(path: str, replay: RankJob) -> pa.Table:
         launches = con.sql(ingest_sql("link/graph_captures", "captured_launches")).to_arrow_table()
     source = pa.array([path_text(path)] * launches.num_rows, pa.string())
     return launches.add_column(0, "source", source).cast(CAPTURED_SCHEMA)
+
+
+def _job_row(trace: ReadTrace) -> dict[str, Any]:
+    """Return a row of the table ``job``."""
+    return {
+        "part": trace.part,
+        "run": trace.job.run,
+        "rank": trace.job.rank,
+        "rank_source": trace.job.rank_source,
+        "source": path_text(trace.job.path),
+        "event_count": trace.event_count,
+        "metadata": json.dumps(trace.metadata),
+    }
 
 
 def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:

@@ -19,3 +19,8 @@ class TraceFile:
     stated: Stated | None = None
     captures: tuple[str, ...] = ()
     """Traces of the capture of the graphs that it replays."""
+
+    @property
+    def is_dump(self) -> bool:
+        """Whether it is no trace but a dump of a Flight Recorder."""
+        return self.stated is not None and self.stated.is_dump

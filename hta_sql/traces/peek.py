@@ -7,8 +7,9 @@ import re
 from typing import Any, BinaryIO, NamedTuple
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.traces.flight_recorder import is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
-from hta_sql.traces.source import open_trace
+from hta_sql.traces.source import check_text, open_any
 
 PEEK_BYTES = 256 << 10
 PEEK_LIMIT_BYTES = 64 << 20
@@ -43,6 +44,8 @@ class Stated(NamedTuple):
     """End of the recording [ns]; also None if the trace states its rank."""
     role: str | None = None
     """Role of the process in a job of several roles."""
+    is_dump: bool = False
+    """It is no trace but a dump of a Flight Recorder, of which only the name may state the rank."""
 
 
 def peek(path: str) -> Stated:
@@ -52,10 +55,13 @@ def peek(path: str) -> Stated:
     file (a tenth of the cost of parsing).
 
     Raises:
-        TraceFormatError: The file is not a Kineto trace; the message says what it looks like.
+        TraceFormatError: The file is neither a Kineto trace nor a dump of a Flight Recorder; the message says what it looks like.
     """
-    with open_trace(path) as stream:
+    with open_any(path) as stream:
         head = _head(stream)
+        if is_dump(head):
+            return Stated(rank_of_name(path.rpartition("/")[2]), 0, is_dump=True)
+        check_text(path, head[:4])
         _check_json(path, head, getattr(stream, "problem", None))
         is_kineto = bool(kineto_sign().search(head))
         has_activity = bool(ACTIVITY.search(head))
@@ -110,7 +116,7 @@ def _process(head: bytes, tail: bytes) -> str | None:
 
 def _head(stream: BinaryIO) -> bytes:
     head = bytearray(stream.read(PEEK_BYTES))
-    if head.lstrip()[:1] != b"{":
+    if head.lstrip()[:1] != b"{" or is_dump(bytes(head)):
         return bytes(head)
     seen = 0
     while not _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES)):

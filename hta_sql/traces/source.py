@@ -137,6 +137,22 @@ def open_trace(path: str) -> BinaryIO:
         TraceFormatError: It is not a file, or its content cannot be a trace.
         ExtraNotInstalledError: The file is zstd and no reader is installed.
     """
+    stream, magic = _unpacked(path)
+    try:
+        check_text(path, magic)
+    except TraceFormatError:
+        stream.close()
+        raise
+    return stream
+
+
+def open_any(path: str) -> BinaryIO:
+    """Open a file as a stream of its bytes, unpacked, whatever they are; else like :func:`open_trace`."""
+    return _unpacked(path)[0]
+
+
+def _unpacked(path: str) -> tuple[BinaryIO, bytes]:
+    """Open a file as a stream of its bytes, unpacked; returns it and what it begins with."""
     stream = _opened(path)
     magic = stream.read(4)
     stream.seek(0)
@@ -145,12 +161,7 @@ def open_trace(path: str) -> BinaryIO:
             break
         stream = UnpackedStream(stream, magic, path, max_unpacked_bytes(path))
         magic = stream.peek(4)
-    try:
-        _check_text(path, magic)
-    except TraceFormatError:
-        stream.close()
-        raise
-    return cast("BinaryIO", stream)
+    return cast("BinaryIO", stream), magic
 
 
 def _opened(path: str) -> BinaryIO | UnpackedStream:
@@ -199,7 +210,12 @@ def whole_text(stream: BinaryIO) -> bytes:
     return b"".join(iter(lambda: stream.read(BLOCK_BYTES), b""))
 
 
-def _check_text(path: str, magic: bytes) -> None:
+def check_text(path: str, magic: bytes) -> None:
+    """Refuse bytes that begin like no kind of text that a trace can be.
+
+    Raises:
+        TraceFormatError: The message says what they look like.
+    """
     foreign = guess_binary(magic) if magic.strip() else None
     if foreign:
         raise TraceFormatError(

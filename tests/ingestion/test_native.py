@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-TRACES = sorted((ROOT / "tests" / "traces").rglob("*.json*"))
+TRACES = sorted(
+    path
+    for path in (ROOT / "tests" / "traces").rglob("*.json*")
+    if "hangs" not in path.parts  # Flight Recorder dumps
+)
 SHARED = ROOT.parent / "shared" / "traces"
 
 

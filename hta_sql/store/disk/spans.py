@@ -13,6 +13,9 @@ from hta_sql.store.disk.run_names import is_unix_time
 MOST_SPANS = 256
 """Queries store the rank in the bits above the forty bits of an event id."""
 
+DUMP_SPAN = MOST_SPANS
+"""In place of the number of a span: the entry is of a Flight Recorder dump, which has no events."""
+
 
 def check_spans(entries: Iterable[RankEntry]) -> None:
     """Raise if the spans of a run cannot be distinguished by time and step.
@@ -26,7 +29,8 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
     """
     runs: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in entries:
-        runs[entry.run].append(entry)
+        if entry.span != DUMP_SPAN:
+            runs[entry.run].append(entry)
     for run, members in runs.items():
         if any(entry.span for entry in members) and (problem := _problem(members)):
             raise TraceError(

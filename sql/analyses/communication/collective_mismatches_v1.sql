@@ -5,6 +5,8 @@
 -- uneven batches) pairs each later collective with the wrong one. is_first marks the row to inspect; later rows of
 -- the group may be consequences. Element counts are compared only if the collective requires them to be equal. A
 -- trace without collective metadata has rows only for differing operator names.
+-- Flight Recorder dumps are compared by the number of each collective in its group; collectives that a rank never
+-- entered are in hang.
 --
 -- Title: Collectives that differ between ranks (desync)
 -- Shown: rank, pg_name, differs_in, value, majority_value, majority_count, is_first, message
@@ -21,29 +23,37 @@ CREATE OR REPLACE MACRO collective_mismatches_v1(
 ) AS TABLE
 -- Columns:
 --   run             VARCHAR         Run name.
---   collective_id   BIGINT          collective_id in collectives.
+--   found_in        VARCHAR         Source of the collectives: trace or dump.
+--   collective_id   BIGINT          collective_id in collectives; for dumps the number of the collective in its group.
 --   rank            INTEGER         Rank that differs from the majority, or lacks the collective.
 --   step            BIGINT          Profiler step (of the other ranks if this rank lacks the collective); NULL outside steps.
 --   pg_name         VARCHAR         Process group name.
 --   pg_ranks        VARCHAR         Ranks of the group as JSON.
---   differs_in      VARCHAR         Differing properties: collective, elem_type, in_elems, out_elems, or missing.
+--   differs_in      VARCHAR         Differing properties: collective, elem_type, in_elems, out_elems (dumps: input_sizes, output_sizes), or missing.
 --   value           VARCHAR         Collective that the rank runs; NULL if it is missing.
 --   majority_value  VARCHAR         Collective that most ranks run.
 --   majority_count  BIGINT [count]  Number of ranks in the majority.
 --   is_first        BOOLEAN         Whether this is the first mismatch of its group; later ones may be consequences.
 --   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
---   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks.
+--   start_ns        BIGINT [ns]     First start of the collective on the clock shared by all ranks; for dumps the Unix time of the first enqueueing.
 --   message_code    VARCHAR         Code of the message in the table messages.
 --   message         VARCHAR         Finding and recommended next step.
 WITH
     found AS (
         SELECT
-            m.*,
+            'trace' AS found_in, m.run, m.channel_id::VARCHAR AS channel_key, m.collective_id, m.rank, m.step, m.event_id, m.op_id, m.collective, m.pg_name, m.pg_ranks, m.differs_in,
+            m.value, m.majority_value, m.majority_count, m.start_ns,
             m.collective_id = first_value(m.collective_id) OVER (
                 PARTITION BY m.run, m.channel_id, m.differs_in = 'missing' ORDER BY m.start_ns, m.collective_id
             ) AS is_first
         FROM lib.mismatched_collectives(runs) AS m
+        UNION ALL
+        SELECT
+            'dump', d.run, d.group_key, d.collective_seq_id, d.rank, NULL, NULL, NULL, d.majority_value, d.pg_name, d.member_ranks, d.differs_in,
+            d.value, d.majority_value, d.majority_count, d.start_ns,
+            d.collective_seq_id = min(d.collective_seq_id) OVER (PARTITION BY d.run, d.group_key)
+        FROM lib.dump_mismatches(runs) AS d
     ),
     described AS (
         SELECT
@@ -75,6 +85,7 @@ WITH
     )
 SELECT
     f.run,
+    f.found_in,
     f.collective_id,
     f.rank,
     f.step,
@@ -92,4 +103,4 @@ SELECT
     lib.message_text(t.message, f.message.fields) AS message
 FROM described AS f
 LEFT JOIN messages AS t ON t.code = f.message.code
-ORDER BY f.run, f.collective_id, f.rank
+ORDER BY f.run, f.found_in DESC, f.channel_key, f.collective_id, f.rank

@@ -1,0 +1,118 @@
+"""``hta-sql hang``: which process group is stuck, at which operation, and which rank holds it up."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hta_sql.cli.options import Output, audience_option, chart_option, scope_options
+from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.verifying import verify_option
+from hta_sql.text import counted, printable, rank_spans
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hta_sql.store.query.trace_store import TraceStore
+
+Row = dict[str, Any]
+
+HANGS = 4
+"""Exit code where something hangs."""
+
+SHOWN = 10
+"""Stuck groups of a run that have a sentence; the others are in the table."""
+
+TABLE = (
+    *("channel", "is_root", "kind", "collective_seq_id", "op", "missing_ranks", "waiting_ranks"),
+    *("different_ranks", "undumped_ranks", "since"),
+)
+
+
+@click.command(short_help="Tell which rank holds up a job that hangs, from Flight Recorder dumps.")
+@click.argument("traces", metavar="STORE|DUMPS")
+@scope_options
+@audience_option("json (the analysis `hang`)")
+@chart_option
+@verify_option
+@click.pass_context
+def hang(
+    ctx: click.Context,
+    *,
+    traces: str,
+    runs: list[str] | None,
+    ranks: list[int] | None,
+    format_name: str,
+    chart: Path | None,
+) -> None:
+    """Tell what hangs in a STORE, or in a folder of Flight Recorder DUMPS that are read for it.
+
+    DUMPS are what torch.distributed writes when a collective times out (nccl_trace_rank_N), or what
+    torch._C._distributed_c10d._dump_fr_trace_json() returns; traces may lie beside them. First the cause: group,
+    operation, the rank that never entered it and what it did last. Groups that only wait for another one
+    follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
+    """
+    with opened_or_read(traces) as (store, is_new):
+        dumps = _dumps(store, runs)
+        result = store.run("hang", runs=runs, ranks=ranks)
+        rows = result.records()
+        if chart:
+            from hta_sql.cli.output import send_chart  # noqa: PLC0415
+
+            send_chart(store.run("hang_grid", runs=runs, ranks=ranks), chart)
+        if format_name == "json":
+            from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
+
+            send(result, Output("json"))
+        else:
+            _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
+            if rows:
+                from hta_sql.cli.output import send  # noqa: PLC0415
+
+                click.echo()
+                send(result, Output(columns=TABLE))
+    if rows:
+        ctx.exit(HANGS)
+
+
+def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
+    """List the ranks of each run that have a dump.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found: dict[str, list[int]] = {}
+    for run, rank in store.sql("SELECT DISTINCT run, rank FROM fr_groups ORDER BY ALL").rows():
+        if not runs or run in runs:
+            found.setdefault(run, []).append(rank)
+    if not found:
+        raise click.ClickException(
+            "There is no Flight Recorder dump with an operation. Set TORCH_FR_BUFFER_SIZE=2000 (older versions: "
+            "TORCH_NCCL_TRACE_BUFFER_SIZE) and TORCH_NCCL_DUMP_ON_TIMEOUT=1, and pass the files that the job writes "
+            "when it hangs: nccl_trace_rank_N."
+        )
+    return found
+
+
+def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
+    by_run = {run: list(of) for run, of in groupby(rows, key=lambda row: row["run"])}
+    for run, ranks in dumps.items():
+        stuck = by_run.get(run, [])
+        head = f"{printable(run)}: {counted(len(ranks), 'dump')} (ranks {rank_spans(ranks)})"
+        if not stuck:
+            click.echo(f"{head}: nothing hangs. Every operation that a rank entered is finished.")
+            continue
+        roots = Counter(row["is_root"] for row in stuck)
+        click.echo(
+            f"{head}: {counted(len(stuck), 'group')} stuck, "
+            f"{roots[True]} with the cause, {roots[False]} that {'waits' if roots[False] == 1 else 'wait'} for it"
+        )
+        for number, row in enumerate(stuck[:SHOWN], 1):
+            message = row["message"].replace("run STORE", f"run {store}")
+            click.echo(f"\n{number}. {printable(message)}")
+        if len(stuck) > SHOWN:
+            click.echo(f"\n{len(stuck) - SHOWN} more are in the table.")

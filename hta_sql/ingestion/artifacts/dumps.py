@@ -1,0 +1,243 @@
+"""Flight Recorder dumps ─▶ staged tables. What their values mean is in sql/ingest/store/fr_*.sql."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from hta_sql.ingestion.statements import run
+from hta_sql.library.sql_files import ingest_sql
+from hta_sql.library.sqltext import create_table
+from hta_sql.text import counted
+from hta_sql.traces.flight_recorder import Dump, group_ranks, read_dump
+
+log = logging.getLogger(__name__)
+
+DUMP_TABLES = ("fr_entries", "fr_groups", "fr_frames")
+"""The tables that only dumps fill."""
+
+MAX_SIZES = 1 << 16
+"""Characters of the sizes of an operation that are stored: those of 2,000 tensors are half of it."""
+
+MAX_FRAMES = 512
+"""Frames of a stack that are stored, from the innermost: Python's own limit of recursion is 1,000."""
+
+_INTEGERS = ("record_id", "pg_id", "collective_seq_id", "p2p_seq_id", "op_id")
+_TIMES = ("time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns")
+_TEXTS = ("profiling_name", "state", "thread_id", "thread_name")
+_LISTS = ("input_sizes", "input_dtypes", "output_sizes", "output_dtypes")
+_FLAGS = ("retired", "is_p2p")
+
+_ENTRIES = pa.schema(
+    [
+        *((name, pa.int64()) for name in (*_INTEGERS, *_TIMES, "timeout_ms")),
+        ("duration_ms", pa.float64()),
+        *((name, pa.string()) for name in (*_TEXTS, *_LISTS, "pg_name", "pg_desc")),
+        *((name, pa.bool_()) for name in _FLAGS),
+        ("stack_id", pa.int64()),
+    ]
+)
+_GROUPS = pa.schema(
+    [
+        ("pg_id", pa.int64()),
+        *((name, pa.string()) for name in ("pg_name", "pg_desc", "member_ranks")),
+        ("member_count", pa.int64()),
+        *(
+            (name, pa.int64())
+            for name in ("last_enqueued_id", "last_started_id", "last_completed_id")
+        ),
+    ]
+)
+_FRAMES = pa.schema(
+    [
+        *(("stack_id", pa.int64()), ("depth", pa.int32())),
+        *(("name", pa.string()), ("file", pa.string()), ("line", pa.int64())),
+    ]
+)
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def stage_dump(
+    con: duckdb.DuckDBPyConnection, path: str | None
+) -> tuple[Counter[str], dict[str, Any]]:
+    """Read a dump into staged tables.
+
+    Args:
+        con: The database of the rank.
+        path: The dump; None makes the tables without rows.
+
+    Returns:
+        Number of rows by table, and what the table ranks shows as metadata.
+
+    Raises:
+        TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
+    """
+    dump = read_dump(path) if path else Dump("", [], {}, {}, None)
+    stacks: dict[tuple[Any, ...], int] = {}
+    rows: Counter[str] = Counter()
+    staged = {
+        "fr_entries": pa.Table.from_pydict(_columns(_entries(dump, stacks), _ENTRIES), _ENTRIES),
+        "fr_groups": pa.Table.from_pydict(_columns(_groups(dump), _GROUPS), _GROUPS),
+        "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), _FRAMES), _FRAMES),
+    }
+    for table, content in staged.items():
+        con.register("dump_rows", content)
+        run(con, create_table(f"staged_{table}", "FROM dump_rows"))
+        con.unregister("dump_rows")
+        rows[table] = content.num_rows
+    if dump.problem or dump.skipped:
+        left_out = f"; {counted(dump.skipped, 'operation')} left out" if dump.skipped else ""
+        log.warning(
+            "Dump %r is damaged: %s%s. What is whole of it was read.",
+            path,
+            dump.problem or "some entries are no operations",
+            left_out,
+        )
+    return rows, _metadata(dump)
+
+
+def place_dump(con: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> None:
+    """Make the tables that describe the rank of a dump, which has no events and no clock.
+
+    Args:
+        con: The database of the rank.
+        job: A value of the parameter ``jobs`` of sql/ingest/link/rank_frames.sql.
+    """
+    run(con, ingest_sql("link/rank_frames", "job"), {"jobs": [job]})
+    for name in ("rank_frame", "described_devices"):
+        run(con, ingest_sql("link/dump_frames", name))
+    run(con, create_table("described_ranks", ingest_sql("store/ranks")))
+
+
+def _metadata(dump: Dump) -> dict[str, Any]:
+    backends = {str(entry["profiling_name"]).partition(":")[0] for entry in dump.entries}
+    info = {
+        "world_size": dump.world_size,
+        "backend": ",".join(sorted(backends)) or None,
+        "nccl_version": dump.library_version,
+    }
+    return {
+        "flight_recorder": {"version": dump.version, "problem": dump.problem},
+        "distributedInfo": {key: value for key, value in info.items() if value is not None},
+    }
+
+
+def _columns(rows: Iterator[tuple[Any, ...]], schema: pa.Schema) -> dict[str, list[Any]]:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return {name: list(values) for name, values in zip(schema.names, columns, strict=True)}
+
+
+def _entries(dump: Dump, stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of each entry, in the order of the columns, and number the stacks."""
+    texts: dict[str, str | None] = {}
+    for entry in dump.entries:
+        get = entry.get
+        name, description = _group_of(get("process_group"))
+        duration = get("duration_ms")
+        yield (
+            *(_whole(get(key)) for key in _INTEGERS),
+            *(_whole(get(key)) for key in _TIMES),
+            _whole(get("timeout_ms")),
+            float(duration) if isinstance(duration, (int, float)) else None,
+            *(_text(get(key)) for key in _TEXTS),
+            *(_list_text(get(key), texts) for key in _LISTS),
+            name,
+            description,
+            *(bool(get(key)) for key in _FLAGS),
+            _stack_id(get("frames"), stacks),
+        )
+
+
+def _groups(dump: Dump) -> Iterator[tuple[Any, ...]]:
+    """Yield the groups that the dump states, and those that only its entries name."""
+    named: dict[str, tuple[int | None, str | None]] = {}
+    for entry in dump.entries:
+        name, description = _group_of(entry.get("process_group"))
+        if name is not None:
+            named[name] = _whole(entry.get("pg_id")), description
+    # Gloo states one group without a name, with ranks that count within the group.
+    for name in [*named, *(name for name in dump.groups if name and name not in named)]:
+        number, description = named.get(name, (None, None))
+        stated = dump.groups.get(name, {})
+        ranks = group_ranks(stated)
+        status = dump.status.get(str(number), {}) if number is not None else {}
+        yield (
+            number,
+            name,
+            description or _text(stated.get("desc")),
+            json.dumps(ranks, separators=(",", ":")) if ranks else None,
+            len(ranks) if ranks else None,
+            *(
+                _from_zero(status.get(f"last_{what}_collective"))
+                for what in ("enqueued", "started", "completed")
+            ),
+        )
+
+
+def _frames(stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[Any, ...]]:
+    for stack, number in stacks.items():
+        for depth, frame in enumerate(stack):
+            yield number, depth, *frame
+
+
+def _stack_id(frames: Any, stacks: dict[tuple[Any, ...], int]) -> int | None:
+    if not isinstance(frames, list) or not frames:
+        return None
+    stack = tuple(
+        (_text(f.get("name")), _text(f.get("filename")), _whole(f.get("line")))
+        for f in frames[:MAX_FRAMES]
+        if isinstance(f, dict)
+    )
+    return stacks.setdefault(stack, len(stacks)) if stack else None
+
+
+def _group_of(value: Any) -> tuple[str | None, str | None]:
+    """Return name and description of a group: ``("0", "default_pg")``."""
+    if isinstance(value, (list, tuple)) and len(value) >= 2:
+        return _text(value[0]), _text(value[1])
+    return (_text(value), None) if isinstance(value, str) else (None, None)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else str(value) if type(value) is int else None
+
+
+def _whole(value: Any) -> int | None:
+    """Return an integer, also one that is written as text; None of anything else."""
+    if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
+        value = int(value)
+    return value if type(value) is int and value in _INT64 else None
+
+
+def _from_zero(value: Any) -> int | None:
+    """Return a number of a collective; the recorder writes -1 for none."""
+    number = _whole(value)
+    return number if number is not None and number >= 0 else None
+
+
+def _list_text(value: Any, texts: dict[str, str | None]) -> str | None:
+    """Return a list of texts, or of lists of integers, as JSON; None of anything else."""
+    if not isinstance(value, (list, tuple)):
+        return None
+    # Most operations of a job have the sizes of a few others.
+    key = repr(value) if _is_flat(value) else None
+    if key is None or len(key) > MAX_SIZES:
+        return None
+    if key not in texts:
+        texts[key] = json.dumps(value, separators=(",", ":"))
+    return texts[key]
+
+
+def _is_flat(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Say whether a list has texts, integers, and lists of integers only."""
+    return all(
+        isinstance(item, (str, int))
+        or (isinstance(item, (list, tuple)) and all(isinstance(number, int) for number in item))
+        for item in value
+    )

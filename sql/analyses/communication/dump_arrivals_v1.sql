@@ -1,0 +1,70 @@
+-- Which ranks entered collectives late before the Flight Recorder dumps: a row for each group and rank.
+--
+-- Lateness of a rank is the time from the first rank's enqueueing to its own, over the last collectives of the group that all of its ranks
+-- with a dump have. Clocks of hosts differ: if one rank is late by nearly the same time in all of them, its clock may be.
+--
+-- Title: Late ranks before the dumps
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; all ranks are compared
+-- Reference: none
+-- Needs: Flight Recorder dumps of two ranks of a group
+CREATE OR REPLACE MACRO dump_arrivals_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Collectives of each group to compare, the last ones; NULL compares all.
+    last_count BIGINT := 100
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   channel           VARCHAR         Description and name of the group.
+--   rank              INTEGER         Rank of the group.
+--   pg_name           VARCHAR         Process group name.
+--   collective_count  BIGINT [count]  Collectives that were compared.
+--   last_in_count     BIGINT [count]  Those that the rank entered last.
+--   last_in_pct       DOUBLE [%]      Share of collective_count.
+--   mean_late_ns      BIGINT [ns]     Mean lateness.
+--   median_late_ns    BIGINT [ns]     Median lateness.
+--   max_late_ns       BIGINT [ns]     Largest lateness.
+--   total_late_ns     BIGINT [ns]     Sum of the lateness.
+WITH
+    entered AS MATERIALIZED (
+        SELECT o.run, o.group_key, o.channel, o.pg_name, o.rank, o.collective_seq_id, min(o.created_ns) AS created_ns
+        FROM lib.dump_operations(runs) AS o
+        WHERE NOT o.is_p2p AND o.created_ns IS NOT NULL
+        GROUP BY ALL
+    ),
+    sizes AS (
+        SELECT e.run, e.group_key, count(DISTINCT e.rank) AS rank_count FROM entered AS e GROUP BY e.run, e.group_key
+    ),
+    complete AS (
+        SELECT e.run, e.group_key, e.collective_seq_id, min(e.created_ns) AS first_ns, arg_max(e.rank, (e.created_ns, e.rank)) AS last_rank
+        FROM entered AS e
+        JOIN sizes AS s ON s.run = e.run AND s.group_key = e.group_key
+        GROUP BY e.run, e.group_key, e.collective_seq_id, s.rank_count
+        HAVING count(*) = s.rank_count AND s.rank_count > 1
+    ),
+    shared AS (
+        SELECT c.*
+        FROM complete AS c
+        QUALIFY last_count IS NULL OR row_number() OVER (PARTITION BY c.run, c.group_key ORDER BY c.collective_seq_id DESC) <= last_count
+    )
+SELECT
+    e.run,
+    e.channel,
+    e.rank,
+    e.pg_name,
+    count(*) AS collective_count,
+    count_if(s.last_rank = e.rank)::BIGINT AS last_in_count,
+    count_if(s.last_rank = e.rank) / count(*) * 100 AS last_in_pct,
+    avg(e.created_ns - s.first_ns)::BIGINT AS mean_late_ns,
+    median(e.created_ns - s.first_ns)::BIGINT AS median_late_ns,
+    max(e.created_ns - s.first_ns) AS max_late_ns,
+    sum(e.created_ns - s.first_ns)::BIGINT AS total_late_ns
+FROM entered AS e
+JOIN shared AS s ON s.run = e.run AND s.group_key = e.group_key AND s.collective_seq_id = e.collective_seq_id
+WHERE lib.is_requested(ranks, e.rank)
+GROUP BY e.run, e.group_key, e.channel, e.rank, e.pg_name
+ORDER BY e.run, e.group_key, e.rank

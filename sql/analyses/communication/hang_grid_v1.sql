@@ -1,0 +1,62 @@
+-- The last collectives of each stuck process group as a grid: what each of its ranks did at each number.
+--
+-- The picture of hang: a row of cells for each rank, the stuck cells marked.
+--
+-- Title: Collectives of stuck groups, rank by rank
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a group is looked at as a whole
+-- Reference: none
+-- Needs: Flight Recorder dumps of a job with an operation that did not finish
+CREATE OR REPLACE MACRO hang_grid_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to show; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Collectives of each group to show, up to the stuck one.
+    last_count BIGINT := 12
+) AS TABLE
+-- Columns:
+--   run                VARCHAR  Run name.
+--   channel            VARCHAR  Description and name of the group.
+--   rank               INTEGER  Rank of the group.
+--   collective_seq_id  BIGINT   Number of the collective in the group.
+--   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown where the dump has lost it.
+--   is_stuck           BOOLEAN  It is the collective that hang names.
+--   op                 VARCHAR  What the rank entered, with shape and type; NULL if it did not.
+WITH
+    stuck AS MATERIALIZED (
+        SELECT c.* FROM lib.stuck_collectives(runs) AS c
+    ),
+    entered AS (
+        SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_finished) AS is_finished, arg_min(o.op_text, o.record_id) AS op_text
+        FROM lib.dump_operations(runs) AS o
+        WHERE NOT o.is_p2p
+        GROUP BY o.run, o.group_key, o.rank, o.collective_seq_id
+    ),
+    cells AS (
+        SELECT s.*, unnest(range(greatest(s.collective_seq_id - last_count + 1, 1), s.collective_seq_id + 1)) AS cell_id
+        FROM stuck AS s
+        WHERE lib.is_requested(ranks, s.rank)
+    )
+SELECT
+    c.run,
+    c.channel,
+    c.rank,
+    c.cell_id AS collective_seq_id,
+    CASE
+        WHEN c.role = 'undumped' THEN 'no dump'
+        WHEN c.cell_id = c.collective_seq_id AND c.role = 'scheduled' THEN 'not started'
+        WHEN c.cell_id = c.collective_seq_id THEN c.role
+        WHEN e.rank IS NULL THEN 'unknown'
+        WHEN x.rank IS NOT NULL THEN 'different'
+        WHEN e.is_finished THEN 'finished'
+        ELSE 'waiting'
+    END AS state,
+    c.cell_id = c.collective_seq_id AS is_stuck,
+    e.op_text AS op
+FROM cells AS c
+LEFT JOIN entered AS e ON e.run = c.run AND e.group_key = c.item_key AND e.rank = c.rank AND e.collective_seq_id = c.cell_id
+LEFT JOIN lib.dump_mismatches(runs) AS x
+    ON x.run = c.run AND x.group_key = c.item_key AND x.rank = c.rank AND x.collective_seq_id = c.cell_id
+ORDER BY c.run, c.item_key, c.rank, c.cell_id

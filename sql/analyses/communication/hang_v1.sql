@@ -1,0 +1,278 @@
+-- What hangs: a row for each process group, or pair of sender and receiver, that is stuck, by Flight Recorder dumps.
+--
+-- A group is stuck at the first collective that a rank entered and did not finish. Ranks that never entered it, entered another operation
+-- or size, or whose device did not start it hold up the others. If such a rank only waits in another stuck group, this group follows from
+-- that one: is_root is false. Groups that wait for each other are roots together. A rank without a dump may be the cause; no
+-- verdict is given on it. A dump that was written while a healthy job ran shows its operations in flight as unfinished.
+--
+-- Title: What hangs, and which rank holds it up
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a group is looked at as a whole
+-- Reference: PyTorch Flight Recorder analyzer (torch.distributed.flight_recorder)
+-- Needs: Flight Recorder dumps (TORCH_FR_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT) of a job with an operation that did not finish
+CREATE OR REPLACE MACRO hang_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Show groups with one of these ranks; NULL means every group.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run                VARCHAR       Run name.
+--   channel            VARCHAR       Description and name of the group; of a send or receive followed by the pair of ranks.
+--   pg_name            VARCHAR       Process group name.
+--   is_root            BOOLEAN       The cause is in this group; else it waits for a rank that waits in another one.
+--   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
+--   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
+--   op                 VARCHAR       What most waiting ranks entered, with shape and type.
+--   is_p2p             BOOLEAN       Send or receive.
+--   missing_ranks      VARCHAR       Ranks that never entered it: 3, 5-7.
+--   waiting_ranks      VARCHAR       Ranks that entered it and did not finish.
+--   different_ranks    VARCHAR       Ranks that entered another operation, size or type.
+--   not_started_ranks  VARCHAR       Ranks whose host enqueued it and whose device did not start it.
+--   finished_ranks     VARCHAR       Ranks that finished it.
+--   undumped_ranks     VARCHAR       Ranks of the group without a dump.
+--   culprit_ranks      VARCHAR       Ranks that hold up the others and wait nowhere else.
+--   waits_for          VARCHAR       Groups in which ranks of this one wait, if it follows from them.
+--   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered it.
+--   since              VARCHAR       The same as text, UTC.
+--   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered it; NULL without stacks.
+--   stack              VARCHAR       All of that stack, from the innermost frame.
+--   culprit_op         VARCHAR       Last operation that the lowest culprit recorded, in whichever group.
+--   culprit_frame      VARCHAR       Line of the user's program in which it did.
+--   mismatch_id        BIGINT        First number of the group under which ranks entered different operations; NULL without any.
+--   message_code       VARCHAR       Code of the message in the table messages.
+--   message            VARCHAR       What hangs, and what to look at, in sentences.
+WITH RECURSIVE
+    parts AS MATERIALIZED (
+        SELECT c.* FROM lib.stuck_collectives(runs) AS c
+        UNION ALL
+        SELECT m.* FROM lib._stuck_messages(runs) AS m
+    ),
+    items AS MATERIALIZED (
+        SELECT
+            p.run, p.item_key, any_value(p.channel) AS channel, any_value(p.pg_name) AS pg_name, any_value(p.is_p2p) AS is_p2p,
+            any_value(p.collective_seq_id) AS collective_seq_id,
+            list(p.rank ORDER BY p.rank) AS member_list,
+            list(p.rank ORDER BY p.rank) FILTER (p.role = 'missing') AS missing,
+            list(p.rank ORDER BY p.rank) FILTER (p.role IN ('waiting', 'scheduled')) AS waiting,
+            list(p.rank ORDER BY p.rank) FILTER (p.role = 'different') AS different,
+            list(p.rank ORDER BY p.rank) FILTER (p.role = 'scheduled') AS scheduled,
+            list(p.rank ORDER BY p.rank) FILTER (p.role = 'finished') AS finished,
+            list(p.rank ORDER BY p.rank) FILTER (p.role = 'undumped') AS undumped,
+            coalesce(mode(p.op_text ORDER BY p.rank) FILTER (p.role = 'waiting'), mode(p.op_text ORDER BY p.rank)) AS op_text,
+            min(p.created_ns) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS since_ns,
+            min(p.rank) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS first_waiting,
+            -- Of gloo the ranks of the default group are known only.
+            any_value(p.is_p2p) OR any_value(p.item_key) LIKE '% [%' OR any_value(p.pg_desc) = 'default_pg' AS has_stated_ranks,
+            count_if(p.role IN ('missing', 'scheduled', 'different')) AS blocker_count
+        FROM parts AS p
+        GROUP BY p.run, p.item_key
+    ),
+    -- A rank that is missing may wait anywhere; one that has entered, in what its process enqueued before.
+    edges AS MATERIALIZED (
+        SELECT DISTINCT b.run, b.item_key, b.rank, w.item_key AS to_key
+        FROM parts AS b
+        JOIN items AS i ON i.run = b.run AND i.item_key = b.item_key
+        JOIN parts AS w ON w.run = b.run AND w.rank = b.rank AND w.item_key <> b.item_key AND w.role IN ('waiting', 'scheduled', 'different')
+        WHERE b.role = 'missing' OR (w.record_id < b.record_id AND (b.role = 'scheduled' OR (b.role = 'waiting' AND i.blocker_count = 0)))
+    ),
+    reached AS (
+        SELECT DISTINCT e.run, e.item_key, e.to_key FROM edges AS e
+        UNION
+        SELECT r.run, r.item_key, e.to_key
+        FROM reached AS r
+        JOIN edges AS e ON e.run = r.run AND e.item_key = r.to_key
+    ),
+    circles AS (
+        SELECT r.run, r.item_key FROM reached AS r WHERE r.item_key = r.to_key
+    ),
+    holders AS MATERIALIZED (
+        SELECT p.run, p.item_key, list(p.rank ORDER BY p.rank) AS culprit_list
+        FROM parts AS p
+        LEFT JOIN (SELECT DISTINCT e.run, e.item_key, e.rank FROM edges AS e) AS e ON e.run = p.run AND e.item_key = p.item_key AND e.rank = p.rank
+        LEFT JOIN circles AS c ON c.run = p.run AND c.item_key = p.item_key
+        WHERE p.role IN ('missing', 'scheduled', 'different') AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
+        GROUP BY p.run, p.item_key
+    ),
+    -- A group whose culprits hold up the groups as well that its other ranks wait in adds nothing to these.
+    culprits AS (
+        SELECT h.*
+        FROM holders AS h
+        LEFT JOIN circles AS c ON c.run = h.run AND c.item_key = h.item_key
+        LEFT JOIN reached AS r ON r.run = h.run AND r.item_key = h.item_key
+        LEFT JOIN holders AS o ON o.run = r.run AND o.item_key = r.to_key
+        GROUP BY ALL
+        HAVING any_value(c.item_key) IS NOT NULL OR NOT list_has_all(coalesce(flatten(list(o.culprit_list) FILTER (o.culprit_list IS NOT NULL)), []), h.culprit_list)
+    ),
+    followed AS (
+        SELECT e.run, e.item_key, string_agg(DISTINCT i.channel, ', ' ORDER BY i.channel) AS waits_for
+        FROM edges AS e
+        JOIN items AS i ON i.run = e.run AND i.item_key = e.to_key
+        GROUP BY e.run, e.item_key
+    ),
+    mismatches AS (
+        SELECT
+            m.run, m.group_key, min(m.collective_seq_id) AS mismatch_id, arg_min(m.rank, (m.collective_seq_id, m.rank)) AS mismatch_rank,
+            arg_min(m.value, (m.collective_seq_id, m.rank)) AS mismatch_value, arg_min(m.majority_value, (m.collective_seq_id, m.rank)) AS usual_value
+        FROM lib.dump_mismatches(runs) AS m
+        GROUP BY m.run, m.group_key
+    ),
+    judged AS (
+        SELECT
+            i.*, u.culprit_list, f.waits_for, x.mismatch_id, x.mismatch_rank, x.mismatch_value, x.usual_value,
+            u.culprit_list IS NOT NULL OR c.item_key IS NOT NULL OR (f.waits_for IS NULL AND i.blocker_count = 0) AS is_root,
+            CASE
+                WHEN i.different IS NOT NULL THEN 'mismatch'
+                WHEN c.item_key IS NOT NULL THEN 'deadlock'
+                WHEN i.missing IS NOT NULL THEN 'missing'
+                WHEN i.scheduled IS NOT NULL THEN 'not_started'
+                WHEN i.undumped IS NOT NULL THEN 'no_dump'
+                ELSE 'unfinished'
+            END AS kind
+        FROM items AS i
+        LEFT JOIN culprits AS u ON u.run = i.run AND u.item_key = i.item_key
+        LEFT JOIN circles AS c ON c.run = i.run AND c.item_key = i.item_key
+        LEFT JOIN followed AS f ON f.run = i.run AND f.item_key = i.item_key
+        LEFT JOIN mismatches AS x ON x.run = i.run AND x.group_key = i.item_key AND x.mismatch_id <= i.collective_seq_id
+    ),
+    lasts AS (
+        SELECT o.run, o.rank, concat(o.op_text, ' in ', o.channel) AS op_text, o.stack_id
+        FROM lib.dump_operations(runs) AS o
+        QUALIFY row_number() OVER (PARTITION BY o.run, o.rank ORDER BY o.record_id DESC) = 1
+    ),
+    stacks_told AS MATERIALIZED (
+        SELECT s.* FROM lib.dump_stacks(runs) AS s
+    ),
+    described AS (
+        SELECT
+            j.*, s.frame_text, s.stack_text, l.op_text AS culprit_op, t.frame_text AS culprit_frame,
+            strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S') AS since,
+            CASE WHEN j.collective_seq_id IS NOT NULL THEN concat(' number ', j.collective_seq_id) ELSE '' END AS number_text,
+            coalesce(strftime(make_timestamp(j.since_ns // 1000), '%Y-%m-%d %H:%M:%S'), 'unknown') AS since_text,
+            coalesce(len(j.waiting), 0) AS waiting_count,
+            coalesce(lib._rank_list(j.waiting), 'none') AS waiting_text,
+            coalesce(' at ' || s.frame_text, '') AS where_text,
+            coalesce(len(j.culprit_list), 0) AS culprit_count,
+            coalesce(lib._rank_list(j.culprit_list), 'unknown') AS culprits_text,
+            j.culprit_list[1] AS culprit,
+            coalesce(' at ' || t.frame_text, '') AS culprit_where_text,
+            CASE
+                WHEN j.has_stated_ranks THEN concat('All ranks of group ', j.channel) ELSE concat('All known ranks of group ', j.channel, ', whose ranks no dump states,')
+            END AS members_text,
+            coalesce(len(j.undumped), 0) AS undumped_count,
+            coalesce(lib._rank_list(j.undumped), 'none') AS undumped_text,
+            CASE WHEN j.finished IS NULL THEN '' ELSE concat('; ranks ', lib._rank_list(j.finished), ' finished it') END AS finished_text,
+            d.op_text AS different_op_text,
+            CASE
+                WHEN j.mismatch_id < j.collective_seq_id
+                    THEN concat(' Look first at number ', j.mismatch_id, ': rank ', j.mismatch_rank, ' entered ', j.mismatch_value, ', others ', j.usual_value, '.')
+                ELSE ''
+            END AS mismatch_text
+        FROM judged AS j
+        LEFT JOIN parts AS p ON p.run = j.run AND p.item_key = j.item_key AND p.rank = j.first_waiting
+        LEFT JOIN stacks_told AS s ON s.run = p.run AND s.rank = p.rank AND s.stack_id = p.stack_id
+        LEFT JOIN lasts AS l ON l.run = j.run AND l.rank = j.culprit_list[1]
+        LEFT JOIN stacks_told AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
+        LEFT JOIN parts AS d ON d.run = j.run AND d.item_key = j.item_key AND d.rank = j.different[1]
+        WHERE ranks IS NULL OR list_has_any(j.member_list, ranks)
+    ),
+    told AS (
+        SELECT
+            d.*,
+            CASE
+                WHEN NOT d.is_root THEN lib.message(
+                    'hang.follower',
+                    {
+                        'channel': d.channel, 'op': d.op_text, 'number_text': d.number_text, 'where_text': d.where_text,
+                        'since': d.since_text, 'waits_for': d.waits_for
+                    }
+                )
+                WHEN d.kind = 'mismatch' THEN lib.message(
+                    'hang.mismatch',
+                    {
+                        'culprit_count': d.culprit_count, 'culprits': d.culprits_text, 'different_op': d.different_op_text,
+                        'number_text': d.number_text, 'channel': d.channel, 'op': d.op_text, 'where_text': d.where_text,
+                        'since': d.since_text
+                    }
+                )
+                WHEN d.kind = 'deadlock' THEN lib.message(
+                    'hang.deadlock',
+                    {
+                        'op': d.op_text, 'number_text': d.number_text, 'channel': d.channel, 'culprit_count': d.culprit_count,
+                        'culprits': d.culprits_text, 'waits_for': d.waits_for, 'waiting_count': d.waiting_count,
+                        'waiting': d.waiting_text, 'where_text': d.where_text, 'since': d.since_text
+                    }
+                )
+                WHEN d.kind = 'missing' AND d.is_p2p THEN lib.message(
+                    'hang.no_partner',
+                    {
+                        'culprit': d.culprit, 'op': d.op_text, 'channel': d.channel, 'waiting': d.waiting_text,
+                        'where_text': d.where_text, 'since': d.since_text, 'culprit_op': d.culprit_op,
+                        'culprit_where': d.culprit_where_text
+                    }
+                )
+                WHEN d.kind = 'missing' THEN lib.message(
+                    'hang.missing',
+                    {
+                        'culprit_count': d.culprit_count, 'culprits': d.culprits_text, 'op': d.op_text, 'number_text': d.number_text,
+                        'channel': d.channel, 'waiting_count': d.waiting_count, 'waiting': d.waiting_text, 'where_text': d.where_text,
+                        'since': d.since_text, 'culprit': d.culprit, 'culprit_op': d.culprit_op, 'culprit_where': d.culprit_where_text,
+                        'mismatch_text': d.mismatch_text
+                    }
+                )
+                WHEN d.kind = 'not_started' THEN lib.message(
+                    'hang.not_started',
+                    {
+                        'culprit_count': d.culprit_count, 'culprits': d.culprits_text, 'op': d.op_text, 'number_text': d.number_text,
+                        'channel': d.channel, 'where_text': d.where_text, 'since': d.since_text
+                    }
+                )
+                WHEN d.kind = 'no_dump' THEN lib.message(
+                    'hang.no_dump',
+                    {
+                        'waiting_count': d.waiting_count, 'waiting': d.waiting_text, 'op': d.op_text, 'number_text': d.number_text,
+                        'channel': d.channel, 'where_text': d.where_text, 'since': d.since_text, 'undumped_count': d.undumped_count,
+                        'undumped': d.undumped_text, 'finished_text': d.finished_text, 'mismatch_text': d.mismatch_text
+                    }
+                )
+                ELSE lib.message(
+                    'hang.unfinished',
+                    {
+                        'members_text': d.members_text, 'op': d.op_text, 'number_text': d.number_text, 'waiting_count': d.waiting_count,
+                        'waiting': d.waiting_text, 'where_text': d.where_text, 'since': d.since_text, 'finished_text': d.finished_text,
+                        'mismatch_text': d.mismatch_text
+                    }
+                )
+            END AS message
+        FROM described AS d
+    )
+SELECT
+    d.run,
+    d.channel,
+    d.pg_name,
+    d.is_root,
+    d.kind,
+    d.collective_seq_id,
+    d.op_text AS op,
+    d.is_p2p,
+    lib._rank_list(d.missing) AS missing_ranks,
+    lib._rank_list(d.waiting) AS waiting_ranks,
+    lib._rank_list(d.different) AS different_ranks,
+    lib._rank_list(d.scheduled) AS not_started_ranks,
+    lib._rank_list(d.finished) AS finished_ranks,
+    lib._rank_list(d.undumped) AS undumped_ranks,
+    lib._rank_list(d.culprit_list) AS culprit_ranks,
+    CASE WHEN NOT d.is_root OR d.kind = 'deadlock' THEN d.waits_for END AS waits_for,
+    d.since_ns,
+    d.since,
+    d.frame_text AS frame,
+    d.stack_text AS stack,
+    d.culprit_op,
+    d.culprit_frame,
+    d.mismatch_id,
+    d.message.code AS message_code,
+    lib.message_text(t.message, d.message.fields) AS message
+FROM told AS d
+LEFT JOIN messages AS t ON t.code = d.message.code
+ORDER BY d.run, NOT d.is_root, d.since_ns, d.item_key

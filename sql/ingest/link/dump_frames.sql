@@ -1,0 +1,23 @@
+-- What stands for the clock and the devices of a rank of which there is a Flight Recorder dump only: nothing is known.
+
+-- name: rank_frame
+-- A row for each dump, as link/rank_frames has for each trace.
+CREATE OR REPLACE TABLE rank_frame AS
+SELECT
+    j.part,
+    j.run,
+    j.rank,
+    NULL::BIGINT AS base_time_ns,
+    NULL::BIGINT AS first_ts,
+    NULL::BIGINT AS last_ts,
+    NULL::BIGINT AS start_ns,
+    NULL::BIGINT AS last_step_ts,
+    NULL::BIGINT AS window_end_ts,
+    NULL::BIGINT AS recording_end_ts
+FROM job AS j;
+
+-- name: described_devices
+-- No row: a dump names no device.
+CREATE OR REPLACE TABLE described_devices AS
+SELECT NULL::VARCHAR AS run, NULL::INTEGER AS rank, NULL::VARCHAR AS name
+WHERE false;

@@ -1,0 +1,84 @@
+-- Operations of Flight Recorder dumps with the group that they belong to on all ranks.
+--
+-- A group is a name with its ranks: jobs that split a group give several parts one name. Gloo states no ranks; a group is then its
+-- name alone.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.dump_operations(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run            VARCHAR      Run name.
+--   rank           INTEGER      Rank whose dump it is.
+--   record_id      BIGINT       Number of the entry in its process.
+--   group_key      VARCHAR      Name and ranks of the group.
+--   channel        VARCHAR      Description and name of the group, for people.
+--   pg_name        VARCHAR      Process group name.
+--   pg_desc        VARCHAR      Process group description.
+--   member_ranks   VARCHAR      Ranks of the group as JSON; NULL where no dump states them.
+--   collective_seq_id  BIGINT   Number of the collective in its group.
+--   op             VARCHAR      Operation.
+--   op_text        VARCHAR      Operation with shape and type: all_reduce of [1024] Float.
+--   input_sizes    VARCHAR      Shapes of the inputs as JSON.
+--   input_types    VARCHAR      Types of the inputs as JSON.
+--   output_sizes   VARCHAR      Shapes of the outputs as JSON.
+--   output_types   VARCHAR      Types of the outputs as JSON.
+--   is_p2p         BOOLEAN      Send or receive.
+--   src_rank       INTEGER      Rank that sends; NULL for collectives.
+--   dst_rank       INTEGER      Rank that receives; NULL for collectives.
+--   state          VARCHAR      scheduled, started or completed.
+--   is_finished    BOOLEAN      It ended.
+--   created_ns     BIGINT [ns]  Unix time when the host enqueued it.
+--   completed_ns   BIGINT [ns]  Unix time when it was found completed.
+--   stack_id       BIGINT       Its stack in fr_frames.
+WITH
+    _groups AS MATERIALIZED (
+        SELECT
+            g.run, g.rank, g.pg_name, g.member_ranks, from_json(g.member_ranks, '["INTEGER"]') AS members,
+            concat(coalesce(g.pg_name, ''), ' ', g.member_ranks) AS group_key,
+            CASE WHEN nullif(nullif(g.pg_desc, ''), 'undefined') IS NULL THEN coalesce(g.pg_name, 'unknown') ELSE concat(g.pg_desc, ' (', g.pg_name, ')') END AS channel
+        FROM fr_groups AS g
+        WHERE lib.is_requested(runs, g.run)
+    )
+SELECT
+    e.run,
+    e.rank,
+    e.record_id,
+    coalesce(g.group_key, concat(coalesce(e.pg_name, ''), ' ')) AS group_key,
+    coalesce(g.channel, e.pg_desc, e.pg_name, 'unknown') AS channel,
+    e.pg_name,
+    e.pg_desc,
+    g.member_ranks,
+    e.collective_seq_id,
+    e.op,
+    concat_ws(
+        ' of ', e.op,
+        nullif(
+            concat_ws(
+                ' ',
+                CASE
+                    WHEN e.input_sizes = e.output_sizes OR e.output_sizes = '[]' OR e.output_sizes IS NULL THEN nullif(substr(e.input_sizes, 2, len(e.input_sizes) - 2), '')
+                    ELSE concat_ws(' to ', nullif(substr(e.input_sizes, 2, len(e.input_sizes) - 2), ''), nullif(substr(e.output_sizes, 2, len(e.output_sizes) - 2), ''))
+                END,
+                nullif(regexp_replace(coalesce(nullif(e.input_types, '[]'), e.output_types), '[\["\]]', '', 'g'), '')
+            ),
+            ''
+        )
+    ) AS op_text,
+    e.input_sizes,
+    e.input_types,
+    e.output_sizes,
+    e.output_types,
+    e.is_p2p,
+    CASE WHEN g.members IS NULL THEN e.src_group_rank ELSE g.members[e.src_group_rank + 1] END AS src_rank,
+    CASE WHEN g.members IS NULL THEN e.dst_group_rank ELSE g.members[e.dst_group_rank + 1] END AS dst_rank,
+    e.state,
+    e.is_finished,
+    e.created_ns,
+    e.completed_ns,
+    e.stack_id
+FROM fr_entries AS e
+LEFT JOIN _groups AS g ON g.run = e.run AND g.rank = e.rank AND g.pg_name IS NOT DISTINCT FROM e.pg_name
+WHERE lib.is_requested(runs, e.run)

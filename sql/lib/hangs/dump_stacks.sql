@@ -1,0 +1,28 @@
+-- Stacks of Flight Recorder dumps as text: the line of the user's program, and all of it.
+--
+-- The line of the user is the innermost frame outside of PyTorch.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.dump_stacks(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run         VARCHAR  Run name.
+--   rank        INTEGER  Rank whose dump it is.
+--   stack_id    BIGINT   Number of the stack in the dump.
+--   frame_text  VARCHAR  Line and function of the user's program: train.py:47 in step.
+--   stack_text  VARCHAR  All frames, from the innermost, a line each.
+SELECT
+    f.run,
+    f.rank,
+    f.stack_id,
+    arg_min(
+        concat(f.file, ':', f.line, ' in ', f.name),
+        (regexp_matches(coalesce(f.file, ''), '(^|[/\\])(torch|torchgen)[/\\]|^<|[/\\](threading|contextlib|functools)\.py$'), f.depth)
+    ) AS frame_text,
+    string_agg(concat(f.file, ':', f.line, ' in ', f.name), chr(10) ORDER BY f.depth) AS stack_text
+FROM fr_frames AS f
+WHERE lib.is_requested(runs, f.run)
+GROUP BY f.run, f.rank, f.stack_id

@@ -1,0 +1,67 @@
+-- Operations of torch.distributed as the Flight Recorder of each rank remembers them: the last ones before its dump.
+--
+-- A dump is a ring: of a longer job it has the last 2,000 operations, or TORCH_FR_BUFFER_SIZE. Collectives of a group
+-- are the same one if they have the same collective_seq_id; sends and receives are matched in their order. Times are
+-- Unix time of each host.
+CREATE OR REPLACE VIEW fr_entries AS
+-- Columns:
+--   run                VARCHAR    Run: one capture of one job.
+--   rank               INTEGER    Rank of the process whose dump it is.
+--   record_id          BIGINT     Number of the entry in its process, in order of enqueueing.
+--   pg_id              BIGINT     Number of the process group in its process.
+--   pg_name            VARCHAR    Process group name.
+--   pg_desc            VARCHAR    Description of the process group, such as default_pg.
+--   collective_seq_id  BIGINT     Number of the collective in its group.
+--   p2p_seq_id         BIGINT     Number of the send or receive in its group and process.
+--   op_id              BIGINT     Number of the operation in its group, with those inside of coalesced ones.
+--   backend            VARCHAR    Communication library: nccl, gloo, ….
+--   op                 VARCHAR    Operation: all_reduce, send, ….
+--   src_group_rank     INTEGER [1]  Rank within the group that sends; NULL for collectives.
+--   dst_group_rank     INTEGER [1]  Rank within the group that receives; NULL for collectives.
+--   input_sizes        VARCHAR    Shapes of the inputs as JSON: [[1024]].
+--   input_types        VARCHAR    Types of the inputs as JSON: ["Float"].
+--   output_sizes       VARCHAR    Shapes of the outputs as JSON.
+--   output_types       VARCHAR    Types of the outputs as JSON.
+--   state              VARCHAR    scheduled, started or completed, as far as the recorder knows.
+--   is_retired         BOOLEAN    The watchdog looks at it no longer: it ended, or it failed.
+--   is_finished        BOOLEAN    It ended.
+--   created_ns         BIGINT [ns]  Unix time when the host enqueued it.
+--   started_ns         BIGINT [ns]  Unix time when the recorder found it started; NULL if it did not.
+--   completed_ns       BIGINT [ns]  Unix time when the recorder found it completed; NULL if it did not.
+--   dur                BIGINT [ns]  Duration on the device; NULL unless TORCH_NCCL_ENABLE_TIMING is set.
+--   timeout_ns         BIGINT [ns]  Timeout of the operation.
+--   is_p2p             BOOLEAN    Send or receive.
+--   stack_id           BIGINT     Stack of the call, in fr_frames; NULL for dumps without stacks.
+--   thread_id          VARCHAR    Thread that called it.
+--   thread_name        VARCHAR    Name of that thread.
+SELECT
+    x.run,
+    x.rank,
+    x.record_id,
+    x.pg_id,
+    x.pg_name,
+    x.pg_desc,
+    x.collective_seq_id,
+    x.p2p_seq_id,
+    x.op_id,
+    x.backend,
+    x.op,
+    x.src_group_rank,
+    x.dst_group_rank,
+    x.input_sizes,
+    x.input_types,
+    x.output_sizes,
+    x.output_types,
+    x.state,
+    x.is_retired,
+    x.is_finished,
+    x.created_ns,
+    x.started_ns,
+    x.completed_ns,
+    x.dur,
+    x.timeout_ns,
+    x.is_p2p,
+    x.stack_id,
+    x.thread_id,
+    x.thread_name
+FROM stored.fr_entries AS x

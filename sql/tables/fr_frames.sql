@@ -1,0 +1,19 @@
+-- Stacks of the operations in Flight Recorder dumps, a row for each frame.
+CREATE OR REPLACE VIEW fr_frames AS
+-- Columns:
+--   run       VARCHAR          Run: one capture of one job.
+--   rank      INTEGER          Rank of the process whose dump it is.
+--   stack_id  BIGINT           Number of the stack in the dump.
+--   depth     INTEGER [count]  Frames below: 0 is the innermost call.
+--   name      VARCHAR          Function.
+--   file      VARCHAR          Source file.
+--   line      BIGINT [1]       Line in it.
+SELECT
+    x.run,
+    x.rank,
+    x.stack_id,
+    x.depth,
+    x.name,
+    x.file,
+    x.line
+FROM stored.fr_frames AS x

@@ -1,0 +1,25 @@
+-- Process groups as the Flight Recorder dump of each rank names them.
+CREATE OR REPLACE VIEW fr_groups AS
+-- Columns:
+--   run             VARCHAR         Run: one capture of one job.
+--   rank            INTEGER         Rank of the process whose dump it is.
+--   pg_id           BIGINT          Number of the process group in its process; NULL for a group without entries.
+--   pg_name         VARCHAR         Process group name.
+--   pg_desc         VARCHAR         Description of the process group, such as default_pg.
+--   member_ranks    VARCHAR         Its ranks as JSON: [0,1]; NULL if the dump does not state them, as those of gloo.
+--   member_count    BIGINT [count]  Its ranks.
+--   last_enqueued_id   BIGINT          Number of the last collective that the host enqueued; of gloo, sends and receives count too.
+--   last_started_id    BIGINT          Number of the last one that the device started.
+--   last_completed_id  BIGINT          Number of the last one that completed.
+SELECT
+    x.run,
+    x.rank,
+    x.pg_id,
+    x.pg_name,
+    x.pg_desc,
+    x.member_ranks,
+    x.member_count,
+    x.last_enqueued_id,
+    x.last_started_id,
+    x.last_completed_id
+FROM stored.fr_groups AS x

@@ -1,0 +1,215 @@
+"""Simulated jobs on NCCL whose hang is known: their Flight Recorder dumps, for any number of ranks.
+
+A rank runs its program in order and waits for each operation. A collective ends when all ranks of its group are in
+it with the same operation; what is left then is the hang.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START_NS = 1_700_000_000_000_000_000
+STEP_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """A process group of the job."""
+
+    name: str
+    desc: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation of a rank's program."""
+
+    group: Group
+    name: str = "all_reduce"
+    count: int = 1024
+    kind: str = "Float"
+    peer: int | None = None
+    """Rank that a send goes to or a receive comes from."""
+    line: int = 10
+    """Line of train.py that calls it."""
+
+    @property
+    def is_p2p(self) -> bool:
+        """Whether it is a send or a receive."""
+        return self.peer is not None
+
+
+Programs = dict[int, list[Op]]
+
+
+@dataclass
+class Job:
+    """A job and what each of its ranks does."""
+
+    groups: list[Group]
+    programs: Programs
+    slow_ns: dict[int, int] = field(default_factory=dict)
+    """How much later than the others a rank enters each operation."""
+
+    def done(self) -> dict[int, int]:
+        """Run the programs; returns how many operations of each rank end."""
+        done = dict.fromkeys(self.programs, 0)
+        moved = True
+        while moved:
+            moved = False
+            for rank, program in self.programs.items():
+                if done[rank] < len(program) and self._ends(rank, done):
+                    for member in self._taking_part(rank, done):
+                        done[member] += 1
+                    moved = True
+        return done
+
+    def _head(self, rank: int, done: dict[int, int]) -> Op | None:
+        program = self.programs[rank]
+        return program[done[rank]] if done[rank] < len(program) else None
+
+    def _taking_part(self, rank: int, done: dict[int, int]) -> list[int]:
+        op = self._head(rank, done)
+        assert op is not None
+        return [rank, op.peer] if op.peer is not None else list(op.group.ranks)
+
+    def _ends(self, rank: int, done: dict[int, int]) -> bool:
+        op = self._head(rank, done)
+        assert op is not None
+        heads = {member: self._head(member, done) for member in self._taking_part(rank, done)}
+        if op.peer is not None:
+            other = heads[op.peer]
+            return (
+                other is not None
+                and other.peer == rank
+                and {op.name, other.name} == {"send", "recv"}
+                and op.group == other.group
+            )
+        return all(
+            other is not None
+            and (other.group, other.name, other.count, other.kind)
+            == (op.group, op.name, op.count, op.kind)
+            for other in heads.values()
+        )
+
+    def dumps(self, buffer: int = 2000, version: str = "2.10") -> dict[int, dict[str, Any]]:
+        """Return the dump of each rank, as NCCL's recorder has it."""
+        done = self.done()
+        return {
+            rank: {
+                "version": version,
+                "pg_config": {
+                    group.name: {
+                        "name": group.name,
+                        "desc": group.desc,
+                        "ranks": str(list(group.ranks)),
+                    }
+                    for group in self.groups
+                    if rank in group.ranks
+                },
+                "comm_lib_version": "2.27.5",
+                "pg_status": {},
+                "entries": self._entries(rank, done[rank])[-buffer:],
+            }
+            for rank in self.programs
+        }
+
+    def _entries(self, rank: int, done: int) -> list[dict[str, Any]]:
+        numbers: dict[tuple[str, bool], int] = defaultdict(int)
+        ids = {group.name: number for number, group in enumerate(self.groups)}
+        entries = []
+        for at, op in enumerate(self.programs[rank][: done + 1]):
+            numbers[op.group.name, op.is_p2p] += 1
+            created = START_NS + at * STEP_NS + self.slow_ns.get(rank, 0) + rank
+            is_done = at < done
+            sizes, kinds = ([[op.count]], [op.kind]) if op.name != "barrier" else ([], [])
+            entries.append(
+                {
+                    "frames": [
+                        {
+                            "name": op.name,
+                            "filename": "/opt/venv/torch/distributed/distributed_c10d.py",
+                            "line": 3906,
+                        },
+                        {"name": "train_step", "filename": "/home/jo/train.py", "line": op.line},
+                    ],
+                    "record_id": at,
+                    "pg_id": ids[op.group.name],
+                    "process_group": (op.group.name, op.group.desc),
+                    "collective_seq_id": numbers[op.group.name, False],
+                    "p2p_seq_id": numbers[op.group.name, True],
+                    "op_id": at + 1,
+                    "profiling_name": f"nccl:{self._name(rank, op)}",
+                    "time_created_ns": created,
+                    "input_sizes": [] if op.name == "recv" else sizes,
+                    "input_dtypes": [] if op.name == "recv" else kinds,
+                    "output_sizes": [] if op.name == "send" else sizes,
+                    "output_dtypes": [] if op.name == "send" else kinds,
+                    "state": "completed" if is_done else "started",
+                    "time_discovered_started_ns": created + STEP_NS // 10,
+                    "time_discovered_completed_ns": created + STEP_NS // 2 if is_done else None,
+                    "retired": is_done,
+                    "timeout_ms": 600_000,
+                    "is_p2p": op.is_p2p,
+                }
+            )
+        return entries
+
+    @staticmethod
+    def _name(rank: int, op: Op) -> str:
+        if op.peer is None:
+            return op.name
+        mine, other = op.group.ranks.index(rank), op.group.ranks.index(op.peer)
+        return f"send {mine}->{other}" if op.name == "send" else f"recv {mine}<-{other}"
+
+
+def write_pickles(job: Job, folder: Path, **options: Any) -> Path:
+    """Write the dumps as the watchdog does: nccl_trace_rank_N."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank, dump in job.dumps(**options).items():
+        (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))
+    return folder
+
+
+def write_json(job: Job, folder: Path, name: str) -> None:
+    """Write the dumps as JSON, which has no stacks."""
+    for rank, dump in job.dumps().items():
+        for entry in dump["entries"]:
+            del entry["frames"]
+        path = folder / f"{name}_{rank}.json"
+        path.write_text(json.dumps(dump, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def training(ranks: int = 8, width: int = 4, steps: int = 3) -> Job:
+    """Return a healthy job: tensor-parallel groups of neighbors, data-parallel groups across them.
+
+    A step is two all-reduces of the tensor-parallel group, one of the data-parallel group and a barrier of all.
+    """
+    world = Group("0", "default_pg", tuple(range(ranks)))
+    tensor = [
+        Group(f"tp{first}", "tp", tuple(range(first, first + width)))
+        for first in range(0, ranks, width)
+    ]
+    data = [Group(f"dp{place}", "dp", tuple(range(place, ranks, width))) for place in range(width)]
+    programs = {
+        rank: [
+            op
+            for _ in range(steps)
+            for op in (
+                Op(tensor[rank // width], count=256, line=21),
+                Op(tensor[rank // width], "reduce_scatter", 512, line=22),
+                Op(data[rank % width], count=4096, line=31),
+                Op(world, "barrier", line=40),
+            )
+        ]
+        for rank in range(ranks)
+    }
+    return Job([world, *tensor, *data], programs)
