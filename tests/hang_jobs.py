@@ -58,6 +58,8 @@ class Job:
     programs: Programs
     slow_ns: dict[int, int] = field(default_factory=dict)
     """How much later than the others a rank enters each operation."""
+    depth: int = 2
+    """Frames of each stack."""
 
     def done(self) -> dict[int, int]:
         """Run the programs; returns how many operations of each rank end."""
@@ -84,20 +86,19 @@ class Job:
     def _ends(self, rank: int, done: dict[int, int]) -> bool:
         op = self._head(rank, done)
         assert op is not None
-        heads = {member: self._head(member, done) for member in self._taking_part(rank, done)}
         if op.peer is not None:
-            other = heads[op.peer]
+            other = self._head(op.peer, done)
             return (
                 other is not None
                 and other.peer == rank
                 and {op.name, other.name} == {"send", "recv"}
                 and op.group == other.group
             )
+        wanted = (op.group.name, op.name, op.count, op.kind)
         return all(
-            other is not None
-            and (other.group, other.name, other.count, other.kind)
-            == (op.group, op.name, op.count, op.kind)
-            for other in heads.values()
+            (other := self._head(member, done)) is not None
+            and (other.group.name, other.name, other.count, other.kind) == wanted
+            for member in reversed(op.group.ranks)
         )
 
     def dumps(self, buffer: int = 2000, version: str = "2.10") -> dict[int, dict[str, Any]]:
@@ -131,16 +132,10 @@ class Job:
             created = START_NS + at * STEP_NS + self.slow_ns.get(rank, 0) + rank
             is_done = at < done
             sizes, kinds = ([[op.count]], [op.kind]) if op.name != "barrier" else ([], [])
+            parts = len(op.group.ranks) if op.name == "reduce_scatter" else 1
             entries.append(
                 {
-                    "frames": [
-                        {
-                            "name": op.name,
-                            "filename": "/opt/venv/torch/distributed/distributed_c10d.py",
-                            "line": 3906,
-                        },
-                        {"name": "train_step", "filename": "/home/jo/train.py", "line": op.line},
-                    ],
+                    "frames": _frames(op, self.depth),
                     "record_id": at,
                     "pg_id": ids[op.group.name],
                     "process_group": (op.group.name, op.group.desc),
@@ -149,7 +144,9 @@ class Job:
                     "op_id": at + 1,
                     "profiling_name": f"nccl:{self._name(rank, op)}",
                     "time_created_ns": created,
-                    "input_sizes": [] if op.name == "recv" else sizes,
+                    "input_sizes": []
+                    if op.name == "recv"
+                    else [[n * parts for n in size] for size in sizes],
                     "input_dtypes": [] if op.name == "recv" else kinds,
                     "output_sizes": [] if op.name == "send" else sizes,
                     "output_dtypes": [] if op.name == "send" else kinds,
@@ -169,6 +166,20 @@ class Job:
             return op.name
         mine, other = op.group.ranks.index(rank), op.group.ranks.index(op.peer)
         return f"send {mine}->{other}" if op.name == "send" else f"recv {mine}<-{other}"
+
+
+def _frames(op: Op, depth: int) -> list[dict[str, Any]]:
+    torch_frame = {
+        "name": op.name,
+        "filename": "/opt/venv/torch/distributed/distributed_c10d.py",
+        "line": 3906,
+    }
+    callers = [
+        {"name": f"caller_{at}", "filename": "/home/jo/lib.py", "line": 100 + at}
+        for at in range(depth - 2)
+    ]
+    step = {"name": "train_step", "filename": "/home/jo/train.py", "line": op.line}
+    return [torch_frame, step, *callers]
 
 
 def write_pickles(job: Job, folder: Path, **options: Any) -> Path:

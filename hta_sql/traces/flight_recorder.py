@@ -72,7 +72,19 @@ def read_dump(path: str) -> Dump:
         TraceNotFoundError: There is no such file.
         TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
     """
-    data = _bytes(path)
+    return parse_dump(_bytes(path), path)
+
+
+def parse_dump(data: bytes, path: str) -> Dump:
+    """Return what the bytes of a dump hold.
+
+    Args:
+        data: The dump, unpacked.
+        path: What errors call the file.
+
+    Raises:
+        TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
+    """
     if data.startswith(PICKLE_MAGIC):
         value, problem = read_pickle(data, path)
     else:

@@ -79,14 +79,8 @@ def stage_dump(
         TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
     """
     dump = read_dump(path) if path else Dump("", [], {}, {}, None)
-    stacks: dict[tuple[Any, ...], int] = {}
     rows: Counter[str] = Counter()
-    staged = {
-        "fr_entries": pa.Table.from_pydict(_columns(_entries(dump, stacks), _ENTRIES), _ENTRIES),
-        "fr_groups": pa.Table.from_pydict(_columns(_groups(dump), _GROUPS), _GROUPS),
-        "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), _FRAMES), _FRAMES),
-    }
-    for table, content in staged.items():
+    for table, content in dump_tables(dump).items():
         con.register("dump_rows", content)
         run(con, create_table(f"staged_{table}", "FROM dump_rows"))
         con.unregister("dump_rows")
@@ -100,6 +94,17 @@ def stage_dump(
             left_out,
         )
     return rows, _metadata(dump)
+
+
+def dump_tables(dump: Dump) -> dict[str, pa.Table]:
+    """Return the rows of the staged tables."""
+    stacks: dict[tuple[Any, ...], int] = {}
+    entries = pa.Table.from_pydict(_columns(_entries(dump, stacks), _ENTRIES), _ENTRIES)
+    return {
+        "fr_entries": entries,
+        "fr_groups": pa.Table.from_pydict(_columns(_groups(dump), _GROUPS), _GROUPS),
+        "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), _FRAMES), _FRAMES),
+    }
 
 
 def place_dump(con: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Collectives of each group to compare, the last ones; NULL compares all.
+    -- Numbers of each group to compare, the last ones that all ranks reached; NULL compares all.
     last_count BIGINT := 100
 ) AS TABLE
 -- Columns:
@@ -30,26 +30,33 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
 --   max_late_ns       BIGINT [ns]     Largest lateness.
 --   total_late_ns     BIGINT [ns]     Sum of the lateness.
 WITH
-    entered AS MATERIALIZED (
-        SELECT o.run, o.group_key, o.channel, o.pg_name, o.rank, o.collective_seq_id, min(o.created_ns) AS created_ns
+    reached AS (
+        SELECT o.run, o.group_key, o.rank, max(o.collective_seq_id) AS last_id
         FROM lib.dump_operations(runs) AS o
         WHERE NOT o.is_p2p AND o.created_ns IS NOT NULL
-        GROUP BY ALL
+        GROUP BY o.run, o.group_key, o.rank
     ),
-    sizes AS (
-        SELECT e.run, e.group_key, count(DISTINCT e.rank) AS rank_count FROM entered AS e GROUP BY e.run, e.group_key
+    sizes AS MATERIALIZED (
+        SELECT r.run, r.group_key, count(*) AS rank_count, min(r.last_id) AS last_id
+        FROM reached AS r
+        GROUP BY r.run, r.group_key
+        HAVING count(*) > 1
     ),
-    complete AS (
+    entered AS MATERIALIZED (
+        SELECT o.run, o.group_key, any_value(o.channel) AS channel, any_value(o.pg_name) AS pg_name, o.rank, o.collective_seq_id, min(o.created_ns) AS created_ns
+        FROM lib.dump_operations(runs) AS o
+        JOIN sizes AS s ON s.run = o.run AND s.group_key = o.group_key
+        WHERE
+            NOT o.is_p2p AND o.created_ns IS NOT NULL AND o.collective_seq_id <= s.last_id
+            AND (last_count IS NULL OR o.collective_seq_id > s.last_id - last_count)
+        GROUP BY o.run, o.group_key, o.rank, o.collective_seq_id
+    ),
+    shared AS (
         SELECT e.run, e.group_key, e.collective_seq_id, min(e.created_ns) AS first_ns, arg_max(e.rank, (e.created_ns, e.rank)) AS last_rank
         FROM entered AS e
         JOIN sizes AS s ON s.run = e.run AND s.group_key = e.group_key
         GROUP BY e.run, e.group_key, e.collective_seq_id, s.rank_count
-        HAVING count(*) = s.rank_count AND s.rank_count > 1
-    ),
-    shared AS (
-        SELECT c.*
-        FROM complete AS c
-        QUALIFY last_count IS NULL OR row_number() OVER (PARTITION BY c.run, c.group_key ORDER BY c.collective_seq_id DESC) <= last_count
+        HAVING count(*) = s.rank_count
     )
 SELECT
     e.run,

@@ -137,9 +137,10 @@ WITH RECURSIVE
         LEFT JOIN mismatches AS x ON x.run = i.run AND x.group_key = i.item_key AND x.mismatch_id <= i.collective_seq_id
     ),
     lasts AS (
-        SELECT o.run, o.rank, concat(o.op_text, ' in ', o.channel) AS op_text, o.stack_id
+        SELECT o.run, o.rank, arg_max(concat(o.op_text, ' in ', o.channel), o.record_id) AS op_text, arg_max(o.stack_id, o.record_id) AS stack_id
         FROM lib.dump_operations(runs) AS o
-        QUALIFY row_number() OVER (PARTITION BY o.run, o.rank ORDER BY o.record_id DESC) = 1
+        JOIN (SELECT DISTINCT u.run, u.culprit_list[1] AS rank FROM culprits AS u) AS u ON u.run = o.run AND u.rank = o.rank
+        GROUP BY o.run, o.rank
     ),
     stacks_told AS MATERIALIZED (
         SELECT s.* FROM lib.dump_stacks(runs) AS s

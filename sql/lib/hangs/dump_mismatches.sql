@@ -22,6 +22,16 @@ CREATE OR REPLACE MACRO lib.dump_mismatches(
 --   majority_count     BIGINT [count]  Ranks that do.
 --   start_ns           BIGINT [ns]     Unix time when the first rank enqueued it.
 WITH
+    _suspected AS (
+        SELECT o.run, o.group_key, o.collective_seq_id
+        FROM lib.dump_operations(runs) AS o
+        WHERE NOT o.is_p2p AND o.op <> 'coalesced'
+        GROUP BY o.run, o.group_key, o.collective_seq_id
+        HAVING
+            min(o.op) <> max(o.op) OR coalesce(min(o.input_sizes) <> max(o.input_sizes), false)
+            OR coalesce(min(o.output_sizes) <> max(o.output_sizes), false) OR coalesce(min(o.input_types) <> max(o.input_types), false)
+            OR coalesce(min(o.output_types) <> max(o.output_types), false)
+    ),
     _compared AS (
         SELECT
             o.run, o.group_key, o.channel, o.pg_name, o.member_ranks, o.collective_seq_id, o.rank, o.op, o.op_text, o.created_ns,
@@ -30,6 +40,7 @@ WITH
             -- A scatter has inputs on its root only, a gather outputs.
             CASE WHEN o.op IN ('scatter', 'barrier') THEN nullif(o.output_types, '[]') ELSE nullif(o.input_types, '[]') END AS elem_type
         FROM lib.dump_operations(runs) AS o
+        JOIN _suspected AS s ON s.run = o.run AND s.group_key = o.group_key AND s.collective_seq_id = o.collective_seq_id
         WHERE NOT o.is_p2p AND o.op <> 'coalesced'
         -- Operations of one coalesced call share a number.
         QUALIFY row_number() OVER (PARTITION BY o.run, o.group_key, o.rank, o.collective_seq_id ORDER BY o.record_id) = 1

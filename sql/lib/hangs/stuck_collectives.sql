@@ -24,16 +24,19 @@ CREATE OR REPLACE MACRO lib.stuck_collectives(
 --   created_ns         BIGINT [ns]  Unix time when it did.
 --   stack_id           BIGINT       Stack of its call.
 WITH
-    _operations AS MATERIALIZED (
-        SELECT o.* FROM lib.dump_operations(runs) AS o WHERE NOT o.is_p2p
-    ),
+    -- Called anew for each question: a million operations with all of their texts take gigabytes.
     _progress AS (
-        SELECT o.run, o.group_key, o.rank, min(o.collective_seq_id) FILTER (NOT o.is_finished) AS unfinished_id, max(o.collective_seq_id) AS last_id
-        FROM _operations AS o
+        SELECT
+            o.run, o.group_key, o.rank, min(o.collective_seq_id) FILTER (NOT o.is_finished) AS unfinished_id, max(o.collective_seq_id) AS last_id,
+            any_value(o.channel) AS channel, any_value(o.pg_name) AS pg_name, any_value(o.pg_desc) AS pg_desc
+        FROM lib.dump_operations(runs) AS o
+        WHERE NOT o.is_p2p
         GROUP BY o.run, o.group_key, o.rank
     ),
     _stuck AS (
-        SELECT p.run, p.group_key, min(p.unfinished_id) AS collective_seq_id
+        SELECT
+            p.run, p.group_key, min(p.unfinished_id) AS collective_seq_id,
+            any_value(p.channel) AS channel, any_value(p.pg_name) AS pg_name, any_value(p.pg_desc) AS pg_desc
         FROM _progress AS p
         GROUP BY p.run, p.group_key
         HAVING min(p.unfinished_id) IS NOT NULL
@@ -42,21 +45,17 @@ WITH
         SELECT
             o.run, o.group_key, o.rank, min(o.record_id) AS record_id, bool_and(o.is_finished) AS is_finished, bool_or(o.state = 'started') AS is_started,
             arg_min(o.op_text, o.record_id) AS op_text, min(o.created_ns) AS created_ns, arg_min(o.stack_id, o.record_id) AS stack_id
-        FROM _operations AS o
+        FROM lib.dump_operations(runs) AS o
         JOIN _stuck AS s ON s.run = o.run AND s.group_key = o.group_key AND s.collective_seq_id = o.collective_seq_id
+        WHERE NOT o.is_p2p
         GROUP BY o.run, o.group_key, o.rank
-    ),
-    _named AS (
-        SELECT o.run, o.group_key, any_value(o.channel) AS channel, any_value(o.pg_name) AS pg_name, any_value(o.pg_desc) AS pg_desc
-        FROM _operations AS o
-        GROUP BY o.run, o.group_key
     )
 SELECT
     s.run,
     s.group_key AS item_key,
-    n.channel,
-    n.pg_name,
-    n.pg_desc,
+    s.channel,
+    s.pg_name,
+    s.pg_desc,
     false AS is_p2p,
     s.collective_seq_id,
     m.rank,
@@ -73,7 +72,6 @@ SELECT
     e.created_ns,
     e.stack_id
 FROM _stuck AS s
-JOIN _named AS n ON n.run = s.run AND n.group_key = s.group_key
 JOIN lib._dump_members(runs) AS m ON m.run = s.run AND m.group_key = s.group_key
 LEFT JOIN _progress AS p ON p.run = s.run AND p.group_key = s.group_key AND p.rank = m.rank
 LEFT JOIN _entered AS e ON e.run = s.run AND e.group_key = s.group_key AND e.rank = m.rank

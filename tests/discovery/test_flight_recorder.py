@@ -1,0 +1,179 @@
+"""Flight Recorder dumps beside traces and alone: what is found, whose rank it is, and what a store does with it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import hta_sql
+from hta_sql.api import repair_store
+from hta_sql.errors import TraceError, TraceNotFoundError
+from hta_sql.store.maintenance.verify import verify_store
+from tests.hang_jobs import training, write_json, write_pickles
+
+TRACES = Path(__file__).parents[1] / "traces"
+RECORDED = TRACES / "recorded" / "hangs"
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> Path:
+    """Dumps of four ranks."""
+    return write_pickles(training(4, 2, 2), tmp_path / "dumps")
+
+
+def ranks_of(folder: Path, store: Path) -> list[int]:
+    """Ingest a folder and list the ranks that have operations."""
+    with hta_sql.ingest(folder, store) as opened:
+        rows = opened.sql("SELECT DISTINCT rank FROM fr_entries ORDER BY rank").rows()
+    return [rank for (rank,) in rows]
+
+
+@pytest.mark.parametrize(
+    "name", ["nccl_trace_rank_{}", "comm_lib_trace_rank_{}", "fr_trace{}", "job7_dump_{}.pkl"]
+)
+def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
+    dumps: Path, tmp_path: Path, name: str
+) -> None:
+    """The rank is the number at the end."""
+    for rank in range(4):
+        (dumps / f"nccl_trace_rank_{rank}").rename(dumps / name.format(rank))
+    assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
+
+
+def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
+    dumps: Path, tmp_path: Path
+) -> None:
+    """But for stacks, which JSON does not have."""
+    as_json, packed, archive = tmp_path / "json", tmp_path / "packed", tmp_path / "dumps.zip"
+    as_json.mkdir()
+    packed.mkdir()
+    write_json(training(4, 2, 2), as_json, "fr")
+    for path in sorted(dumps.iterdir()):
+        (packed / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for path in sorted(dumps.iterdir()):
+            zipped.write(path, path.name)
+    rows = [
+        hta_sql.ingest(source, tmp_path / f"{number}.store", run="job")
+        .sql("SELECT * EXCLUDE (stack_id) FROM fr_entries ORDER BY rank, record_id")
+        .rows()
+        for number, source in enumerate((dumps, as_json, packed, archive))
+    ]
+    assert len(rows[0]) == 32
+    assert all(other == rows[0] for other in rows[1:])
+
+
+def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
+    """A rank has both; traces keep their events, and dumps add none."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    for name in ("waits_0.json", "waits_1.json"):
+        shutil.copy(TRACES / name, folder / name)
+    with hta_sql.ingest(folder, tmp_path / "traces.store", run="job") as store:
+        alone = store.run("collective_waits").rows(), store.sql("FROM ranks").rows()
+    write_pickles(training(2, 2, 2), folder)
+    with hta_sql.ingest(folder, tmp_path / "job.store", run="job") as store:
+        assert store.runs() == ["job"]
+        assert (store.run("collective_waits").rows(), store.sql("FROM ranks").rows()) == alone
+        ((ranks, events),) = store.sql("SELECT rank_count, event_count FROM runs").rows()
+        assert (ranks, events) == (2, 19)
+        assert store.sql("SELECT count(*) FROM fr_entries").rows() == [(16,)]
+        assert store.sql("SELECT count(*) FROM rank_spans").rows() == [(2,)]
+
+
+def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path) -> None:
+    """Nor is the name of their rank asked for again; a changed one is read."""
+    with hta_sql.ingest(dumps, tmp_path / "job.store") as store:
+        assert store.ingested
+        assert len(store.ingested.results) == 4
+    with hta_sql.ingest(dumps, tmp_path / "job.store") as store:
+        assert store.ingested
+        assert len(store.ingested.unchanged) == 4
+    write_pickles(training(4, 2, 3), dumps)
+    with hta_sql.ingest(dumps, tmp_path / "job.store") as store:
+        assert store.ingested
+        assert len(store.ingested.results) == 4
+        assert store.sql("SELECT count(*) FROM fr_entries").rows() == [(48,)]
+
+
+def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> None:
+    """As several traces of a rank are."""
+    shutil.copytree(dumps, dumps / "again")
+    with hta_sql.ingest(dumps, tmp_path / "job.store", run="job") as store:
+        assert store.runs() == ["job", "job-capture2"]
+
+
+def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> None:
+    """By repair, from the dump that is still there."""
+    hta_sql.ingest(dumps, tmp_path / "job.store").close()
+    lost = next((tmp_path / "job.store" / "tables" / "fr_entries").rglob("*.parquet"))
+    lost.unlink()
+    repaired = repair_store(tmp_path / "job.store")
+    assert len(repaired.read_again) == 1
+    assert verify_store(tmp_path / "job.store").faults == []
+    with hta_sql.TraceStore(tmp_path / "job.store") as store:
+        assert store.sql("SELECT count(*) FROM fr_entries").rows() == [(32,)]
+
+
+def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
+    dumps: Path, tmp_path: Path
+) -> None:
+    """Nothing of it runs."""
+    path = dumps / "nccl_trace_rank_1"
+    path.write_bytes(
+        pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
+    )
+    with pytest.raises(TraceError, match=r"nccl_trace_rank_1' is refused: .* no opcode GLOBAL"):
+        hta_sql.ingest(dumps, tmp_path / "job.store")
+    with hta_sql.TraceStore(tmp_path / "job.store") as store:
+        assert store.sql("SELECT count(DISTINCT rank) FROM fr_entries").rows() == [(3,)]
+
+
+def test_other_pickles_in_a_folder_are_left_out(dumps: Path, tmp_path: Path) -> None:
+    """A snapshot of memory is no dump."""
+    (dumps / "trace_dump_7.pkl").write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+    assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
+
+
+def test_a_folder_without_dumps_says_what_was_looked_for(tmp_path: Path) -> None:
+    """An empty folder."""
+    with pytest.raises(TraceNotFoundError, match="No traces in"):
+        hta_sql.ingest(tmp_path, tmp_path / "job.store")
+
+
+def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
+    """Version 2.1 has no thread, no timeout and no types; what is missing is NULL."""
+    entry = {
+        "record_id": 0,
+        "pg_id": 0,
+        "process_group": ["0", "default_pg"],
+        "collective_seq_id": 1,
+        "p2p_seq_id": 0,
+        "op_id": 1,
+        "profiling_name": "nccl:all_reduce",
+        "time_created_ns": 1_700_000_000_000_000_000,
+        "input_sizes": [[3]],
+        "output_sizes": [[3]],
+        "state": "completed",
+        "retired": True,
+        "is_p2p": False,
+    }
+    dump = {"version": "2.1", "pg_config": {}, "entries": [entry, {"record_id": "none"}]}
+    (tmp_path / "fr_0.json").write_text(json.dumps(dump))
+    with hta_sql.ingest(tmp_path / "fr_0.json", tmp_path / "job.store") as store:
+        assert store.sql(
+            "SELECT rank, op, input_sizes, input_types, timeout_ns, is_finished FROM fr_entries"
+        ).rows() == [(0, "all_reduce", "[[3]]", None, None, True)]
+
+
+@pytest.mark.parametrize("job", sorted(path.name for path in RECORDED.iterdir()))
+def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
+    """The golden test has the rows; here the folder is found as it was written."""
+    with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:
+        assert bool(store.run("hang").rows()) == (job != "healthy")

@@ -1,0 +1,183 @@
+"""Hangs that are planted in simulated jobs on NCCL: rank, group, operation and number come out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from tests.hang_jobs import Group, Job, Op, training, write_pickles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES = (
+    pytest.param(4, 2, id="4 ranks"),
+    pytest.param(16, 4, id="16 ranks"),
+    pytest.param(128, 8, id="128 ranks", marks=pytest.mark.slow),
+    pytest.param(512, 8, id="512 ranks", marks=pytest.mark.slow),
+)
+STEPS = 4
+OPS_A_STEP = 4
+
+
+def rows_of(job: Job, folder: Path, *, without: tuple[int, ...] = ()) -> list[dict[str, Any]]:
+    """Ingest the dumps of a job and return the rows of hang."""
+    write_pickles(job, folder / "dumps")
+    for rank in without:
+        (folder / "dumps" / f"nccl_trace_rank_{rank}").unlink()
+    with hta_sql.ingest(folder / "dumps", folder / "job.store", run="job") as store:
+        return store.run("hang").records()
+
+
+def roots(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of the cause."""
+    return [row for row in rows if row["is_root"]]
+
+
+def planted_at(ranks: int, seed: str) -> tuple[int, int]:
+    """Choose the rank of a fault, and the operation of its program at which it is."""
+    rng = random.Random(seed)
+    return rng.randrange(ranks), rng.randrange(OPS_A_STEP, (STEPS - 1) * OPS_A_STEP)
+
+
+@pytest.mark.parametrize(("ranks", "width"), SIZES)
+def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> None:
+    """All operations that a rank entered are finished."""
+    assert rows_of(training(ranks, width, STEPS), tmp_path) == []
+
+
+@pytest.mark.parametrize(("ranks", "width"), SIZES)
+def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
+    tmp_path: Path, ranks: int, width: int
+) -> None:
+    """All rows of the cause name it alone; the group in which it would go on is among them."""
+    job = training(ranks, width, STEPS)
+    rank, at = planted_at(ranks, f"missing {ranks}")
+    op = job.programs[rank][at]
+    number = sum(o.group == op.group for o in job.programs[rank][: at + 1])
+    del job.programs[rank][at:]
+    found = roots(rows_of(job, tmp_path))
+    assert {row["culprit_ranks"] for row in found} == {str(rank)}
+    assert {row["kind"] for row in found} == {"missing"}
+    assert (f"{op.group.desc} ({op.group.name})", number) in {
+        (row["channel"], row["collective_seq_id"]) for row in found
+    }
+    assert all(f"Rank {rank} never entered" in row["message"] for row in found)
+
+
+@pytest.mark.parametrize(("ranks", "width"), SIZES)
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"name": "all_gather"}, "collective"),
+        ({"count": 77}, "input_sizes, output_sizes"),
+        ({"kind": "BFloat16"}, "elem_type"),
+    ],
+    ids=["operation", "size", "type"],
+)
+def test_the_rank_that_entered_something_else_is_named(
+    tmp_path: Path, ranks: int, width: int, change: dict[str, Any], differs: str
+) -> None:
+    """With what it entered and what the others did."""
+    job = training(ranks, width, STEPS)
+    rank, at = planted_at(ranks, f"{change} {ranks}")
+    at -= at % OPS_A_STEP  # an all-reduce of the tensor-parallel group
+    op = job.programs[rank][at]
+    if width == 2:
+        rank = max(rank, *op.group.ranks)  # of two ranks the lower one is usual
+    job.programs[rank][at] = replace(op, **change)
+    write_pickles(job, tmp_path / "dumps")
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        (root,) = roots(store.run("hang").records())
+        (mismatch,) = store.run("collective_mismatches").records()
+    assert (root["kind"], root["culprit_ranks"]) == ("mismatch", str(rank))
+    assert root["channel"] == f"{op.group.desc} ({op.group.name})"
+    assert root["collective_seq_id"] == at // OPS_A_STEP * 2 + 1
+    assert (mismatch["rank"], mismatch["differs_in"]) == (rank, differs)
+    assert (mismatch["found_in"], mismatch["collective_id"]) == ("dump", root["collective_seq_id"])
+
+
+@pytest.mark.parametrize(("ranks", "width"), SIZES)
+def test_groups_that_wait_for_each_other_are_all_roots(
+    tmp_path: Path, ranks: int, width: int
+) -> None:
+    """A rank enters the barrier of all before the all-reduce across groups, the others after it."""
+    job = training(ranks, width, STEPS)
+    rank, _ = planted_at(ranks, f"order {ranks}")
+    program = job.programs[rank]
+    program[6], program[7] = program[7], program[6]
+    found = roots(rows_of(job, tmp_path))
+    assert {row["kind"] for row in found} == {"deadlock"}
+    assert {row["channel"].partition(" ")[0] for row in found} == {"dp", "default_pg"}
+    assert str(rank) in {row["culprit_ranks"] for row in found}
+
+
+@pytest.mark.parametrize(("ranks", "width"), SIZES)
+def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
+    tmp_path: Path, ranks: int, width: int
+) -> None:
+    """What waits is said, with the ranks that have no dump; the culprit is named if its dump is there."""
+    job = training(ranks, width, STEPS)
+    rank, at = planted_at(ranks, f"half {ranks}")
+    del job.programs[rank][at:]
+    rng = random.Random(ranks)
+    lost = tuple(sorted(rng.sample(range(ranks), ranks // 2)))
+    found = roots(rows_of(job, tmp_path, without=lost))
+    assert found
+    assert {row["culprit_ranks"] for row in found} <= {str(rank), None}
+    if rank in lost:
+        assert {row["kind"] for row in found} == {"no_dump"}
+
+
+def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
+    """It names the pair of ranks; ranks in the group are not ranks of the job."""
+    world = Group("0", "default_pg", (0, 1, 2, 3))
+    stages = Group("9", "pp", (1, 3))
+    programs = {rank: [Op(world)] for rank in range(4)}
+    programs[1] += [Op(stages, "send", 8, peer=3, line=70), Op(stages, "send", 8, peer=3, line=71)]
+    programs[3] += [Op(stages, "recv", 8, peer=1)]
+    (row,) = rows_of(Job([world, stages], programs), tmp_path)
+    assert (row["channel"], row["kind"], row["is_p2p"]) == ("pp (9) 1->3", "missing", True)
+    assert (row["waiting_ranks"], row["culprit_ranks"]) == ("1", "3")
+    assert row["frame"] == "/home/jo/train.py:71 in train_step"
+
+
+def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> None:
+    """Numbers are those of the group, whatever the dump has lost."""
+    job = training(8, 4, 50)
+    del job.programs[6][161:]
+    write_pickles(job, tmp_path / "dumps", buffer=20)
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        found = roots(store.run("hang").records())
+    assert {row["culprit_ranks"] for row in found} == {"6"}
+    assert ("tp (tp4)", 82) in {(row["channel"], row["collective_seq_id"]) for row in found}
+
+
+def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
+    """By the times at which hosts enqueued the same collectives."""
+    job = training(8, 4, 10)
+    job.slow_ns[5] = 3_000_000
+    write_pickles(job, tmp_path / "dumps")
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        rows = store.run("dump_arrivals").records()
+    late = {row["rank"] for row in rows if row["median_late_ns"] > 2_000_000}
+    assert late == {5}
+    assert {row["last_in_pct"] for row in rows if row["rank"] == 5} == {100.0}
+
+
+def test_half_a_dump_is_read_as_far_as_it_is_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process that was killed while it wrote its dump."""
+    job = training(4, 2, 3)
+    write_pickles(job, tmp_path / "dumps")
+    path = tmp_path / "dumps" / "nccl_trace_rank_2"
+    path.write_bytes(path.read_bytes()[:-400])
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        (count,) = store.sql("SELECT count(*) FROM fr_entries WHERE rank = 2").rows()[0]
+    assert 0 < count < 12
+    assert "nccl_trace_rank_2' is damaged: it is cut off at byte" in caplog.text
