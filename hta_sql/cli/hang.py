@@ -27,6 +27,23 @@ HANGS = 4
 SHOWN = 10
 """Stuck groups of a run that have a sentence; the others are in the table."""
 
+MAPS = 3
+"""Stuck groups that have a map."""
+
+MOST_LINES = 16
+"""Ranks of a group that have a line each in its map; of more, those that did the same share one."""
+
+MARKS = {
+    "finished": ".",
+    "waiting": "W",
+    "missing": "-",
+    "different": "D",
+    "not started": "S",
+    "no dump": "?",
+    "unknown": " ",
+}
+"""State of a cell of hang_grid ─▶ its mark."""
+
 TABLE = (
     *("channel", "is_root", "kind", "collective_seq_id", "op", "missing_ranks", "waiting_ranks"),
     *("different_ranks", "undumped_ranks", "since"),
@@ -71,12 +88,36 @@ def hang(
         else:
             _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
             if rows:
+                _print_map(store.run("hang_grid", runs=runs, ranks=ranks).records())
                 from hta_sql.cli.output import send  # noqa: PLC0415
 
                 click.echo()
                 send(result, Output(columns=TABLE))
     if rows:
         ctx.exit(HANGS)
+
+
+def _print_map(cells: list[Row]) -> None:
+    """Print a line for each rank of the first stuck groups: what it did at each number."""
+    groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
+    for cell in cells:
+        lines = groups.setdefault((cell["run"], cell["channel"]), {})
+        lines.setdefault(cell["rank"], []).append(cell)
+    for (_, channel), lines in list(groups.items())[:MAPS]:
+        last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
+        width = len(str(max(lines)))
+        click.echo(f"\n{printable(channel)}, up to number {last}:")
+        # What many ranks did alike is one line.
+        alike: dict[str, list[int]] = {}
+        for rank, row in lines.items():
+            alike.setdefault(" ".join(MARKS[cell["state"]] for cell in row), []).append(rank)
+        for marks, ranks in alike.items():
+            if len(lines) <= MOST_LINES:
+                for rank in ranks:
+                    click.echo(f"  rank {rank:>{width}}  {marks}")
+            else:
+                click.echo(f"  {marks}  {counted(len(ranks), 'rank')}: {rank_spans(ranks)}")
+    click.echo("  " + ", ".join(f"{mark} {state}" for state, mark in MARKS.items()))
 
 
 def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:

@@ -24,6 +24,7 @@ from tests.shared_stores import ingest_only
 
 TOOLS = [
     *("open_store", "list_analyses", "describe", "run", "sql", "doctor", "advice", "compare"),
+    "hang",
 ]
 
 ENDLESS = "SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b"

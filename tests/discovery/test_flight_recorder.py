@@ -14,10 +14,15 @@ import pytest
 import hta_sql
 from hta_sql.api import repair_store
 from hta_sql.errors import TraceError, TraceNotFoundError
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.stores import redact_store
+from hta_sql.ingestion.artifacts.dumps import DUMP_TABLES
+from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.maintenance.verify import verify_store
 from tests.hang_jobs import training, write_json, write_pickles
 
 TRACES = Path(__file__).parents[1] / "traces"
+PRIVATE = ("jo/", "train", "/home", "/opt")
 RECORDED = TRACES / "recorded" / "hangs"
 
 
@@ -133,6 +138,29 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
         hta_sql.ingest(dumps, tmp_path / "job.store")
     with hta_sql.TraceStore(tmp_path / "job.store") as store:
         assert store.sql("SELECT count(DISTINCT rank) FROM fr_entries").rows() == [(3,)]
+
+
+def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
+    """And the same verdict."""
+    job = training(4, 2, 2)
+    del job.programs[3][4:]
+    write_pickles(job, dumps)
+    hta_sql.ingest(dumps, tmp_path / "job.store").close()
+    redact_store(store_folder(tmp_path / "job.store"), tmp_path / "given.store", Redactor("key"))
+    query = """
+        SELECT kind, collective_seq_id, culprit_ranks, waiting_ranks, since_ns, is_root FROM hang ORDER BY ALL
+    """
+    verdicts = []
+    for name in ("job.store", "given.store"):
+        with hta_sql.TraceStore(tmp_path / name) as store:
+            verdicts.append(store.sql(query).rows())
+            texts = repr([store.sql(f"FROM {table}").rows() for table in DUMP_TABLES])
+            frames = store.sql("SELECT DISTINCT frame FROM hang WHERE frame IS NOT NULL").rows()
+    assert len(verdicts[0]) > 1
+    assert verdicts[0] == verdicts[1]
+    assert [word for word in PRIVATE if word in texts] == []
+    assert frames
+    assert not any("torch/" in frame for (frame,) in frames)
 
 
 def test_other_pickles_in_a_folder_are_left_out(dumps: Path, tmp_path: Path) -> None:

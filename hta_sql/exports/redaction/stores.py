@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -31,6 +32,7 @@ NAMES = {
     "counters": "counter",
     "devices": "device",
     "cluster_communication": "operator",
+    "fr_frames": "frame",
 }
 """Table ─▶ kind of its column ``name``; event for all others."""
 
@@ -59,6 +61,10 @@ KIND_OF_COLUMN = {
     "pg_desc": "group",
     **dict.fromkeys(("pg_ranks", "in_split_sizes", "out_split_sizes"), "scalar"),
     **dict.fromkeys(("input_dims", "input_strides"), "scalar"),
+    **dict.fromkeys(("input_sizes", "output_sizes", "member_ranks"), "scalar"),
+    "op": "collective",
+    "state": "label",
+    "thread_id": "thread",
     "call_stack": "stack",
     "captured_op_name": "operator",
     "captured_frame": "frame",
@@ -83,11 +89,13 @@ JSON_KINDS = {
     "properties": "device",
     "args": "thread",
     "input_types": "type",
+    "output_types": "type",
     "concrete_inputs": "scalar",
 }
 """JSON column ─▶ default kind of its texts, if their key does not determine it."""
 
 _BATCH_ROWS = 100_000
+_OF_TORCH = re.compile(r"(^|[/\\])(torch|torchgen)[/\\]")
 
 
 def redact_store(
@@ -197,6 +205,11 @@ def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -
 
 def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
     """Return the function that redacts each text of a column."""
+    if (table, column) == ("fr_frames", "file"):
+        # Analyses tell frames of PyTorch from those of the user by this folder.
+        return lambda text: (
+            f"{'torch/' if _OF_TORCH.search(text) else ''}{redact.hashed(column, text)}"
+        )
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
     kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)

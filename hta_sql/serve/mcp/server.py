@@ -88,7 +88,7 @@ class Tools:
     def listed(self) -> list[Callable[..., Answer]]:
         """Return the tools in the order in which an agent needs them."""
         first: list[Callable[..., Answer]] = [self.open_store, self.list_analyses, self.describe]
-        return [*first, self.run, self.sql, self.doctor, self.advice, self.compare]
+        return [*first, self.run, self.sql, self.doctor, self.advice, self.compare, self.hang]
 
     def open_store(self, store: str | None = None) -> Answer:
         """List the stores and runs, and suggest what to run first."""
@@ -166,6 +166,13 @@ class Tools:
             if "run" not in side:
                 raise ParameterError('control and test need a run: {"run": "base"}.')
         return self._of(store).ask("compare", control=control, test=test, renamed=renamed)
+
+    def hang(self, runs: list[str] | None = None, store: str | None = None) -> Answer:
+        """Say what hangs, and which rank holds it up, from Flight Recorder dumps.
+
+        One row per stuck process group; rows with is_root are the cause, the others wait for it.
+        """
+        return self._of(store).ask("hang", parameters={"runs": runs} if runs else {})
 
     def _of(self, store: str | None) -> StoreTools:
         if store is not None and store not in self._stores:

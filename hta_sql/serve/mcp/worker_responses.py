@@ -104,6 +104,13 @@ class Hosted:
         )
         return {"advice": recommendations, "next": [f"run {name}" for name in following]}
 
+    def hang(self, parameters: Mapping[str, Any]) -> Answer:
+        """Return the stuck process groups, the cause first."""
+        told = self._of_rows(self._store.run("hang", **parameters), None)
+        ((dumps,),) = self._store.sql("SELECT count(DISTINCT (run, rank)) FROM fr_groups").rows()
+        following = ["run collective_history", "run hang_grid", "run dump_arrivals"]
+        return {"dump_count": dumps, **told, "next": following if told["rows"] else []}
+
     def compare(
         self, control: Mapping[str, Any], test: Mapping[str, Any], renamed: list[str] | None
     ) -> Answer:

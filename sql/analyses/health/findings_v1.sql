@@ -37,6 +37,9 @@ CREATE OR REPLACE MACRO findings_v1(
 --   limits        VARCHAR     Consequence for the analyses.
 --   remedy        VARCHAR     Recommended fix.
 WITH
+    dumped AS (
+        SELECT DISTINCT g.run, g.rank FROM fr_groups AS g WHERE lib.is_requested(runs, g.run)
+    ),
     health AS (
         SELECT h.*
         FROM lib.rank_health(runs, ranks) AS h
@@ -107,7 +110,14 @@ WITH
         SELECT h.run, h.rank, 'warning', 'no_events', 0,
             lib.message('findings.no_events', NULL)
         FROM health AS h
-        WHERE h.event_count = 0 AND NOT h.is_summary
+        LEFT JOIN dumped AS d ON d.run = h.run AND d.rank = h.rank
+        WHERE h.event_count = 0 AND NOT h.is_summary AND d.rank IS NULL
+        UNION ALL
+        SELECT h.run, h.rank, 'note', 'dump_only', NULL,
+            lib.message('findings.dump_only', NULL)
+        FROM health AS h
+        JOIN dumped AS d ON d.run = h.run AND d.rank = h.rank
+        WHERE h.event_count = 0
         UNION ALL
         SELECT h.run, h.rank, 'note', 'summary_only', NULL,
             lib.message('findings.summary_only', NULL)

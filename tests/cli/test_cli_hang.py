@@ -1,0 +1,59 @@
+"""``hta-sql hang``: the sentence, the table, the map of ranks and the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hta_sql.cli import main
+
+RECORDED = Path(__file__).parents[1] / "traces" / "recorded" / "hangs"
+
+
+def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The cause first."""
+    assert main(["hang", str(RECORDED / "rank_missing")]) == 4
+    out = capsys.readouterr().out
+    assert "rank_missing: 4 dumps (ranks 0-3): 1 group stuck" in out
+    assert (
+        "1. Rank 2 never entered all_reduce of [1024] Float number 3 of group default_pg (0)" in out
+    )
+    assert "wait at /job/train.py:44 in reduce_gradients" in out
+    assert "rank 2  . . -" in out
+    assert "rank 3  . . W" in out
+    assert "missing_ranks" in out
+
+
+def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+    """And says so."""
+    assert main(["hang", str(RECORDED / "healthy")]) == 0
+    assert "nothing hangs" in capsys.readouterr().out
+
+
+def test_a_store_is_named_in_the_next_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that it can be pasted."""
+    store = tmp_path / "job.store"
+    assert main(["ingest", str(RECORDED / "rank_missing"), "-o", str(store)]) == 0
+    assert "4 Flight Recorder dumps, 19 operations" in capsys.readouterr().err
+    assert main(["hang", str(store)]) == 4
+    assert f"hta-sql run {store} collective_history --ranks 2" in capsys.readouterr().out
+
+
+def test_json_has_the_rows_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the same exit code."""
+    assert main(["hang", str(RECORDED / "other_operation"), "--format", "json"]) == 4
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["kind"], row["culprit_ranks"]) == ("mismatch", "3")
+
+
+def test_a_store_without_dumps_says_how_to_get_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a user error: nothing is known."""
+    traces = RECORDED.parents[1] / "waits_0.json"
+    assert main(["hang", str(traces)]) == 1
+    assert "TORCH_FR_BUFFER_SIZE=2000" in capsys.readouterr().err
