@@ -34,6 +34,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "What a new user asks": "questions.md",
         "Who waits for whom": "communication.md",
         "Serving": "serving.md",
+        "A job hangs": "hangs.md",
         "What changed": "comparing.md",
         "Gates in CI": "gate.md",
         "Cookbook of SQL": "cookbook.md",

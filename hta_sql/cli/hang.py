@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option, chart_option, scope_options
+from hta_sql.cli.options import Output, audience_option, scope_options
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, printable, rank_spans
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hta_sql.store.query.trace_store import TraceStore
 
 Row = dict[str, Any]
@@ -54,7 +52,6 @@ TABLE = (
 @click.argument("traces", metavar="STORE|DUMPS")
 @scope_options
 @audience_option("json (the analysis `hang`)")
-@chart_option
 @verify_option
 @click.pass_context
 def hang(
@@ -64,7 +61,6 @@ def hang(
     runs: list[str] | None,
     ranks: list[int] | None,
     format_name: str,
-    chart: Path | None,
 ) -> None:
     """Tell what hangs in a STORE, or in a folder of Flight Recorder DUMPS that are read for it.
 
@@ -77,10 +73,6 @@ def hang(
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()
-        if chart:
-            from hta_sql.cli.output import send_chart  # noqa: PLC0415
-
-            send_chart(store.run("hang_grid", runs=runs, ranks=ranks), chart)
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
