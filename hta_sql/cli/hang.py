@@ -28,6 +28,9 @@ SHOWN = 10
 MAPS = 3
 """Stuck groups that have a map."""
 
+MOST_MAPPED = 128
+"""Dumps of a run up to which a map is printed; for more, the rows of hang_grid take a gigabyte of memory."""
+
 MOST_LINES = 16
 """Ranks of a group that have a line each in its map; of more, those that did the same share one."""
 
@@ -80,7 +83,8 @@ def hang(
         else:
             _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
             if rows:
-                _print_map(store.run("hang_grid", runs=runs, ranks=ranks).records())
+                if max(map(len, dumps.values())) <= MOST_MAPPED:
+                    _print_map(store.run("hang_grid", runs=runs, ranks=ranks).records())
                 from hta_sql.cli.output import send  # noqa: PLC0415
 
                 click.echo()

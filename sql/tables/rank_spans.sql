@@ -32,4 +32,4 @@ SELECT
 FROM stored.ranks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span
 -- The number of a Flight Recorder dump.
-WHERE x.span <> 256
+WHERE x.span <> 65536

@@ -13,7 +13,7 @@ from hta_sql.store.disk.run_names import is_unix_time
 MOST_SPANS = 256
 """Queries store the rank in the bits above the forty bits of an event id."""
 
-DUMP_SPAN = MOST_SPANS
+DUMP_SPAN = 1 << 16
 """In place of the number of a span: the entry is of a Flight Recorder dump, which has no events."""
 
 

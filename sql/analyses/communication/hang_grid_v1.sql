@@ -23,15 +23,16 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   collective_seq_id  BIGINT   Number of the collective in the group.
 --   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown where the dump has lost it.
 --   is_stuck           BOOLEAN  It is the collective that hang names.
---   op                 VARCHAR  What the rank entered, with shape and type; NULL if it did not.
+--   op                 VARCHAR  Operation that the rank entered; NULL if it did not.
 WITH
     stuck AS MATERIALIZED (
         SELECT c.* FROM lib.stuck_collectives(runs) AS c
     ),
     entered AS (
-        SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_finished) AS is_finished, arg_min(o.op_text, o.record_id) AS op_text
+        SELECT o.run, o.group_key, o.rank, o.collective_seq_id, bool_and(o.is_finished) AS is_finished, arg_min(o.op, o.record_id) AS op
         FROM lib.dump_operations(runs) AS o
-        WHERE NOT o.is_p2p
+        JOIN (SELECT DISTINCT s.run, s.item_key, s.collective_seq_id FROM stuck AS s) AS s ON s.run = o.run AND s.item_key = o.group_key
+        WHERE NOT o.is_p2p AND o.collective_seq_id BETWEEN s.collective_seq_id - last_count + 1 AND s.collective_seq_id
         GROUP BY o.run, o.group_key, o.rank, o.collective_seq_id
     ),
     cells AS (
@@ -54,7 +55,7 @@ SELECT
         ELSE 'waiting'
     END AS state,
     c.cell_id = c.collective_seq_id AS is_stuck,
-    e.op_text AS op
+    e.op
 FROM cells AS c
 LEFT JOIN entered AS e ON e.run = c.run AND e.group_key = c.item_key AND e.rank = c.rank AND e.collective_seq_id = c.cell_id
 LEFT JOIN lib.dump_mismatches(runs) AS x
