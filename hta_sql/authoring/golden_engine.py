@@ -24,6 +24,7 @@ from hta_sql.store.catalog import replay
 from hta_sql.store.catalog.build import put_tables
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import REPLAYED
+from hta_sql.store.catalog.replay.rows import replays_of_all
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import CONFIG, template
 from hta_sql.store.disk.folder import store_folder
@@ -133,8 +134,8 @@ def materialize_derived(
             continue
         name, kept = sqltext.identifier(about.base_name), f"kept_{about.base_name}"
         if about.base_name == replay.TABLE:
-            con.register(REPLAYED, replay.replays_of_all(con))
-            con.execute(sqltext.create_table(kept, f"FROM {REPLAYED}"))
+            con.register(REPLAYED, replays_of_all(con))
+            con.execute(sqltext.create_table(kept, sqltext.all_rows(REPLAYED)))
             con.unregister(REPLAYED)
         else:
             con.execute(sqltext.create_table(kept, sqltext.of_scope(f"derived.{name}", ())))

@@ -195,6 +195,11 @@ def rows_but_of_run(relation: str) -> str:
     return f"SELECT * FROM {relation} WHERE $run IS NOT NULL"  # noqa: S608 - ours
 
 
+def all_rows(relation: str) -> str:
+    """Build the query of all rows of a relation, trusted."""
+    return f"FROM {relation}"
+
+
 def renaming_view(name: str, base: str, columns: Iterable[tuple[str, str]]) -> str:
     """Build a view that renames the columns of another relation.
 

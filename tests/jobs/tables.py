@@ -18,6 +18,7 @@ from hta_sql.library.creation import RANK_SCOPE
 from hta_sql.library.objects import load_library
 from hta_sql.library.sql_files import stored_columns
 from hta_sql.store.catalog import replay
+from hta_sql.store.catalog.replay.rows import replays_of_all
 from hta_sql.store.catalog.template import CONFIG, template
 from tests.jobs.spec import PlantedJob
 from tests.jobs.traces import Captured, Trace
@@ -61,7 +62,7 @@ def derive(con: duckdb.DuckDBPyConnection) -> None:
         table = f"derived.{about.base_name}"
         con.execute(f"DROP VIEW IF EXISTS {table}")
         if about.base_name == replay.TABLE:
-            con.register("replayed", replay.replays_of_all(con))
+            con.register("replayed", replays_of_all(con))
             con.execute(sqltext.create_table(table, "FROM replayed"))
             con.unregister("replayed")
             continue

@@ -138,7 +138,9 @@ def derived_rows(con: duckdb.DuckDBPyConnection, about: SqlObject, run: str) -> 
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return
-    con.register(REPLAYED, replay.replay_rows(con, run))
+    from hta_sql.store.catalog.replay.rows import replay_rows  # noqa: PLC0415 - numpy, rarely needed
+
+    con.register(REPLAYED, replay_rows(con, run))
     try:
         yield sqltext.rows_but_of_run(REPLAYED)
     finally:

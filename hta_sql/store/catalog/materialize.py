@@ -12,14 +12,25 @@ from pathlib import Path
 
 import duckdb
 
-from hta_sql.errors import HtaSqlError, ParameterError, QueryError, StoreVersionError
+from hta_sql.errors import (
+    HtaSqlError,
+    ParameterError,
+    QueryError,
+    StoreError,
+    StoreVersionError,
+)
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
 from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
-from hta_sql.store.catalog.build import open_for_computing, publish_manifest
+from hta_sql.store.catalog.build import (
+    built_from,
+    identity_of,
+    open_for_computing,
+    publish_manifest,
+)
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.compute import Request, run_computed, to_compute
-from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables
+from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, missing_tables
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.disk.content_check import changed_files
@@ -32,6 +43,7 @@ from hta_sql.store.disk.manifest import (
     Store,
     manifest_bytes,
     parse_manifest,
+    read_manifest,
 )
 
 log = logging.getLogger(__name__)
@@ -91,6 +103,37 @@ def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]
 
 def _warn_of_missing(folder: StoreFolder, error: Exception) -> None:
     log.warning("Derived tables of %s are not computed yet: %s", folder.root, error)
+
+
+def materialize_missing(
+    folder: StoreFolder,
+    library: Library,
+    con: duckdb.DuckDBPyConnection,
+    runs: Collection[str],
+    without: Collection[str] = (),
+) -> bool:
+    """Materialize missing derived tables of an open store; return whether its catalog may differ now.
+
+    Another writer has precedence, and a failure is logged: queries compute what is missing.
+
+    Args:
+        folder: The store.
+        library: Library of the tables.
+        con: The open catalog; nothing happens if the store was changed since it was opened.
+        runs: Runs whose tables are needed.
+        without: Derived tables that are not needed.
+    """
+    if not missing_tables(read_manifest(folder), library, runs, without):
+        return False
+    try:
+        with store_lock(folder, 0):
+            built = built_from(con)
+            if built and built.serves(identity_of(folder, library)):
+                materialize_derived(folder, library, runs, without)
+    except (OSError, duckdb.Error, StoreError) as error:
+        log.info("Derived tables of %s are not materialized: %s.", folder.root, error)
+        return False
+    return True
 
 
 def materialize_derived(

@@ -25,8 +25,8 @@ from hta_sql.store.catalog.damage import (
     unreadable_runs,
     warn_of_changed_files,
 )
-from hta_sql.store.catalog.materialize import forget, materialize_derived
-from hta_sql.store.catalog.materialized_tables import ON_REQUEST, missing_tables
+from hta_sql.store.catalog.materialize import forget, materialize_missing
+from hta_sql.store.catalog.materialized_tables import ON_REQUEST
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.disk.content_check import FileCheck, Reads
@@ -196,18 +196,8 @@ class Connection(Closing):
             if not wanted or self._safe or not local:
                 return
             library = self._library.base
-            if not missing_tables(read_manifest(self._folder), library, wanted, without):
-                return
-            try:
-                with store_lock(self._folder, 0):
-                    # Otherwise the store was changed since it was opened.
-                    built = built_from(opened.con)
-                    if built and built.serves(identity_of(self._folder, library)):
-                        materialize_derived(self._folder, library, wanted, without)
-            except (OSError, duckdb.Error, StoreError) as error:
-                log.info("Derived tables of %s are not kept: %s.", self._folder.root, error)
-                return
-            self._reopen(opened)
+            if materialize_missing(self._folder, library, opened.con, wanted, without):
+                self._reopen(opened)
 
     def _reopen(self, opened: Opened) -> None:
         """Open the catalog that exists now.

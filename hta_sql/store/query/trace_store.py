@@ -393,9 +393,5 @@ class TraceStore(ByName, Isolating, Closing):
         con.execute(sqltext.attach(self.catalog_path, name))
 
     def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
-        """Raise for runs and ranks that are not in the store.
-
-        Raises:
-            RankError: Names the first missing run or rank, and the existing ones.
-        """
+        """Raise RankError for the first run or rank that is not in the store; it names the others."""
         refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)

@@ -1,5 +1,4 @@
 """A job run again on a graph of its operations: SQL defines nodes and edges, one pass replays them."""
 
-from hta_sql.store.catalog.replay.rows import TABLE, replay_rows, replays_of_all
-
-__all__ = ["TABLE", "replay_rows", "replays_of_all"]
+TABLE = "replays"
+"""Name of the derived table of replays; its modules import numpy, and load when a replay runs."""

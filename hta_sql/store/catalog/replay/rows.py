@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TABLE = "replays"
-"""The derived table that is filled here."""
-
 Row = dict[str, Any]
 
 T_QUANTILES = (
