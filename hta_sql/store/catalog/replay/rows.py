@@ -63,7 +63,7 @@ def replay_rows(con: duckdb.DuckDBPyConnection, run: str) -> pa.Table:
     """
     replay = read_replay(con, run)
     log.info("Replaying run %s: %d nodes.", run, len(replay))
-    return _table(_rows(replay) if len(replay) else [])
+    return _table(_rows(replay) if replay.graph.is_operation.any() else [])
 
 
 def _table(rows: list[Row]) -> pa.Table:
@@ -161,7 +161,9 @@ class _Spans:
         nodes, is_operation = replay.nodes, replay.graph.is_operation
         self._replay = replay
         span = nodes["span"]
-        self._spans = [np.flatnonzero(is_operation & (span == one)) for one in np.unique(span)]
+        # A recording of the host alone has no operations, and no length.
+        present = np.unique(span[is_operation])
+        self._spans = [np.flatnonzero(is_operation & (span == one)) for one in present]
         step = np.ma.filled(nodes["step"], -1)
         self._steps = []
         for mine in self._spans:
