@@ -128,10 +128,10 @@ def test_every_room_is_on_the_list() -> None:
     assert sorted({room_of(name_of(path)) for path in MODULES}) == sorted(ROOMS)
 
 
-def test_the_readme_lists_the_rooms_in_that_order() -> None:
-    """A newcomer finds the room for a line of code there."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = text.split("| room | what is in it |")[1].split("\n\n")[0]
+def test_how_it_works_lists_the_folders_in_that_order() -> None:
+    """A newcomer finds the folder for a line of code there."""
+    text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
+    table = text.split("| folder or module | responsible for |")[1].split("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = [name for cell in cells for name in re.findall(r"`(\w+)/?`", cell)]
     assert named == [room for room in ROOMS if room not in {"__init__", "__main__"}]

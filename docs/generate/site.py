@@ -71,11 +71,20 @@ NAV: dict[str, dict[str, str] | str] = {
         "Filters": "filters.md",
     },
     "Your own analyses": "your_own_analyses.md",
+    "Development": {
+        "How it works": "how_it_works.md",
+        "Contributing": "contributing.md",
+    },
     "Security": "security.md",
     "Changes": "changes.md",
 }
 
-BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+BESIDE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 """Pages of the project's root ─▶ their names on the site."""
 
 _LINK = re.compile(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)")
