@@ -65,12 +65,12 @@ def hang(
     ranks: list[int] | None,
     format_name: str,
 ) -> None:
-    """Tell what hangs in a STORE, or in a folder of Flight Recorder DUMPS that are read for it.
+    """Show what hangs in a STORE, or in a folder of Flight Recorder DUMPS.
 
     DUMPS are what torch.distributed writes when a collective times out (nccl_trace_rank_N), or what
-    torch._C._distributed_c10d._dump_fr_trace_json() returns; traces may lie beside them. First the cause: group,
-    operation, the rank that never entered it and what it did last. Groups that only wait for another one
-    follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
+    torch._C._distributed_c10d._dump_fr_trace_json() returns; the folder may hold traces, too. The cause is
+    printed first: group, operation, the rank that never entered it, and its last operation. Groups that
+    only wait for another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
     """
     with opened_or_read(traces) as (store, is_new):
         dumps = _dumps(store, runs)

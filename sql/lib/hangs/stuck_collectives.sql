@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.stuck_collectives(
 --   created_ns         BIGINT [ns]  Unix time when it did.
 --   stack_id           BIGINT       Stack of its call.
 WITH
-    -- Called anew for each question: a million operations with all of their texts take gigabytes.
+    -- Computed again for each query: a million operations with all of their texts take gigabytes.
     _progress AS (
         SELECT
             o.run, o.group_key, o.rank, min(o.collective_seq_id) FILTER (NOT o.is_finished) AS unfinished_id, max(o.collective_seq_id) AS last_id,
