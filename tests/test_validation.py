@@ -70,8 +70,8 @@ def without_lines(problems: list[str]) -> list[str]:
 def test_a_macro_with_one_caller_is_private(root: Path) -> None:
     """Of a part of the library some macros have fewer callers than their names say."""
     found = [str(problem) for problem in private_problems(parse_library(root))]
-    said = "it has one caller; call it lib._scoped_gpu_ops, in the file's name too"
-    assert any("scoped_gpu_ops.sql" in line and said in line for line in found)
+    said = "it has one caller; call it lib._is_requested, in the file's name too"
+    assert any("is_requested.sql" in line and said in line for line in found)
 
 
 def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
@@ -79,7 +79,7 @@ def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
     one_version = [str(problem) for problem in private_problems(parse_library(root))]
     second_version(root)
     assert [str(problem) for problem in private_problems(parse_library(root))] == one_version
-    assert any("scoped_gpu_ops.sql" in line for line in one_version)
+    assert any("is_requested.sql" in line for line in one_version)
 
 
 def test_a_share_states_its_denominator(root: Path) -> None:
