@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.ingestion.artifacts.dumps import stage_dump
+from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.ingestion.graph_matching import match_graphs
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
 from hta_sql.ingestion.staging import stage_events
@@ -31,6 +32,7 @@ def defined_columns() -> Columns:
         stage_events(con, None)
         stage_cluster_data(con, None)
         stage_dump(con, None)
+        stage_snapshot(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         match_graphs(con, {})
         frames = frames_of(con)

@@ -112,6 +112,8 @@ def ingest(
     (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
     So are Flight Recorder dumps of torch.distributed (nccl_trace_rank_N, or JSON), next to the
     traces of the same job or alone: hta-sql hang names the rank that holds up the job.
+    Memory snapshots (torch.cuda.memory._dump_snapshot; .pickle, .pkl or JSON) are read as well, without
+    unpickling them: hta-sql run STORE snapshot_peak shows what held the memory.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
@@ -139,7 +141,7 @@ def ingest(
 
 def _follow_up(report: IngestReport, folder: str) -> str:
     """Name the commands to go on with: dumps are of a job that hung."""
-    from hta_sql.store.disk.spans import DUMP_SPAN  # noqa: PLC0415 - imports are the start-up cost
+    from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN  # noqa: PLC0415 - imports are the start-up cost
 
     entries = (*report.results, *report.unchanged, *report.resumed)
     dumps = sum(entry.span == DUMP_SPAN for entry in entries)
@@ -147,10 +149,16 @@ def _follow_up(report: IngestReport, folder: str) -> str:
         f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
         f"or hta-sql run {folder} {_first_analysis(report)}"
     )
-    if not dumps:
-        return of_traces
-    hang = f"hta-sql hang {folder}"
-    return hang if dumps == len(entries) else f"{hang}, {of_traces}"
+    snapshots = sum(entry.span == SNAPSHOT_SPAN for entry in entries)
+    commands = [f"hta-sql hang {folder}"] if dumps else []
+    if snapshots:
+        commands += [
+            f"hta-sql run {folder} snapshot_summary",
+            f"hta-sql run {folder} snapshot_peak",
+        ]
+    if dumps + snapshots < len(entries):
+        commands.append(of_traces)
+    return ", ".join(commands)
 
 
 def _first_analysis(report: IngestReport) -> str:
@@ -179,22 +187,27 @@ def _store_beside(traces: list[str]) -> Path:
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     """Return one line with what was read, what was not, and what to do next."""
-    from hta_sql.store.disk.spans import DUMP_SPAN  # noqa: PLC0415 - lazy, to start faster
+    # Lazy, to start faster.
+    from hta_sql.store.disk.spans import ARTIFACT_SPANS, DUMP_SPAN, SNAPSHOT_SPAN  # noqa: PLC0415
 
     results = report.results
     dumps = [entry for entry in results if entry.span == DUMP_SPAN]
+    snapshots = [entry for entry in results if entry.span == SNAPSHOT_SPAN]
+    recorded = sum(entry.files.get("snapshot_events", {"rows": 0})["rows"] for entry in snapshots)
     operations = sum(entry.files.get("fr_entries", {"rows": 0})["rows"] for entry in dumps)
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
     # A rank has one trace per run, and one per span.
     entries = (*results, *report.unchanged, *report.resumed)
-    has_spans = any(entry.span not in (0, DUMP_SPAN) for entry in entries)
+    has_spans = any(entry.span not in (0, *ARTIFACT_SPANS) for entry in entries)
     what = "trace" if len(report.runs) > 1 or has_spans else "rank"
     read = []
-    if len(results) > len(dumps):
-        read.append(f"{counted(len(results) - len(dumps), what)}, {events:,} events")
+    if trace_count := len(results) - len(dumps) - len(snapshots):
+        read.append(f"{counted(trace_count, what)}, {events:,} events")
     if dumps:
         read.append(f"{counted(len(dumps), 'Flight Recorder dump')}, {operations:,} operations")
+    if snapshots:
+        read.append(f"{counted(len(snapshots), 'memory snapshot')}, {recorded:,} allocator events")
     parts = [f"Read {' and '.join(read)} in {seconds:.1f} s"] if read else []
     if report.resumed:
         parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")

@@ -97,12 +97,13 @@ def discover(
         found = _by_ladder(paths, patterns, look, beside=len(clusters)) + clusters
         of_graphs += _by_ladder(named, patterns, look, beside=0) if named else []
     dumps = [file for file in found if file.is_dump]
-    found = [file for file in found if not file.is_dump]
+    snapshots = [file for file in found if file.is_snapshot]
+    found = [file for file in found if not (file.is_dump or file.is_snapshot)]
     if not one_job:
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
-    found += number_captures(dumps)
+    found += number_captures(dumps) + number_captures(snapshots)
     if ranks is None:
         return found
     wanted = sorted(set(ranks))
@@ -217,7 +218,12 @@ def _by_ladder(
     _warn_of_skipped(skipped)
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
-    return found + _by_order(unknown, {file.rank for file in found})
+    # A snapshot belongs to the rank of a trace beside it.
+    for is_snapshot in (False, True):
+        taken = {file.rank for file in found if file.is_snapshot == is_snapshot}
+        of_kind = [(path, stated) for path, stated in unknown if stated.is_snapshot == is_snapshot]
+        found += _by_order(of_kind, taken)
+    return found
 
 
 def _looked_at(path: str, look: Peek) -> Stated:

@@ -28,6 +28,8 @@ DUMP_NAME = re.compile(
     r"(?:^|[-_.])(?:rank|\w*trace|\w*dump|\w*recorder|fr)[-_\w]*?\d{1,9}(?:\.(?:pkl|pickle|bin))?$"
 )
 """Names that torch.distributed gives Flight Recorder dumps, nccl_trace_rank_3, and that users give them."""
+SNAPSHOT_SUFFIXES = (".pickle", ".pkl")
+"""Suffixes that users give memory snapshots; their JSON has the suffixes of traces."""
 OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
 """Files that profilers and HTA derive from traces; ingesting them would count events twice."""
 
@@ -108,6 +110,6 @@ def _looks_like_trace(path: str, root: str) -> bool:
     name = below[-1]
     if cluster_file(name) or is_unsupported(name):
         return True
-    if DUMP_NAME.search(name):
+    if DUMP_NAME.search(name) or name.endswith(SNAPSHOT_SUFFIXES):
         return True
     return name.endswith(TRACE_SUFFIXES) and not OWN_OUTPUT.search(name)

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.ingestion.artifacts.dumps import place_dump, stage_dump
+from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
 from hta_sql.ingestion.native import best_build
@@ -33,7 +34,7 @@ from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
 from hta_sql.store.catalog.shared_engine import extra_connections, scratch
 from hta_sql.store.disk.manifest import Fingerprint
-from hta_sql.store.disk.spans import DUMP_SPAN
+from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
@@ -157,7 +158,11 @@ class ReadTrace:
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
     if job.span == DUMP_SPAN:
-        return _ingest_dump(job, started)
+        with scratch() as con:
+            return _ingest_artifact(con, job, started)
+    if job.span == SNAPSHOT_SPAN:
+        with _database(job) as con:
+            return _ingest_artifact(con, job, started)
     with _database(job) as con:
         summaries: Counter[str] = Counter()
         with unchanged(job.path) as fingerprint:
@@ -169,15 +174,15 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     return result
 
 
-def _ingest_dump(job: RankJob, started: float) -> RankResult:
-    """Read a Flight Recorder dump and write its tables: none of the statements about events is run."""
-    with scratch() as con:
-        with unchanged(job.path) as fingerprint:
-            rows, metadata = stage_dump(con, job.path)
-        place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
-        place = RankOutput(job.tables, job.run, job.rank, job.writer)
-        files = write_tables(con, [place], rows)
-        facts = dict(facts_of(con))[job.run, job.rank]
+def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: float) -> RankResult:
+    """Read a dump or a snapshot and write its tables: none of the statements about events is run."""
+    stage = stage_dump if job.span == DUMP_SPAN else stage_snapshot
+    with unchanged(job.path) as fingerprint:
+        rows, metadata = stage(con, job.path)
+    place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
+    place = RankOutput(job.tables, job.run, job.rank, job.writer)
+    files = write_tables(con, [place], rows)
+    facts = dict(facts_of(con))[job.run, job.rank]
     seconds = time.monotonic() - started
     return RankResult(job, fingerprint, files, 0, 0, None, seconds, facts=facts)
 

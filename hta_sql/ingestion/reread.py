@@ -11,7 +11,7 @@ from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.catalog.ingest_target import Contents, RankWriter
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import Manifest, RankEntry, read_manifest
-from hta_sql.store.disk.spans import DUMP_SPAN
+from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
 from hta_sql.traces.peek import Stated
 
 
@@ -58,6 +58,9 @@ def _trace_of(entry: RankEntry) -> TraceFile:
     if entry.span == DUMP_SPAN:
         dump = Stated(entry.rank, 0, is_dump=True)
         return TraceFile(entry.path, entry.rank, entry.rank_source, stated=dump)
+    if entry.span == SNAPSHOT_SPAN:
+        snapshot = Stated(entry.rank, 0, is_snapshot=True)
+        return TraceFile(entry.path, entry.rank, entry.rank_source, stated=snapshot)
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
     return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
 

@@ -16,6 +16,7 @@ from types import MappingProxyType
 import duckdb
 
 from hta_sql.ingestion.artifacts.dumps import DUMP_TABLES
+from hta_sql.ingestion.artifacts.snapshots import SNAPSHOT_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staged_tables import EXTRACTED
 from hta_sql.ingestion.statements import run
@@ -34,6 +35,7 @@ STORED = (
     *("stacks", "event_args", "quarantine", "graph_matches"),
     *CLUSTER_TABLES,
     *DUMP_TABLES,
+    *SNAPSHOT_TABLES,
 )
 """The tables of a store.
 

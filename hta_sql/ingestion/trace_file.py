@@ -24,3 +24,8 @@ class TraceFile:
     def is_dump(self) -> bool:
         """Whether it is no trace but a dump of a Flight Recorder."""
         return self.stated is not None and self.stated.is_dump
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is no trace but a memory snapshot."""
+        return self.stated is not None and self.stated.is_snapshot

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 from hta_sql.errors import TraceFormatError
 from hta_sql.traces.flight_recorder import is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
+from hta_sql.traces.memory_snapshot import is_snapshot
 from hta_sql.traces.source import check_text, open_any
 
 PEEK_BYTES = 256 << 10
@@ -46,6 +47,8 @@ class Stated(NamedTuple):
     """Role of the process in a job of several roles."""
     is_dump: bool = False
     """It is no trace but a dump of a Flight Recorder, of which only the name may state the rank."""
+    is_snapshot: bool = False
+    """It is no trace but a memory snapshot of PyTorch's allocator; likewise."""
 
 
 def peek(path: str) -> Stated:
@@ -55,10 +58,12 @@ def peek(path: str) -> Stated:
     file (a tenth of the cost of parsing).
 
     Raises:
-        TraceFormatError: The file is neither a Kineto trace nor a dump of a Flight Recorder; the message says what it looks like.
+        TraceFormatError: The file is no Kineto trace, Flight Recorder dump or memory snapshot; the message says what it looks like.
     """
     with open_any(path) as stream:
         head = _head(stream)
+        if is_snapshot(head):
+            return Stated(None, 0, is_snapshot=True)
         if is_dump(head):
             return Stated(rank_of_name(path.rpartition("/")[2]), 0, is_dump=True)
         check_text(path, head[:4])
@@ -116,7 +121,7 @@ def _process(head: bytes, tail: bytes) -> str | None:
 
 def _head(stream: BinaryIO) -> bytes:
     head = bytearray(stream.read(PEEK_BYTES))
-    if head.lstrip()[:1] != b"{" or is_dump(bytes(head)):
+    if head.lstrip()[:1] != b"{" or is_snapshot(bytes(head)) or is_dump(bytes(head)):
         return bytes(head)
     seen = 0
     while not _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES)):

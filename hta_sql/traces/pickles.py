@@ -6,6 +6,7 @@ one that names a global or calls a function, ends the reading with an error that
 
 from __future__ import annotations
 
+import mmap
 import struct
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ class PlainPickle(NamedTuple):
     """Why the end is missing: the values before it are complete. None: the pickle is whole."""
 
 
-class _CutOffError(Exception):
+class CutOffError(Exception):
     """The bytes end inside of the pickle."""
 
 
@@ -91,11 +92,11 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
     Raises:
         TraceFormatError: The pickle has an opcode that builds more than plain values, or it is damaged.
     """
-    reader = _Reader(data, path)
+    reader = PickleReader(data, path)
     try:
         try:
             return PlainPickle(reader.value())
-        except _CutOffError:
+        except CutOffError:
             return PlainPickle(reader.salvaged(), f"it is cut off at byte {len(data):,}")
     except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
         raise TraceFormatError(
@@ -104,20 +105,25 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
         ) from error
 
 
-class _Reader:
+class PickleReader:
     """The stack machine of one pickle.
 
     Attributes:
         position: Offset of the byte to read next.
+        kind: What errors call a file of this kind.
+        max_containers: Lists, tuples and dicts above which a pickle is refused.
     """
 
-    def __init__(self, data: bytes, path: str) -> None:
+    kind = "dump of a Flight Recorder"
+    max_containers = MAX_CONTAINERS
+
+    def __init__(self, data: bytes | mmap.mmap, path: str) -> None:
         self.position = 0
         self._data, self._path = data, path
         self._stack: list[Any] = []
         self._marks: list[int] = []
         """Heights of the stack at the marks that are open."""
-        self._memo: dict[int, Any] = {}
+        self._memo: Any = {}
 
     def value(self) -> Any:  # noqa: C901, PLR0912, PLR0915 - one branch an opcode, the frequent ones first
         """Read up to STOP."""
@@ -126,11 +132,11 @@ class _Reader:
         while True:
             self.position = at
             if at >= size:
-                raise _CutOffError
-            if containers > MAX_CONTAINERS:
+                raise CutOffError
+            if containers > self.max_containers:
                 raise TraceFormatError(
-                    f"{self._path!r} is refused: it has more than {MAX_CONTAINERS:,} lists and dicts, which no dump of "
-                    "a Flight Recorder has."
+                    f"{self._path!r} is refused: it has more than {self.max_containers:,} lists and dicts, which "
+                    f"no {self.kind} has."
                 )
             opcode = data[at]
             at += 1
@@ -145,7 +151,7 @@ class _Reader:
                 start = at + width
                 at = start + self._number(at, width)
                 if at > size:
-                    raise _CutOffError
+                    raise CutOffError
                 push(data[start:at].decode("utf-8", "replace") if is_text else data[start:at])
             elif opcode == _BINPUT:
                 memo[self._byte(at)] = stack[-1]
@@ -247,19 +253,19 @@ class _Reader:
             name = f"{name} ({'.'.join(map(str, self._stack[-2:]))[:200]!r})"
         return TraceFormatError(
             f"{self._path!r} is refused: a pickle of plain values has no opcode {name}, as at byte {at - 1:,}. "
-            "Nothing of it was run. PyTorch's Flight Recorder writes plain values only: get the file again from where "
-            "it was written."
+            f"Nothing of it was run. A {self.kind} has plain values only: get the file again from where it was "
+            "written."
         )
 
     def _byte(self, at: int) -> int:
         if at >= len(self._data):
-            raise _CutOffError
+            raise CutOffError
         return self._data[at]
 
     def _bytes(self, at: int, count: int) -> bytes:
         found = self._data[at : at + count]
         if len(found) < count:
-            raise _CutOffError
+            raise CutOffError
         return found
 
     def _number(self, at: int, width: int, *, signed: bool = False) -> int:
@@ -268,7 +274,7 @@ class _Reader:
     def _line(self, at: int) -> tuple[int, bytes]:
         end = self._data.find(b"\n", at)
         if end < 0:
-            raise _CutOffError
+            raise CutOffError
         return end + 1, self._data[at:end]
 
     def _popped(self, count: int) -> list[Any]:

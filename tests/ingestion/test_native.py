@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 TRACES = sorted(
     path
     for path in (ROOT / "tests" / "traces").rglob("*.json*")
-    if "hangs" not in path.parts  # Flight Recorder dumps
+    if not {"hangs", "snapshots"} & set(path.parts)  # Flight Recorder dumps, memory snapshots
 )
 SHARED = ROOT.parent / "shared" / "traces"
 

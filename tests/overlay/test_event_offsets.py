@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRACES = sorted(
     path
     for path in (Path(__file__).parents[1] / "traces").rglob("*.json*")
-    if "hangs" not in path.parts  # Flight Recorder dumps
+    if not {"hangs", "snapshots"} & set(path.parts)  # Flight Recorder dumps, memory snapshots
 )
 
 

@@ -16,6 +16,11 @@ MOST_SPANS = 256
 DUMP_SPAN = 1 << 16
 """In place of the number of a span: the entry is of a Flight Recorder dump, which has no events."""
 
+SNAPSHOT_SPAN = DUMP_SPAN + 1
+"""Likewise of a memory snapshot, whose events have ids of their own."""
+
+ARTIFACT_SPANS = (DUMP_SPAN, SNAPSHOT_SPAN)
+
 
 def check_spans(entries: Iterable[RankEntry]) -> None:
     """Raise if the spans of a run cannot be distinguished by time and step.
@@ -29,7 +34,7 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
     """
     runs: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in entries:
-        if entry.span != DUMP_SPAN:
+        if entry.span not in ARTIFACT_SPANS:
             runs[entry.run].append(entry)
     for run, members in runs.items():
         if any(entry.span for entry in members) and (problem := _problem(members)):

@@ -1,0 +1,317 @@
+"""Reads memory snapshots of PyTorch's allocator as a stream of segments, allocator events and annotations.
+
+``torch.cuda.memory._dump_snapshot`` writes a pickle, which is read opcode by opcode: events are handed over and let go
+of as soon as the pickle has them in their list, so that memory does not grow with their number but for 16 bytes each.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import re
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hta_sql.errors import TraceFormatError
+from hta_sql.machine import temporary_folder
+from hta_sql.traces.pickles import PICKLE_MAGIC, CutOffError, PickleReader
+from hta_sql.traces.source import BLOCK_BYTES, open_any
+
+MAX_JSON_BYTES = 256 << 20
+"""Size of a snapshot as JSON, which is parsed whole: it takes six times as much memory."""
+
+MAX_CONTAINERS = 1 << 28
+"""Lists and dicts of a pickled snapshot: those of 60 million events, in more than 4 GB."""
+
+MAX_FRAMES = 512
+"""Frames of a stack that are kept, from the innermost."""
+
+_PICKLE_SIGN = re.compile(
+    rb"(?:[XT]\x08\0\0\0|\x8c\x08|U\x08)segments|(?:[XT]\r\0\0\0|\x8c\r|U\r)device_traces"
+)
+_JSON_SIGN = re.compile(rb'^\s*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
+_SIGN_BYTES = 200
+"""The sign stands at the beginning: a key of the outermost dict."""
+
+Record = dict[str, Any]
+Frame = tuple[str | None, str | None, int | None]
+
+
+class Stack:
+    """Stands for the list of frames of all places that have the same ones."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@dataclass
+class Stacks:
+    """The different stacks of a snapshot, each once.
+
+    Attributes:
+        frames: The different frames.
+        stacks: Numbers of the frames of each stack, the innermost first.
+    """
+
+    frames: list[Frame] = field(default_factory=list)
+    stacks: list[tuple[int, ...]] = field(default_factory=list)
+    _numbers: dict[Frame, int] = field(default_factory=dict)
+    _known: dict[int, int] = field(default_factory=dict)
+    _first: list[Record] = field(default_factory=list)
+    _by_frames: dict[tuple[int, ...], Stack] = field(default_factory=dict)
+
+    def of(self, frames: Any) -> Stack | None:
+        """Return the stack of a list of frames; None if it is none or empty."""
+        if not isinstance(frames, list):
+            return frames if isinstance(frames, Stack) else None
+        known = self._known.get
+        numbers = []
+        for frame in frames[:MAX_FRAMES]:
+            number = known(id(frame))
+            if number is None or self._first[number] is not frame:
+                if not isinstance(frame, dict):
+                    continue
+                number = self._number(frame)
+            numbers.append(number)
+        if not numbers:
+            return None
+        key = tuple(numbers)
+        stack = self._by_frames.get(key)
+        if stack is None:
+            stack = self._by_frames[key] = Stack(len(self.stacks))
+            self.stacks.append(key)
+        return stack
+
+    def same(self, frame: Record) -> Record:
+        """Return the first dict of the snapshot that has the same frame."""
+        return self._first[self._number(frame)]
+
+    def _number(self, frame: Record) -> int:
+        name, file, line = frame.get("name"), frame.get("filename"), frame.get("line")
+        content = (
+            name if isinstance(name, str) else None,
+            file if isinstance(file, str) else None,
+            line if type(line) is int and abs(line) < 1 << 62 else None,
+        )
+        number = self._numbers.setdefault(content, len(self.frames))
+        if number == len(self.frames):
+            self.frames.append(content)
+            self._first.append(frame)
+            self._known[id(frame)] = number
+        return number
+
+
+@dataclass(frozen=True)
+class SnapshotSink:
+    """Takes what a snapshot has, a batch at a time; the records are invalid after the call."""
+
+    segments: Callable[[list[Record]], None]
+    events: Callable[[int, list[Record]], None]
+    """Is passed the number of the device as well."""
+    annotations: Callable[[list[Record]], None]
+    stacks: Stacks = field(default_factory=Stacks)
+
+
+def is_snapshot(head: bytes) -> bool:
+    """Judge the first bytes of a file."""
+    if head.startswith(PICKLE_MAGIC):
+        return bool(_PICKLE_SIGN.search(head[:_SIGN_BYTES]))
+    return bool(_JSON_SIGN.search(head[:_SIGN_BYTES]))
+
+
+def read_snapshot(path: str, sink: SnapshotSink) -> str | None:
+    """Read a snapshot.
+
+    Returns:
+        Why its end is missing; None: it is whole.
+
+    Raises:
+        TraceNotFoundError: There is no such file.
+        TraceFormatError: It is no snapshot, is damaged, or has an opcode that builds more than plain values.
+    """
+    with open_any(path) as stream:
+        head = stream.read(1)
+    if head != PICKLE_MAGIC:
+        _read_json(path, sink)
+        return None
+    with _mapped(path) as data:
+        return _SnapshotReader(data, path, sink).read()
+
+
+@contextmanager
+def _mapped(path: str) -> Iterator[mmap.mmap]:
+    """Map a file into memory; one that is packed or remote is copied to a temporary file first."""
+    with temporary_folder() as folder:
+        place = Path(path)
+        with open_any(path) as stream:
+            if not (isinstance(stream, io.BufferedReader) and place.is_file()):
+                place = Path(folder, "snapshot")
+                with place.open("wb") as copy:
+                    while block := stream.read(BLOCK_BYTES):
+                        copy.write(block)
+        with place.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
+
+
+def _read_json(path: str, sink: SnapshotSink) -> None:
+    with open_any(path) as stream:
+        text = stream.read(MAX_JSON_BYTES + 1)
+    if len(text) > MAX_JSON_BYTES:
+        raise TraceFormatError(
+            f"{path!r} is a memory snapshot of more than {MAX_JSON_BYTES >> 20} MiB of JSON. Pass the pickle that "
+            "torch.cuda.memory._dump_snapshot writes: that can be larger."
+        )
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceFormatError(f"{path!r} is not valid JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise TraceFormatError(f"{path!r} is no memory snapshot: it is no JSON object.")
+    sink.segments(_list(value.get("segments")))
+    for device, events in enumerate(_list(value.get("device_traces"))):
+        sink.events(device, _list(events))
+    sink.annotations(_list(value.get("external_annotations")))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+class _Memo(list[Any]):
+    """The memo of a pickle whose numbers follow each other, in 8 bytes an entry."""
+
+    def __setitem__(self, number: Any, value: Any) -> None:
+        if number == len(self):
+            self.append(value)
+        else:
+            super().__setitem__(number, value)
+
+
+class _SnapshotReader(PickleReader):
+    """Hands over the items of a snapshot's lists instead of appending them.
+
+    The memo of the pickle would keep all of them alive. Entries of what was handed over are replaced by None, frames
+    by the first of the same content, lists of frames by their Stack.
+    """
+
+    kind = "memory snapshot"
+    max_containers = MAX_CONTAINERS
+
+    def __init__(self, data: mmap.mmap, path: str, sink: SnapshotSink) -> None:
+        super().__init__(data, path)
+        self._memo = _Memo()
+        self._sink = sink
+        self._scanned = 0
+        self._texts: dict[str, str] = {}
+        self._found = False
+
+    def read(self) -> str | None:
+        """Read all of it."""
+        try:
+            try:
+                value = self.value()
+                problem = None
+            except CutOffError:
+                problem = f"it is cut off at byte {len(self._data):,}"
+                value = self.salvaged()
+        except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
+            raise TraceFormatError(
+                f"{self._path!r} is a damaged pickle: byte {self.position:,} does not fit what stands before it "
+                f"({type(error).__name__})."
+            ) from error
+        if not isinstance(value, dict) or not (
+            self._found or "segments" in value or "device_traces" in value
+        ):
+            raise TraceFormatError(
+                f"{self._path!r} is no memory snapshot: it has neither segments nor device_traces."
+            )
+        return problem
+
+    def _extend(self, items: list[Any]) -> None:
+        stack = self._stack
+        # The pickler appends up to 1,000 items at once. The key of the list is below it.
+        key = stack[-2] if len(stack) > 2 else None
+        if (
+            isinstance(key, str)
+            and key in ("segments", "external_annotations")
+            and type(stack[-1]) is list
+        ):
+            self._hand_over(
+                self._sink.segments if key == "segments" else self._sink.annotations, items
+            )
+        elif type(stack[-1]) is list and (device := self._device(key)) is not None:
+            self._hand_over(lambda events: self._sink.events(device, events), items)
+        else:
+            super()._extend(items)
+
+    def salvaged(self) -> Any:
+        """Hand over the complete items of the list at the end, and return the outermost dict."""
+        stack, marks = self._stack, self._marks
+        while len(stack) > 1 or marks:
+            items = self._above_mark() if marks else [stack.pop()]
+            if not stack:
+                return None
+            if type(stack[-1]) is list:
+                self._extend([item for item in items if isinstance(item, dict)])
+        return stack[0] if stack else None
+
+    def _device(self, key: Any) -> int | None:
+        """Return the number of the device whose list of events is on top of the stack."""
+        if type(key) is not list:
+            return None
+        stack = self._stack
+        below = len(stack) - 2
+        while below > 0 and type(stack[below]) is list:
+            below -= 1
+        if stack[below] != "device_traces":
+            return None
+        # Lists of devices before it are in the outer list, or still on the stack.
+        return len(stack[below + 1]) + len(stack) - below - 3
+
+    def _hand_over(self, take: Callable[[list[Record]], None], items: list[Any]) -> None:
+        self._found = True
+        records = [item for item in items if isinstance(item, dict)]
+        for record in records:
+            if (stack := self._sink.stacks.of(record.get("frames"))) is not None:
+                record["frames"] = stack
+        take(records)
+        self._forget(records)
+        if isinstance(self._data, mmap.mmap):
+            read = self.position & ~(mmap.PAGESIZE - 1)
+            if read:
+                self._data.madvise(mmap.MADV_DONTNEED, 0, read)
+
+    def _forget(self, records: list[Record]) -> None:
+        """Let go of records in the memo, which are the entries since the last call."""
+        memo, texts = self._memo, self._texts
+        gone = set(map(id, records))
+        for record in records:
+            for value in record.values():
+                if type(value) is list:
+                    gone.add(id(value))
+                    gone.update(map(id, value))
+        for number in range(self._scanned, len(memo)):
+            value = memo[number]
+            if type(value) is str:
+                memo[number] = texts.setdefault(value, value)
+            elif id(value) in gone:
+                memo[number] = None
+            else:
+                memo[number] = self._shared(value)
+        self._scanned = len(memo)
+
+    def _shared(self, value: Any) -> Any:
+        """Return what stands for a frame or a list of frames; other values as they are."""
+        stacks = self._sink.stacks
+        if type(value) is dict and "filename" in value:
+            return stacks.same(value)
+        if type(value) is list and value and type(value[0]) is dict and "filename" in value[0]:
+            return stacks.of(value)
+        return value

@@ -1,0 +1,72 @@
+-- Memory in use over the history of memory snapshots, with the peak and each out of memory.
+--
+-- The history is cut into spans of equally many events; of each the moment with the most memory is a row. Out of memory
+-- are rows of their own.
+--
+-- Title: Memory over time in the snapshot
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a snapshot has no steps
+-- Reference: torch.cuda._memory_viz.trace_plot
+-- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
+-- Report: first 1; chart; at most 16 ranks
+CREATE OR REPLACE MACRO snapshot_curve_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Spans of the history of each device.
+    span_count BIGINT := 1000
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   device           BIGINT          Device number.
+--   event_id         BIGINT          Event of the allocator; NULL for the beginning.
+--   time_ns          BIGINT [ns]     Unix time of it; NULL in early versions.
+--   allocated_bytes  BIGINT [bytes]  Memory in use after it.
+--   recorded_bytes   BIGINT [bytes]  Of that, what the history saw being allocated.
+--   is_peak          BOOLEAN         It is the first one with the most memory in use.
+--   is_oom           BOOLEAN         It is an out of memory.
+--   failed_bytes     BIGINT [bytes]  What was requested at the oom; NULL for others.
+WITH
+    usage AS MATERIALIZED (
+        SELECT u.*, ntile(span_count) OVER (PARTITION BY u.run, u.rank, u.device ORDER BY u.event_id NULLS FIRST) AS span
+        FROM lib.snapshot_usage(runs, ranks) AS u
+    ),
+    tops AS (
+        SELECT u.*
+        FROM usage AS u
+        QUALIFY row_number() OVER (PARTITION BY u.run, u.rank, u.device, u.span ORDER BY u.allocated_bytes DESC, u.event_id NULLS FIRST) = 1
+    ),
+    marked AS (
+        SELECT t.*, row_number() OVER (PARTITION BY t.run, t.rank, t.device ORDER BY t.allocated_bytes DESC, t.event_id NULLS FIRST) = 1 AS is_top
+        FROM tops AS t
+    ),
+    ooms AS (
+        SELECT o.run, o.rank, o.device, o.event_id, o.time_ns, o.bytes, max_by({'allocated': u.allocated_bytes, 'recorded': u.recorded_bytes}, coalesce(u.event_id, -1)) AS usage
+        FROM snapshot_events AS o
+        LEFT JOIN usage AS u ON u.run = o.run AND u.rank = o.rank AND u.device = o.device AND coalesce(u.event_id, -1) < o.event_id
+        WHERE o.action = 'oom' AND lib.is_requested(runs, o.run) AND lib.is_requested(ranks, o.rank)
+        GROUP BY o.run, o.rank, o.device, o.event_id, o.time_ns, o.bytes
+    ),
+    points AS (
+        SELECT m.run, m.rank, m.device, m.event_id, m.time_ns, m.allocated_bytes AS allocated, m.recorded_bytes AS recorded, m.is_top, false AS is_failed, NULL::BIGINT AS failed
+        FROM marked AS m
+        UNION ALL
+        SELECT o.run, o.rank, o.device, o.event_id, o.time_ns, coalesce(o.usage.allocated, 0), coalesce(o.usage.recorded, 0), false, true, o.bytes
+        FROM ooms AS o
+    )
+SELECT
+    p.run,
+    p.rank,
+    p.device,
+    p.event_id,
+    p.time_ns,
+    p.allocated AS allocated_bytes,
+    p.recorded AS recorded_bytes,
+    p.is_top AS is_peak,
+    p.is_failed AS is_oom,
+    p.failed AS failed_bytes
+FROM points AS p
+ORDER BY p.run, p.rank, p.device, p.event_id NULLS FIRST, p.is_failed

@@ -1,0 +1,72 @@
+-- What was in use at the peak of memory and at each out of memory, by category and stack; the largest first.
+--
+-- Blocks that were allocated before the history begins have a stack only if the snapshot still has them. Categories follow
+-- from stacks by the rules of snapshot_categories; what no rule fits is unknown.
+--
+-- Title: What was in use at the peak and out of memory
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a snapshot has no steps
+-- Reference: torch.cuda._memory_viz (Active Memory Timeline), facebookresearch/mosaic get_memory_usage_peak
+-- Needs: memory snapshots with their history (torch.cuda.memory._record_memory_history)
+-- Report: table; at most 16 ranks
+CREATE OR REPLACE MACRO snapshot_peak_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Out of memory of each device to include, the last ones.
+    last_ooms BIGINT := 1,
+    -- Moment to show: peak, oom or end; NULL shows the peak and each oom.
+    only_moment VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run                VARCHAR         Run name.
+--   rank               INTEGER         Rank of the process.
+--   device             BIGINT          Device number.
+--   moment             VARCHAR         peak, oom or end.
+--   moment_id          BIGINT          Event of the moment in snapshot_events; NULL for the beginning of the history and for its end.
+--   moment_ns          BIGINT [ns]     Unix time of it.
+--   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
+--   is_recorded        BOOLEAN         The history saw it being allocated.
+--   block_count        BIGINT [count]  Blocks of the stack.
+--   bytes              BIGINT [bytes]  Their size.
+--   share_pct          DOUBLE [%]      Share of total_bytes.
+--   total_bytes        BIGINT [bytes]  What was in use then.
+--   frame              VARCHAR         Line of the user's program that allocated them; NULL if unknown.
+--   folded_stack       VARCHAR         Its stack from the outermost frame; NULL if unknown.
+--   failed_bytes       BIGINT [bytes]  What was requested at the oom; NULL for others.
+--   device_free_bytes  BIGINT [bytes]  Free memory of the device at the oom; NULL for others.
+WITH
+    summed AS (
+        SELECT
+            l.run, l.rank, l.device, l.moment, l.moment_id, l.moment_ns, l.requested_bytes, l.device_free_bytes, l.is_recorded,
+            coalesce(t.category, 'unknown') AS category, t.frame, t.folded_stack, count(*) AS block_count, sum(l.bytes)::BIGINT AS bytes
+        FROM lib.snapshot_live(runs, ranks, last_ooms) AS l
+        LEFT JOIN lib.snapshot_stack_texts(runs, ranks) AS t ON t.run = l.run AND t.rank = l.rank AND t.stack_id = l.stack_id
+        WHERE (only_moment IS NULL AND l.moment <> 'end') OR l.moment = only_moment
+        GROUP BY ALL
+    ),
+    with_total AS (
+        SELECT s.*, (sum(s.bytes) OVER (PARTITION BY s.run, s.rank, s.device, s.moment, s.moment_id))::BIGINT AS total
+        FROM summed AS s
+    )
+SELECT
+    w.run,
+    w.rank,
+    w.device,
+    w.moment,
+    w.moment_id,
+    w.moment_ns,
+    w.category,
+    w.is_recorded,
+    w.block_count,
+    w.bytes,
+    100.0 * w.bytes / nullif(w.total, 0) AS share_pct,
+    w.total AS total_bytes,
+    w.frame,
+    w.folded_stack,
+    w.requested_bytes AS failed_bytes,
+    w.device_free_bytes
+FROM with_total AS w
+ORDER BY w.run, w.rank, w.device, w.moment DESC, w.moment_id DESC, w.bytes DESC, w.category, w.folded_stack, w.frame, w.is_recorded, w.block_count

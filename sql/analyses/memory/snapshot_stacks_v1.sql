@@ -1,0 +1,50 @@
+-- Blocks of memory snapshots by the stack that allocated them: what was in use, waiting or free when the snapshot was written.
+--
+-- Rounding is what the allocator added to the requests. Free blocks have the stack of their last use in some versions.
+--
+-- Title: Memory by stack
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a snapshot has no steps
+-- Reference: torch.cuda._memory_viz.memory
+-- Needs: memory snapshots; stacks need torch.cuda.memory._record_memory_history
+-- Report: chart; at most 16 ranks
+CREATE OR REPLACE MACRO snapshot_stacks_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- State of the blocks; NULL means every state.
+    only_state VARCHAR := NULL
+) AS TABLE
+-- Columns:
+--   run              VARCHAR         Run name.
+--   rank             INTEGER         Rank of the process.
+--   device           BIGINT          Device number.
+--   stream           BIGINT          Device stream of the segments.
+--   state            VARCHAR         State of the blocks, as in snapshot_blocks.
+--   category         VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
+--   block_count      BIGINT [count]  Blocks.
+--   bytes            BIGINT [bytes]  Their size.
+--   requested_bytes  BIGINT [bytes]  What was requested.
+--   rounding_bytes   BIGINT [bytes]  The difference.
+--   frame            VARCHAR         Line of the user's program; NULL if unknown.
+--   folded_stack     VARCHAR         Stack from the outermost frame; NULL if unknown.
+SELECT
+    b.run,
+    b.rank,
+    b.device,
+    b.stream,
+    b.state,
+    coalesce(t.category, 'unknown') AS category,
+    count(*) AS block_count,
+    sum(b.bytes)::BIGINT AS bytes,
+    sum(b.requested_bytes)::BIGINT AS requested_bytes,
+    sum(b.bytes - b.requested_bytes)::BIGINT AS rounding_bytes,
+    t.frame,
+    t.folded_stack
+FROM snapshot_blocks AS b
+LEFT JOIN lib.snapshot_stack_texts(runs, ranks) AS t ON t.run = b.run AND t.rank = b.rank AND t.stack_id = b.stack_id
+WHERE lib.is_requested(runs, b.run) AND lib.is_requested(ranks, b.rank) AND (only_state IS NULL OR b.state = only_state)
+GROUP BY ALL
+ORDER BY b.run, b.rank, b.device, bytes DESC, b.stream, b.state, category, t.folded_stack, t.frame

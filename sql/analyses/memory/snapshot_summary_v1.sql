@@ -1,0 +1,121 @@
+-- Memory of each device in a memory snapshot: reserved, allocated, free and where, with the peak of the history.
+--
+-- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks and what no
+-- block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be returned to the device: fragmentation. The
+-- peak is over the events that the snapshot remembers, with what was allocated before them.
+--
+-- Title: Memory in the snapshot
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; a snapshot has no steps
+-- Reference: torch.cuda._memory_viz.segsum, torch.cuda.memory_stats, facebookresearch/mosaic
+-- Needs: memory snapshots (torch.cuda.memory._dump_snapshot); the peak needs torch.cuda.memory._record_memory_history
+-- Report: table; at most 64 ranks
+CREATE OR REPLACE MACRO snapshot_summary_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL
+) AS TABLE
+-- Columns:
+--   run                   VARCHAR         Run name.
+--   rank                  INTEGER         Rank of the process.
+--   device                BIGINT          Device number.
+--   reserved_bytes        BIGINT [bytes]  Segments: what the allocator took from the device.
+--   allocated_bytes       BIGINT [bytes]  Blocks in use.
+--   requested_bytes       BIGINT [bytes]  What was requested of them, before rounding.
+--   pending_bytes         BIGINT [bytes]  Freed blocks that wait for another stream.
+--   inactive_bytes        BIGINT [bytes]  Free blocks.
+--   inactive_split_bytes  BIGINT [bytes]  Those in segments that have other blocks.
+--   uncovered_bytes       BIGINT [bytes]  Parts of segments that no block covers.
+--   inactive_split_pct    DOUBLE [%]      Share of inactive_split_bytes in reserved_bytes; NULL without segments.
+--   largest_free_bytes    BIGINT [bytes]  Largest free block; a larger request needs another segment.
+--   segment_count         BIGINT [count]  Segments.
+--   block_count           BIGINT [count]  Blocks.
+--   event_count           BIGINT [count]  Events of the allocator that the snapshot remembers.
+--   oom_count             BIGINT [count]  Of these, out of memory.
+--   held_before_bytes     BIGINT [bytes]  Allocated before the history begins and in use at its end.
+--   peak_bytes            BIGINT [bytes]  Largest memory in use in the history.
+--   peak_event_id         BIGINT          Event that reached it first; NULL for the beginning.
+--   peak_ns               BIGINT [ns]     Unix time of it.
+--   recorded_peak_bytes   BIGINT [bytes]  Largest sum of blocks that the history saw being allocated.
+--   first_ns              BIGINT [ns]     Unix time of the first event.
+--   last_ns               BIGINT [ns]     Unix time of the last one.
+WITH
+    blocks AS MATERIALIZED (
+        SELECT b.*, max(b.state <> 'inactive') OVER (PARTITION BY b.run, b.rank, b.segment_id) AS is_split
+        FROM snapshot_blocks AS b
+        WHERE lib.is_requested(runs, b.run) AND lib.is_requested(ranks, b.rank)
+    ),
+    by_block AS (
+        SELECT
+            b.run, b.rank, b.device, count(*) AS block_count, sum(b.bytes) AS bytes,
+            sum(b.bytes) FILTER (b.state = 'active_allocated') AS allocated,
+            sum(b.requested_bytes) FILTER (b.state = 'active_allocated') AS requested,
+            sum(b.bytes) FILTER (b.state = 'inactive') AS inactive,
+            sum(b.bytes) FILTER (b.state = 'inactive' AND b.is_split) AS split,
+            max(b.bytes) FILTER (b.state = 'inactive') AS largest
+        FROM blocks AS b
+        GROUP BY b.run, b.rank, b.device
+    ),
+    by_segment AS (
+        SELECT s.run, s.rank, s.device, count(*) AS segment_count, sum(s.bytes) AS reserved
+        FROM snapshot_segments AS s
+        WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank)
+        GROUP BY s.run, s.rank, s.device
+    ),
+    by_event AS (
+        SELECT e.run, e.rank, e.device, count(*) AS event_count, count_if(e.action = 'oom')::BIGINT AS oom_count, min(e.time_ns) AS first_ns, max(e.time_ns) AS last_ns
+        FROM snapshot_events AS e
+        WHERE lib.is_requested(runs, e.run) AND lib.is_requested(ranks, e.rank)
+        GROUP BY e.run, e.rank, e.device
+    ),
+    peaks AS (
+        SELECT
+            u.run, u.rank, u.device, max(u.recorded_bytes) AS recorded_peak,
+            max_by({'bytes': u.allocated_bytes, 'event_id': u.event_id, 'time_ns': u.time_ns}, (u.allocated_bytes, -coalesce(u.event_id, -1))) AS peak
+        FROM lib.snapshot_usage(runs, ranks) AS u
+        GROUP BY u.run, u.rank, u.device
+    ),
+    before AS (
+        SELECT a.run, a.rank, a.device, sum(a.bytes) AS bytes
+        FROM lib.snapshot_allocations(runs, ranks) AS a
+        WHERE a.alloc_event_id IS NULL AND a.free_event_id IS NULL
+        GROUP BY a.run, a.rank, a.device
+    ),
+    devices_seen AS (
+        SELECT s.run, s.rank, s.device FROM by_segment AS s
+        UNION
+        SELECT e.run, e.rank, e.device FROM by_event AS e
+    )
+SELECT
+    d.run,
+    d.rank,
+    d.device,
+    coalesce(s.reserved, 0)::BIGINT AS reserved_bytes,
+    coalesce(b.allocated, 0)::BIGINT AS allocated_bytes,
+    coalesce(b.requested, 0)::BIGINT AS requested_bytes,
+    (coalesce(b.bytes, 0) - coalesce(b.allocated, 0) - coalesce(b.inactive, 0))::BIGINT AS pending_bytes,
+    coalesce(b.inactive, 0)::BIGINT AS inactive_bytes,
+    coalesce(b.split, 0)::BIGINT AS inactive_split_bytes,
+    (coalesce(s.reserved, 0) - coalesce(b.bytes, 0))::BIGINT AS uncovered_bytes,
+    100.0 * coalesce(b.split, 0) / nullif(s.reserved, 0) AS inactive_split_pct,
+    coalesce(b.largest, 0)::BIGINT AS largest_free_bytes,
+    coalesce(s.segment_count, 0)::BIGINT AS segment_count,
+    coalesce(b.block_count, 0)::BIGINT AS block_count,
+    coalesce(e.event_count, 0)::BIGINT AS event_count,
+    coalesce(e.oom_count, 0)::BIGINT AS oom_count,
+    coalesce(x.bytes, 0)::BIGINT AS held_before_bytes,
+    coalesce(p.peak.bytes, 0)::BIGINT AS peak_bytes,
+    p.peak.event_id AS peak_event_id,
+    p.peak.time_ns AS peak_ns,
+    coalesce(p.recorded_peak, 0)::BIGINT AS recorded_peak_bytes,
+    e.first_ns,
+    e.last_ns
+FROM devices_seen AS d
+LEFT JOIN by_segment AS s ON s.run = d.run AND s.rank = d.rank AND s.device = d.device
+LEFT JOIN by_block AS b ON b.run = d.run AND b.rank = d.rank AND b.device = d.device
+LEFT JOIN by_event AS e ON e.run = d.run AND e.rank = d.rank AND e.device = d.device
+LEFT JOIN peaks AS p ON p.run = d.run AND p.rank = d.rank AND p.device = d.device
+LEFT JOIN before AS x ON x.run = d.run AND x.rank = d.rank AND x.device = d.device
+ORDER BY d.run, d.rank, d.device

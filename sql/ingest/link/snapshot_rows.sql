@@ -1,0 +1,16 @@
+-- Rows of a memory snapshot are added to its staged tables, a batch at a time.
+
+-- name: snapshot_segments
+INSERT INTO staged_snapshot_segments FROM snapshot_rows;
+
+-- name: snapshot_blocks
+INSERT INTO staged_snapshot_blocks FROM snapshot_rows;
+
+-- name: snapshot_events
+INSERT INTO staged_snapshot_events FROM snapshot_rows;
+
+-- name: snapshot_annotations
+INSERT INTO staged_snapshot_annotations FROM snapshot_rows;
+
+-- name: snapshot_frames
+INSERT INTO staged_snapshot_frames FROM snapshot_rows;

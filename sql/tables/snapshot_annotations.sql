@@ -1,0 +1,19 @@
+-- Starts and ends of annotations in memory snapshots.
+CREATE OR REPLACE VIEW snapshot_annotations AS
+-- Columns:
+--   run            VARCHAR          Run: one capture of one job.
+--   rank           INTEGER          Rank of the process whose snapshot it is.
+--   annotation_id  BIGINT           Position in the snapshot.
+--   device         BIGINT           Device number in its process.
+--   stage          VARCHAR          START or END.
+--   name           VARCHAR          Annotation.
+--   time_ns        BIGINT [ns]      Unix time.
+SELECT
+    x.run,
+    x.rank,
+    x.annotation_id,
+    x.device,
+    x.stage,
+    x.name,
+    x.time_ns
+FROM stored.snapshot_annotations AS x

@@ -1,0 +1,29 @@
+-- Blocks of the segments of memory snapshots, in use or free.
+--
+-- As they were when the snapshot was written.
+CREATE OR REPLACE VIEW snapshot_blocks AS
+-- Columns:
+--   run              VARCHAR          Run: one capture of one job.
+--   rank             INTEGER          Rank of the process whose snapshot it is.
+--   block_id         BIGINT           Position in the snapshot.
+--   segment_id       BIGINT           Its segment.
+--   device           BIGINT           Device number in its process.
+--   stream           BIGINT           Device stream of the segment.
+--   address          BIGINT [1]       Address of its first byte.
+--   bytes            BIGINT [bytes]   Its size, rounded by the allocator.
+--   requested_bytes  BIGINT [bytes]   What was requested; its size if unknown.
+--   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, another stream may still use it), inactive (free).
+--   stack_id         BIGINT           Stack that allocated it, in snapshot_frames; NULL if unknown.
+SELECT
+    x.run,
+    x.rank,
+    x.block_id,
+    x.segment_id,
+    x.device,
+    x.stream,
+    x.address,
+    x.bytes,
+    x.requested_bytes,
+    x.state,
+    x.stack_id
+FROM stored.snapshot_blocks AS x

@@ -1,0 +1,18 @@
+-- What memory is for, by the frames of the stack that allocated it.
+--
+-- A list of the library, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that fits a rule decides,
+-- of several rules the one of the lowest priority. Stacks that no rule fits are unknown.
+CREATE OR REPLACE VIEW snapshot_categories AS
+-- Columns:
+--   priority  INTEGER [1]  Lower ones decide first.
+--   part      VARCHAR      file or function: what of a frame the pattern is found in.
+--   pattern   VARCHAR      Regular expression.
+--   category  VARCHAR      parameters, gradients, activations, optimizer, sharding or communication.
+--   source    VARCHAR      Where the rule is from.
+SELECT
+    x.priority,
+    x.part,
+    x.pattern,
+    x.category,
+    x.source
+FROM stored.snapshot_categories AS x

@@ -1,0 +1,33 @@
+-- What PyTorch's allocator did before a memory snapshot, in order.
+--
+-- The history is a ring: of a longer job it has the last events (max_entries of torch.cuda.memory._record_memory_history).
+CREATE OR REPLACE VIEW snapshot_events AS
+-- Columns:
+--   run                VARCHAR          Run: one capture of one job.
+--   rank               INTEGER          Rank of the process whose snapshot it is.
+--   event_id           BIGINT           Position in the snapshot; ascending in time for each device.
+--   device             BIGINT           Device number in its process.
+--   stream             BIGINT           Device stream, as torch numbers it; 0 is the default one.
+--   action             VARCHAR          alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, ….
+--   time_ns            BIGINT [ns]      Unix time; NULL in early versions.
+--   address            BIGINT [1]       Address of the block or segment; NULL for oom.
+--   bytes              BIGINT [bytes]   Its size; of oom what was requested.
+--   device_free_bytes  BIGINT [bytes]   Free memory of the device at an oom, as it states; NULL for others.
+--   compile_context    VARCHAR          What torch.compile was compiling; NULL if nothing.
+--   user_metadata      VARCHAR          Text of torch._C._accelerator_setUserMetadata; NULL if none.
+--   stack_id           BIGINT           Stack of the call, in snapshot_frames; NULL if unknown.
+SELECT
+    x.run,
+    x.rank,
+    x.event_id,
+    x.device,
+    x.stream,
+    x.action,
+    x.time_ns,
+    x.address,
+    x.bytes,
+    x.device_free_bytes,
+    x.compile_context,
+    x.user_metadata,
+    x.stack_id
+FROM stored.snapshot_events AS x

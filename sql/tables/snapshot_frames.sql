@@ -1,0 +1,19 @@
+-- Stacks in memory snapshots, a row for each frame.
+CREATE OR REPLACE VIEW snapshot_frames AS
+-- Columns:
+--   run       VARCHAR          Run: one capture of one job.
+--   rank      INTEGER          Rank of the process whose snapshot it is.
+--   stack_id  BIGINT           Number of the stack in the snapshot.
+--   depth     INTEGER [count]  Frames below: 0 is the innermost call.
+--   name      VARCHAR          Function.
+--   file      VARCHAR          Source file.
+--   line      BIGINT [1]       Line in it.
+SELECT
+    x.run,
+    x.rank,
+    x.stack_id,
+    x.depth,
+    x.name,
+    x.file,
+    x.line
+FROM stored.snapshot_frames AS x

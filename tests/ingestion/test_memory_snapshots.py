@@ -1,0 +1,220 @@
+"""Memory snapshots of PyTorch's allocator: what is read, what is refused, figures of PyTorch's and mosaic's own code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import hta_sql
+from hta_sql.errors import TraceError, TraceFormatError
+from hta_sql.traces.memory_snapshot import SnapshotSink, is_snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from hta_sql.store.query.trace_store import TraceStore
+
+ROOT = Path(__file__).parents[2]
+TRACES = ROOT / "tests" / "traces"
+TRAINING = TRACES / "snapshots" / "training.json"
+MOSAIC = ROOT.parent / "shared" / "traces" / "mosaic_memory_snapshot" / "output.pickle"
+
+TABLES = ("segments", "blocks", "events", "annotations", "frames")
+
+
+def snapshot() -> dict[str, Any]:
+    """Return the snapshot of a tiny training job."""
+    value: dict[str, Any] = json.loads(TRAINING.read_text(encoding="utf-8"))
+    return value
+
+
+def rows(store: TraceStore) -> dict[str, list[Any]]:
+    """Return the rows of all tables of snapshots."""
+    query = "SELECT * EXCLUDE (run) FROM query_table($table) ORDER BY ALL"
+    return {table: store.sql(query, {"table": f"snapshot_{table}"}).rows() for table in TABLES}
+
+
+def ingested(path: Path, store: Path) -> TraceStore:
+    """Ingest a file or folder into a new store."""
+    return hta_sql.ingest(str(path), str(store), run="job", jobs=1)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: Path) -> None:
+    """Of torch's protocol and of later ones; the order of keys and batches does not matter."""
+    path = tmp_path / "rank0_snapshot.pickle"
+    path.write_bytes(pickle.dumps(snapshot(), protocol))
+    with ingested(TRAINING, tmp_path / "a.store") as a, ingested(path, tmp_path / "b.store") as b:
+        assert rows(b) == rows(a)
+        assert len(rows(a)["events"]) == 30
+        assert len(rows(a)["blocks"]) == 14
+
+
+def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
+    """The memo of the pickle keeps what later events name."""
+    # PyTorch gives events of one call the same list, and stacks the same frames.
+    frames = [{"name": "f", "filename": "a.py", "line": 1}]
+    other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]
+    events = [
+        {"action": "alloc", "addr": n, "size": 8, "stream": 0, "time_us": n, "frames": stack}
+        for n, stack in enumerate([frames, other] * 2500)
+    ]
+    value = {"segments": [], "device_traces": [[], events]}
+    path = tmp_path / "snapshot.pkl"
+    path.write_bytes(pickle.dumps(value, 4))
+    with ingested(path, tmp_path / "store") as store:
+        query = "SELECT device, stack_id, count(*) FROM snapshot_events GROUP BY ALL ORDER BY ALL"
+        assert store.sql(query).rows() == [(1, 0, 2500), (1, 1, 2500)]
+        assert store.sql("SELECT count(*) FROM snapshot_frames").rows() == [(3,)]
+
+
+def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path) -> None:
+    """Nothing is imported and nothing is called."""
+    witness = tmp_path / "witness"
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.system, (f"touch {witness}",)
+
+    value = snapshot()
+    value["device_traces"][0][3]["frames"] = Evil()
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps(value, 2))
+    with pytest.raises(TraceFormatError, match=r"refused: .*GLOBAL.*system.*Nothing of it was run"):
+        read_snapshot(str(path), _ignore())
+    with pytest.raises(TraceError):
+        ingested(path, tmp_path / "store")
+    assert not witness.exists()
+
+
+def _ignore() -> SnapshotSink:
+    return SnapshotSink(lambda _: None, lambda _, __: None, lambda _: None)
+
+
+def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A job that was killed while it wrote leaves such a file."""
+    whole = pickle.dumps(snapshot(), 4)
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
+    with ingested(path, tmp_path / "store") as store:
+        (found,) = store.sql("SELECT count(*) FROM snapshot_events").rows()
+        assert 0 < found[0] < 30
+        assert store.sql("SELECT count(*) FROM snapshot_segments").rows() == [(4,)]
+    assert "cut off" in caplog.text
+
+
+def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
+    """Its name states the rank; it may be compressed."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    shutil.copy(TRACES / "memory_of_training.json", folder / "rank1.json")
+    with gzip.open(folder / "rank1_snapshot.pickle.gz", "wb") as file:
+        file.write(pickle.dumps(snapshot(), 2))
+    with ingested(folder, tmp_path / "store") as store:
+        query = "SELECT DISTINCT run, rank FROM snapshot_events UNION SELECT run, rank FROM cpu_ops"
+        assert store.sql(query).rows() == [("job", 1)]
+        assert store.run("snapshot_summary").records()[0]["peak_bytes"] == 4160
+
+
+def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> None:
+    """Torchtitan writes one a folder; they are compared as runs."""
+    for iteration in (1, 2):
+        folder = tmp_path / "job" / f"iteration_{iteration}"
+        folder.mkdir(parents=True)
+        shutil.copy(TRAINING, folder / "rank0_memory_snapshot.json")
+    with ingested(tmp_path / "job", tmp_path / "store") as store:
+        found = store.sql("SELECT DISTINCT run FROM snapshot_segments ORDER BY ALL").rows()
+        assert found == [("job",), ("job-capture2",)]
+        assert store.run("snapshot_diff").records() == []
+
+
+def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
+    """The store has its rows once."""
+    path = tmp_path / "snapshot.json"
+    shutil.copy(TRAINING, path)
+    ingested(path, tmp_path / "store").close()
+    with ingested(path, tmp_path / "store") as store:
+        assert store.sql("SELECT count(*) FROM snapshot_events").rows() == [(30,)]
+
+
+def test_a_dump_and_a_trace_are_no_snapshots() -> None:
+    """The first key of the pickle decides."""
+    assert is_snapshot(pickle.dumps(snapshot(), 5))
+    assert not is_snapshot(pickle.dumps({"version": "2.4", "entries": []}))
+    assert not is_snapshot(b'{"traceEvents": [], "segments": []}')
+
+
+def test_bytes_by_stack_are_those_of_torch_memory_viz(tmp_path: Path) -> None:
+    """Requested bytes and gaps of each stack."""
+    # Lines of torch.cuda._memory_viz.memory of PyTorch 2.6, added up by stack.
+    expected = {
+        ("active_allocated", "<gaps>"): 36,
+        ("active_allocated", "<non-python>"): 1000,
+        ("active_allocated", "train.py:90:main;model.py:12:build;module.py:915:_apply"): 1020,
+        ("active_allocated", "train.py:90:main;train.py:42:step;adam.py:173:_init_group"): 504,
+        ("active_allocated", "train.py:90:main;train.py:43:step;train.py:50:keep_loss"): 96,
+        ("active_awaiting_free", "<gaps>"): 24,
+        (
+            "active_awaiting_free",
+            "train.py:90:main;train.py:40:step;module.py:1740:_call_impl;model.py:20:forward;functional.py:2:linear",
+        ): 1000,
+        ("inactive", "<gaps>"): 1536,
+        ("inactive", "<non-python>"): 5552 + 2048,
+    }
+    with ingested(TRAINING, tmp_path / "store") as store:
+        assert _by_stack(store) == expected
+
+
+def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for row in store.run("snapshot_stacks").records():
+        for stack, column in (
+            (row["folded_stack"] or "<non-python>", "requested_bytes"),
+            ("<gaps>", "rounding_bytes"),
+        ):
+            if row[column]:
+                key = row["state"], stack
+                found[key] = found.get(key, 0) + row[column]
+    return found
+
+
+@pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
+def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
+    """On the file of mosaic's tests."""
+    with ingested(MOSAIC, tmp_path / "store") as store:
+        (summary,) = store.run("snapshot_summary").records()
+        # test_cmds.py of mosaic: EXPECTED_MEM_PEAK. Its static memory are the blocks of the segments.
+        assert summary["recorded_peak_bytes"] == 2_255_398_132
+        assert summary["peak_bytes"] == 2_255_398_132 + 8704
+        assert summary["held_before_bytes"] == 8704
+        peak = store.run("snapshot_peak").records()
+        recorded = [row for row in peak if row["is_recorded"]]
+        assert sum(row["bytes"] for row in recorded) == 2_255_398_132
+        assert {row["category"] for row in recorded} == {"unknown"}
+        # EXPECTED_MAX_ALLOCATION_ADDRESS: the event that reaches the peak.
+        query = "SELECT printf('%x', address) FROM snapshot_events WHERE event_id = $event"
+        address = store.sql(query, {"event": summary["peak_event_id"]}).rows()
+        assert address == [("343e4b6023956",)]
+        by_context = """
+            SELECT e.compile_context, sum(l.bytes)::BIGINT
+            FROM lib.snapshot_live(NULL, NULL, 1) AS l
+            JOIN snapshot_events AS e ON e.event_id = l.alloc_event_id
+            WHERE l.moment = 'peak' GROUP BY ALL ORDER BY ALL
+        """
+        assert store.sql(by_context).rows() == [
+            ("context1", 528_274_631),
+            ("context2", 1_212_434_191),
+            ("context3", 514_689_310),
+        ]
+        # torch.cuda._memory_viz.memory of PyTorch 2.6.
+        assert _by_stack(store) == {
+            ("active_allocated", "<non-python>"): 466,
+            ("active_allocated", "<gaps>"): 8238,
+        }
