@@ -35,6 +35,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "Who waits for whom": "communication.md",
         "Serving": "serving.md",
         "A job hangs": "hangs.md",
+        "Out of memory": "memory.md",
         "What changed": "comparing.md",
         "Gates in CI": "gate.md",
         "Cookbook of SQL": "cookbook.md",

@@ -45,13 +45,6 @@ _JSON = (
         ),
     ),
     (
-        rb'"(?:segments|device_traces)"\s*:\s*\[|"allocator_settings"\s*:',
-        Foreign(
-            "a memory snapshot of torch.cuda.memory",
-            "Profile with profile_memory=True and pass that trace.",
-        ),
-    ),
-    (
         rb"^\s*\[\s*\[",
         Foreign(
             "a memory timeline (export_memory_timeline)",
@@ -86,7 +79,12 @@ _GUESSES = tuple((re.compile(pattern), foreign) for pattern, foreign in _JSON)
 _BINARY = (
     (b"SQLi", Foreign("an SQLite database (Nsight Systems, Ascend)", _RECORD)),
     (b"PAR1", Foreign("a Parquet file", "Pass traces; a store is opened with hta_sql.open.")),
-    (b"\x80", Foreign("a Python pickle, such as a memory snapshot of torch.cuda.memory", _RECORD)),
+    (
+        b"\x80",
+        Foreign(
+            "a Python pickle that is neither a memory snapshot nor a Flight Recorder dump", _RECORD
+        ),
+    ),
 )
 
 CHROME = Foreign(

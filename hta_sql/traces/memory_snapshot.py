@@ -66,11 +66,15 @@ class Stacks:
     _known: dict[int, int] = field(default_factory=dict)
     _first: list[Record] = field(default_factory=list)
     _by_frames: dict[tuple[int, ...], Stack] = field(default_factory=dict)
+    _by_identity: dict[tuple[int, ...], Stack] = field(default_factory=dict)
 
     def of(self, frames: Any) -> Stack | None:
         """Return the stack of a list of frames; None if it is none or empty."""
         if not isinstance(frames, list):
             return frames if isinstance(frames, Stack) else None
+        identity = tuple(map(id, frames))
+        if (stack := self._by_identity.get(identity)) is not None:
+            return stack
         known = self._known.get
         numbers = []
         for frame in frames[:MAX_FRAMES]:
@@ -87,6 +91,11 @@ class Stacks:
         if stack is None:
             stack = self._by_frames[key] = Stack(len(self.stacks))
             self.stacks.append(key)
+        # The first frames of their content are never let go of: nothing else gets their identity.
+        if len(numbers) == len(frames) and all(
+            self._first[number] is frame for number, frame in zip(numbers, frames, strict=True)
+        ):
+            self._by_identity[identity] = stack
         return stack
 
     def same(self, frame: Record) -> Record:

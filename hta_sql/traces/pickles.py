@@ -7,6 +7,7 @@ one that names a global or calls a function, ends the reading with an error that
 from __future__ import annotations
 
 import mmap
+import re
 import struct
 from typing import Any, NamedTuple
 
@@ -57,6 +58,8 @@ _REFUSED = {
     0x91: "FROZENSET",
     0x96: "BYTEARRAY8",
 }
+_LONG_BINGETS = re.compile(rb"(?:j[\s\S]{4}){1,64}")
+"""A stack is a run of them: one for each frame."""
 _NAMES_A_GLOBAL = b"ci"
 _STACK_GLOBAL = 0x93
 _BINGET, _LONG_BINGET, _BINPUT, _LONG_BINPUT, _MEMOIZE = b"h"[0], b"j"[0], b"q"[0], b"r"[0], 0x94
@@ -144,8 +147,13 @@ class PickleReader:
                 push(memo[self._byte(at)])
                 at += 1
             elif opcode == _LONG_BINGET:
-                push(memo[self._number(at, 4)])
-                at += 4
+                at -= 1
+                found = _LONG_BINGETS.match(data, at)
+                if found is None:
+                    raise CutOffError
+                numbers = struct.unpack("<" + "xI" * ((found.end() - at) // 5), found[0])
+                stack.extend(map(memo.__getitem__, numbers))
+                at = found.end()
             elif opcode in _SIZED:
                 width, is_text = _SIZED[opcode]
                 start = at + width

@@ -28,10 +28,6 @@ FOREIGN: dict[str, tuple[object, str]] = {
         },
         "execution trace",
     ),
-    "memory snapshot": (
-        {"segments": [{"address": 1, "blocks": []}], "device_traces": [[]]},
-        "memory snapshot",
-    ),
     "memory timeline": ([[1, 0, [5, 6], 0], [2, 1, [5, 6], 0]], "memory timeline"),
     "memory timeline, raw": ([[1, 0], [[0, 1], [2, 3]]], "memory timeline"),
     "VizTracer": ({"traceEvents": [COMPLETE], "viztracer_metadata": {}}, "VizTracer"),
@@ -120,7 +116,7 @@ def test_an_empty_list_is_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "looks_like"),
     [
-        (pickle.dumps({"segments": []}), "pickle"),
+        (pickle.dumps({"weights": []}), "pickle"),
         (b"SQLite format 3\0" + b"\0" * 84, "SQLite"),
         (b"PAR1" + b"\0" * 20, "Parquet"),
     ],

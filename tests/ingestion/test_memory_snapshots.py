@@ -14,6 +14,9 @@ import pytest
 
 import hta_sql
 from hta_sql.errors import TraceError, TraceFormatError
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.stores import redact_store
+from hta_sql.store.disk.folder import store_folder
 from hta_sql.traces.memory_snapshot import SnapshotSink, is_snapshot, read_snapshot
 
 if TYPE_CHECKING:
@@ -142,6 +145,25 @@ def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
     ingested(path, tmp_path / "store").close()
     with ingested(path, tmp_path / "store") as store:
         assert store.sql("SELECT count(*) FROM snapshot_events").rows() == [(30,)]
+
+
+def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
+    """Categories, states and actions stay; files, functions and annotations are hashed."""
+    value = snapshot()
+    value["device_traces"][0][1]["user_metadata"] = "secret model"
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    columns = "moment, category, block_count, bytes, is_recorded"
+    with ingested(path, tmp_path / "store") as store:
+        query = f"SELECT {columns} FROM snapshot_peak() ORDER BY ALL"  # noqa: S608 - a constant
+        expected = store.sql(query).rows()
+        redact_store(store_folder(str(tmp_path / "store")), tmp_path / "copy", Redactor())
+    with hta_sql.open(str(tmp_path / "copy")) as copy:
+        assert copy.sql(query).rows() == expected
+        assert copy.run("snapshot_summary").records()[0]["inactive_split_bytes"] == 7088
+        texts = str([rows(copy), copy.run("snapshot_stacks").records()])
+    for word in ("/job", "train.py", "keep_loss", "evaluate", "secret", "model.py"):
+        assert word not in texts
 
 
 def test_a_dump_and_a_trace_are_no_snapshots() -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.snapshots import redacted_frame_text
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.rank_scope import with_facts
@@ -33,6 +34,7 @@ NAMES = {
     "devices": "device",
     "cluster_communication": "operator",
     "fr_frames": "frame",
+    "snapshot_annotations": "annotation",
 }
 """Table ─▶ kind of its column ``name``; event for all others."""
 
@@ -63,7 +65,8 @@ KIND_OF_COLUMN = {
     **dict.fromkeys(("input_dims", "input_strides"), "scalar"),
     **dict.fromkeys(("input_sizes", "output_sizes", "member_ranks"), "scalar"),
     "op": "collective",
-    "state": "label",
+    **dict.fromkeys(("state", "action", "stage", "segment_type"), "label"),
+    "pool_id": "scalar",
     "thread_id": "thread",
     "call_stack": "stack",
     "captured_op_name": "operator",
@@ -210,6 +213,8 @@ def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
         return lambda text: (
             f"{'torch/' if _OF_TORCH.search(text) else ''}{redact.hashed(column, text)}"
         )
+    if table == "snapshot_frames" and column in ("file", "name"):
+        return lambda text: redacted_frame_text(redact, column, text)
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
     kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)

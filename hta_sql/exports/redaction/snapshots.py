@@ -1,0 +1,48 @@
+"""Frames of memory snapshots without the user's own: categories of memory are told by what is left."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.library.sql_files import sql_root
+
+_OF_TORCH = re.compile(r"(^|[/\\])(torch|torchgen)[/\\]")
+_COMPILED = re.compile(r"\.(c|cc|cpp|cu|h|hpp|so)$")
+_PARTS = {"file": "file", "name": "function"}
+
+
+def redacted_frame_text(redact: Redactor, column: str, text: str) -> str:
+    """Return the file or function of a frame as its hash, with what a rule of snapshot_categories finds in it.
+
+    Args:
+        redact: Makes the hashes.
+        column: file or name.
+        text: Its text.
+    """
+    hashed = redact.hashed(column, text)
+    for pattern in _rules(_PARTS[column]):
+        if found := pattern.search(text):
+            return _with_hash(found, hashed, "/" if column == "file" else "_")
+    if column == "file" and _OF_TORCH.search(text):
+        return f"{hashed}/torch/{hashed}"
+    ending = _COMPILED.search(text) if column == "file" else None
+    return hashed + (ending[0] if ending else "")
+
+
+def _with_hash(found: re.Match[str], hashed: str, separator: str) -> str:
+    """Return a text that the pattern fits as it did: what it found stays at the beginning or the end."""
+    kept, is_first, is_last = found[0], found.start() == 0, found.end() == len(found.string)
+    if is_first:
+        return kept if is_last else kept + hashed
+    return hashed + (kept if kept[0] in "/\\" else separator + kept)
+
+
+@functools.cache
+def _rules(part: str) -> tuple[re.Pattern[str], ...]:
+    path = sql_root() / "tables" / "snapshot_categories.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rules = sorted(csv.DictReader(file), key=lambda rule: int(rule["priority"]))
+    return tuple(re.compile(rule["pattern"]) for rule in rules if rule["part"] == part)
