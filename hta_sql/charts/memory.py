@@ -47,6 +47,17 @@ AT_PEAK = {
 }
 """Memory in use at a peak ─▶ color; blocks allocated in the recording by torch's categories."""
 
+IN_SNAPSHOT = {
+    "parameters": CATEGORIES["parameter"],
+    "gradients": CATEGORIES["gradient"],
+    "activations": CATEGORIES["activation"],
+    "optimizer": CATEGORIES["optimizer state"],
+    "sharding": CATEGORIES["autograd"],
+    "communication": CATEGORIES["input"],
+    "unknown": "#CCCCCC",
+}
+"""Category of memory in a snapshot ─▶ its color."""
+
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
     """Return the device name of each row: CPU, GPU 0; other kinds by torch's number."""
@@ -67,6 +78,24 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["allocated_bytes"].notna()]
     if known.empty:
         return nothing(title, "The traces do not say how much is allocated in all.")
+    note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
+    return _curves(known, title, note)
+
+
+@figure
+def snapshot_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A panel per device: allocated as an area, the peak as a point, each out of memory as a line."""
+    title = "Memory in use before the snapshot"
+    known = table[table["time_ns"].notna()]
+    if known.empty:
+        return nothing(title, "The snapshot has no history with times.")
+    known = known.assign(
+        device_type=1, ts=known["time_ns"], reserved_bytes=math.nan, capacity_bytes=math.nan
+    )
+    return _curves(known, title, "Area: allocated. Point: the peak. Vertical line: out of memory.")
+
+
+def _curves(known: pd.DataFrame, title: str, note: str) -> alt.TopLevelMixin:
     named, left_out = by_event(known.assign(lane=_lanes(known)), "ts")
     peaks = named[named["is_peak"]].sort_values("allocated_bytes", ascending=False, kind="stable")
     first, last = named["ts"].min(), named["ts"].max()
@@ -79,7 +108,6 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
         _curve(named[named["lane"] == peak["lane"]], peak, place, axis)
         for place, peak in enumerate(shown.to_dict(orient="records"))
     ]
-    note = "Area: allocated. Line: reserved by the allocator. Point: the peak of what is allocated."
     if len(shown) < len(peaks):
         note += f" The fullest {len(shown)} of {len(peaks)} devices."
     return alt.vconcat(*panels, title=headed(title, note, *left_out))
@@ -122,6 +150,11 @@ def _curve(
     if not math.isnan(reserved):
         line = base.mark_line(interpolate="step-after", color=NEUTRAL_COLOR)
         layers.insert(1, line.encode(x=x, y=alt.Y("reserved:Q", title=name, scale=height)))
+    if "is_oom" in points and points["is_oom"].any():
+        failed = points[points["is_oom"]].assign(requested=points["failed_bytes"] / size)
+        tips = {"time:,.3f": f"Time [{unit}]", "requested:,.3f": f"Requested [{name}]"}
+        rule = alt.MarkDef("rule", color=OUTLIER_COLOR)
+        layers.append(marks(rule, failed[["time", "requested"]], tips, x=x))
     return alt.layer(*layers).properties(width=WIDTH, height=130, title=subtitled(words))
 
 
@@ -205,6 +238,34 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
     x = alt.X("held:Q", title=size_title)
     drawn = bars_by_name(bars, x, tooltip, _part(bars), order=alt.Order("place:Q"))
     return drawn.properties(height=alt.Step(20), title=subtitled(f"{lane}, by what allocated it"))
+
+
+@figure
+def snapshot_stacks(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
+    """A bar per source line: blocks in use when the snapshot was written, by category."""
+    title = "Memory in use in the snapshot, by source line"
+    used = table[table["state"] == "active_allocated"]
+    if used.empty:
+        return nothing(title, "No block was in use.")
+    named = used.assign(who=used["frame"].fillna("no stack"))
+    sums = named.groupby(["who", "category"], as_index=False).agg(
+        bytes=("bytes", "sum"), blocks=("block_count", "sum")
+    )
+    sums["whole"] = sums.groupby("who")["bytes"].transform("sum")
+    sums = sums.sort_values(["whole", "who", "category"], ascending=[False, True, True])
+    kept = list(dict.fromkeys(sums["who"]))[:top]
+    sums = sums[sums["who"].isin(kept)]
+    size, unit = size_unit(float(sums["whole"].max()))
+    sums = sums.assign(held=sums["bytes"] / size, short=labels(sums["who"]))
+    tooltip = {
+        "who": "Allocated at",
+        "category": "Category",
+        "held:,.3f": f"In use [{unit}]",
+        "blocks:,": "Blocks",
+    }
+    color = colors(present(IN_SNAPSHOT, sums["category"]), None, "category")
+    drawn = bars_by_name(sums, alt.X("held:Q", title=f"In use [{unit}]"), tooltip, color)
+    return drawn.properties(height=alt.Step(20), title=headed(title))
 
 
 @figure
