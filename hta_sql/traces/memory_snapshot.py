@@ -69,7 +69,7 @@ class Stacks:
     _by_identity: dict[tuple[int, ...], Stack] = field(default_factory=dict)
 
     def of(self, frames: Any) -> Stack | None:
-        """Return the stack of a list of frames; None if it is none or empty."""
+        """Return the stack of a list of frames; None if the list is missing or empty."""
         if not isinstance(frames, list):
             return frames if isinstance(frames, Stack) else None
         identity = tuple(map(id, frames))

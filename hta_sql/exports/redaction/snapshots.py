@@ -1,4 +1,4 @@
-"""Frames of memory snapshots without the user's own: categories of memory are told by what is left."""
+"""Redacts frames of memory snapshots; the categories of allocations remain recognizable."""
 
 from __future__ import annotations
 

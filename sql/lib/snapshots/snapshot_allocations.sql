@@ -1,4 +1,4 @@
--- Allocations that memory snapshots tell of: a row for each, with the events that made and freed it.
+-- Allocations in memory snapshots, one row each, with the events that allocated and freed it.
 --
 -- An allocation without an event that made it was there before the history begins: either an event frees it, or it is an allocated
 -- block of the snapshot. One without an event that freed it was in use when the snapshot was written.
