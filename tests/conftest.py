@@ -118,6 +118,7 @@ DEEP = (
         "safety/test_disk_full.py",
     ),
     *("test_extreme_values.py", "test_derived_tables.py", "test_intervals.py", "jobs/", "runs/"),
+    *("judgement/", "test_report_serving.py", "test_graph_captures.py", "test_serving_jobs.py"),
     *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
 )
 """Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in six."""

@@ -10,7 +10,13 @@ import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
-from hta_sql.charts.drawing.palette import CLASS_COLORS, NEUTRAL_COLOR, OUTLIER_COLOR, SKY_BLUE
+from hta_sql.charts.drawing.palette import (
+    CLASS_COLORS,
+    NEUTRAL_COLOR,
+    OUTLIER_COLOR,
+    PHASE_COLORS,
+    SKY_BLUE,
+)
 from hta_sql.charts.drawing.series import distribution, lanes_by, series
 from hta_sql.charts.drawing.style import (
     WIDTH,
@@ -51,9 +57,9 @@ IN_SNAPSHOT = {
     "parameters": CATEGORIES["parameter"],
     "gradients": CATEGORIES["gradient"],
     "activations": CATEGORIES["activation"],
-    "optimizer": CATEGORIES["optimizer state"],
-    "sharding": CATEGORIES["autograd"],
-    "communication": CATEGORIES["input"],
+    "optimizer": PHASE_COLORS["optimizer"],
+    "sharding": "#117733",
+    "communication": CLASS_COLORS["communication"],
     "unknown": "#CCCCCC",
 }
 """Category of memory in a snapshot ─▶ its color."""
