@@ -58,7 +58,7 @@ IN_SNAPSHOT = {
     "gradients": CATEGORIES["gradient"],
     "activations": CATEGORIES["activation"],
     "optimizer": PHASE_COLORS["optimizer"],
-    "sharding": "#117733",
+    "sharding": "#8FBC5A",
     "communication": CLASS_COLORS["communication"],
     "unknown": "#CCCCCC",
 }
