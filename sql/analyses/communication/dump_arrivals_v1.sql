@@ -4,6 +4,7 @@
 -- with a dump have. Clocks of hosts differ: if one rank is late by nearly the same time in all of them, its clock may be.
 --
 -- Title: Late ranks before the dumps
+-- Shown: rank, collective_count, last_in_count, last_in_pct, mean_late_ns, max_late_ns, channel
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; all ranks are compared

@@ -3,6 +3,7 @@
 -- Rounding is what the allocator added to the requests. Free blocks have the stack of their last use in some versions.
 --
 -- Title: Memory by stack
+-- Shown: rank, bytes, block_count, category, state, frame
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

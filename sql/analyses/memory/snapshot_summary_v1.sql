@@ -5,6 +5,7 @@
 -- peak is over the events that the snapshot remembers, with what was allocated before them.
 --
 -- Title: Memory in the snapshot
+-- Shown: rank, device, reserved_bytes, allocated_bytes, peak_bytes, inactive_split_pct, oom_count
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps
