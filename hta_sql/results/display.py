@@ -103,7 +103,7 @@ def print_table(
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
     columns = text_columns(result, max_rows)
-    chosen = answering(columns, result.analysis.shown if result.analysis else [], room)
+    chosen = answering(columns, _shown(result.analysis, columns), room)
     varying, same = part_constant(chosen, room)
     varying, notes = footnotes(varying, room)
     kept, widths = fit(varying, room, by_position=len(chosen) < len(columns))
@@ -118,6 +118,12 @@ def print_table(
     shown = len(columns[0].cells) if columns else 0
     for line in _footer(result, shown, hidden, remedy):
         file.write(line + "\n")
+
+
+def _shown(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
+    """Return the columns to show of a whole answer; the caller may have chosen columns instead."""
+    is_whole = analysis is not None and len(columns) == len(analysis.columns)
+    return analysis.shown if analysis and is_whole else []
 
 
 def _constants(columns: list[TextColumn]) -> str:

@@ -48,9 +48,11 @@ class Pair:
 
 
 def steps_message(code: str, count: int, **values: object) -> str:
-    """Render the message about the steps that differ; ## stands for the increase."""
+    """Render the message about the steps that differ; ## stands for the number of the increase."""
+    increase = "##" if values.get("is_multiple") else "## %"
     return render(
-        f"slow_steps.{code}", {"slow_count": count, "step_count": 20, "increase": "##", **values}
+        f"slow_steps.{code}",
+        {"slow_count": count, "step_count": 20, "increase": increase, **values},
     )
 
 
