@@ -72,21 +72,19 @@ def hang(
     printed first: group, operation, the rank that never entered it, and its last operation. Groups that
     only wait for another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
     """
+    from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
+
     with opened_or_read(traces) as (store, is_new):
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()
         if format_name == "json":
-            from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
-
             send(result, Output("json"))
         else:
             _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
             if rows:
                 if max(map(len, dumps.values())) <= MOST_MAPPED:
                     _print_map(store.run("hang_grid", runs=runs, ranks=ranks).records())
-                from hta_sql.cli.output import send  # noqa: PLC0415
-
                 click.echo()
                 send(result, Output(columns=TABLE))
     if rows:

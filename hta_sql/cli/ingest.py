@@ -15,6 +15,9 @@ from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hta_sql.store.disk.manifest import RankEntry
     from hta_sql.store.disk.reports import IngestReport
 
 
@@ -139,24 +142,31 @@ def ingest(
     note(summary(done, time.monotonic() - started, follow_up))
 
 
+def _by_kind(entries: Iterable[RankEntry]) -> dict[str, list[RankEntry]]:
+    """Group entries by what was read: trace, dump or snapshot."""
+    from hta_sql.store.disk.spans import ARTIFACTS  # noqa: PLC0415 - lazy, to start faster
+
+    found: dict[str, list[RankEntry]] = {}
+    for entry in entries:
+        found.setdefault(ARTIFACTS.get(entry.span, "trace"), []).append(entry)
+    return found
+
+
 def _follow_up(report: IngestReport, folder: str) -> str:
     """Name the commands to go on with: dumps are of a job that hung."""
-    from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN  # noqa: PLC0415 - imports are the start-up cost
-
     entries = (*report.results, *report.unchanged, *report.resumed)
-    dumps = sum(entry.span == DUMP_SPAN for entry in entries)
+    kinds = set(_by_kind(entries))
     of_traces = (
         f"hta-sql advice {folder}, hta-sql report {folder} -o report.html, "
         f"or hta-sql run {folder} {_first_analysis(report)}"
     )
-    snapshots = sum(entry.span == SNAPSHOT_SPAN for entry in entries)
-    commands = [f"hta-sql hang {folder}"] if dumps else []
-    if snapshots:
+    commands = [f"hta-sql hang {folder}"] if "dump" in kinds else []
+    if "snapshot" in kinds:
         commands += [
             f"hta-sql run {folder} snapshot_summary",
             f"hta-sql run {folder} snapshot_peak",
         ]
-    if dumps + snapshots < len(entries):
+    if "trace" in kinds:
         commands.append(of_traces)
     return ", ".join(commands)
 
@@ -187,22 +197,19 @@ def _store_beside(traces: list[str]) -> Path:
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     """Return one line with what was read, what was not, and what to do next."""
-    # Lazy, to start faster.
-    from hta_sql.store.disk.spans import ARTIFACT_SPANS, DUMP_SPAN, SNAPSHOT_SPAN  # noqa: PLC0415
-
     results = report.results
-    dumps = [entry for entry in results if entry.span == DUMP_SPAN]
-    snapshots = [entry for entry in results if entry.span == SNAPSHOT_SPAN]
+    read_now = _by_kind(results)
+    dumps, snapshots = read_now.get("dump", []), read_now.get("snapshot", [])
     recorded = sum(entry.files.get("snapshot_events", {"rows": 0})["rows"] for entry in snapshots)
     operations = sum(entry.files.get("fr_entries", {"rows": 0})["rows"] for entry in dumps)
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
     # A rank has one trace per run, and one per span.
     entries = (*results, *report.unchanged, *report.resumed)
-    has_spans = any(entry.span not in (0, *ARTIFACT_SPANS) for entry in entries)
+    has_spans = any(entry.span for entry in _by_kind(entries).get("trace", []))
     what = "trace" if len(report.runs) > 1 or has_spans else "rank"
     read = []
-    if trace_count := len(results) - len(dumps) - len(snapshots):
+    if trace_count := len(read_now.get("trace", [])):
         read.append(f"{counted(trace_count, what)}, {events:,} events")
     if dumps:
         read.append(f"{counted(len(dumps), 'Flight Recorder dump')}, {operations:,} operations")

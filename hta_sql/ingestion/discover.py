@@ -96,9 +96,9 @@ def discover(
         patterns = _compiled(rank_regex)
         found = _by_ladder(paths, patterns, look, beside=len(clusters)) + clusters
         of_graphs += _by_ladder(named, patterns, look, beside=0) if named else []
-    dumps = [file for file in found if file.is_dump]
-    snapshots = [file for file in found if file.is_snapshot]
-    found = [file for file in found if not (file.is_dump or file.is_snapshot)]
+    dumps = [file for file in found if file.kind == "dump"]
+    snapshots = [file for file in found if file.kind == "snapshot"]
+    found = [file for file in found if file.kind == "trace"]
     if not one_job:
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
@@ -205,7 +205,7 @@ def _by_ladder(
             skipped[path] = error
             continue
         named = _rank_in_name(path, patterns)
-        if stated.rank is not None and not stated.is_dump:
+        if stated.rank is not None and stated.kind != "dump":
             source, rank = "distributedInfo", stated.rank
         elif named is not None:
             source, rank = "file name", named
@@ -220,8 +220,8 @@ def _by_ladder(
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     # A snapshot belongs to the rank of a trace beside it.
     for is_snapshot in (False, True):
-        taken = {file.rank for file in found if file.is_snapshot == is_snapshot}
-        of_kind = [(path, stated) for path, stated in unknown if stated.is_snapshot == is_snapshot]
+        taken = {file.rank for file in found if (file.kind == "snapshot") == is_snapshot}
+        of_kind = [item for item in unknown if (item[1].kind == "snapshot") == is_snapshot]
         found += _by_order(of_kind, taken)
     return found
 

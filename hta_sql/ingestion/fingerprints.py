@@ -15,7 +15,7 @@ from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.ingestion.vendors.mindspore import cluster_file, parts_of_rank
 from hta_sql.library.definitions import definitions
 from hta_sql.store.disk.manifest import Fingerprint, RankEntry, in_order
-from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
+from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import located, refuse_special_file
 
@@ -139,10 +139,8 @@ class KnownTraces:
         entry = self._by_source.get(path)
         if entry is None or entry.fingerprint != self.fingerprint(path):
             return peek(path)
-        if entry.span == DUMP_SPAN:
-            return Stated(entry.rank, 0, is_dump=True)
-        if entry.span == SNAPSHOT_SPAN:
-            return Stated(None, 0, is_snapshot=True)
+        if kind := ARTIFACTS.get(entry.span):
+            return Stated(entry.rank if kind == "dump" else None, 0, kind=kind)
         stated = entry.rank if _FOUND_IN_FILE[entry.rank_source] else None
         start_ns = entry.start_ns or 0
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)

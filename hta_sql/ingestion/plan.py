@@ -19,7 +19,7 @@ from hta_sql.store.catalog.run_tags import checked_tags
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.store.disk.manifest import TABLES, RankEntry
 from hta_sql.store.disk.run_names import check_run_name, default_run_name, run_of_capture
-from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
+from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.traces import TraceNames, Traces
 from hta_sql.traces.source import file_bytes, located
 
@@ -71,13 +71,10 @@ class IngestPlan:
 
     def run_and_span(self, file: TraceFile) -> tuple[str, int]:
         """Return the run of a trace, and the number of its span in that run."""
-        if file.is_dump:
-            return run_of_capture(self.target.run, file.capture), DUMP_SPAN
-        if file.is_snapshot:
-            return run_of_capture(self.target.run, file.capture), SNAPSHOT_SPAN
-        if self.join_spans:
+        if self.join_spans and file.kind == "trace":
             return self.target.run, file.capture
-        return run_of_capture(self.target.run, file.capture), 0
+        spans: dict[str, int] = {kind: span for span, kind in ARTIFACTS.items()}
+        return run_of_capture(self.target.run, file.capture), spans.get(file.kind, 0)
 
 
 @dataclass(frozen=True)

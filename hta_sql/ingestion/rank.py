@@ -34,7 +34,7 @@ from hta_sql.machine import size_of, temporary_folder
 from hta_sql.store.catalog.rank_scope import DESCRIBING, facts_of
 from hta_sql.store.catalog.shared_engine import extra_connections, scratch
 from hta_sql.store.disk.manifest import Fingerprint
-from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
+from hta_sql.store.disk.spans import ARTIFACTS, DUMP_SPAN
 from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 from hta_sql.traces.names import path_text
 from hta_sql.traces.source import open_trace
@@ -157,11 +157,9 @@ class ReadTrace:
 
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
-    if job.span == DUMP_SPAN:
-        with scratch() as con:
-            return _ingest_artifact(con, job, started)
-    if job.span == SNAPSHOT_SPAN:
-        with _database(job) as con:
+    if job.span in ARTIFACTS:
+        # A dump is small; a snapshot needs the limits of an engine of its own.
+        with scratch() if job.span == DUMP_SPAN else _database(job) as con:
             return _ingest_artifact(con, job, started)
     with _database(job) as con:
         summaries: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.catalog.ingest_target import Contents, RankWriter
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import Manifest, RankEntry, read_manifest
-from hta_sql.store.disk.spans import DUMP_SPAN, SNAPSHOT_SPAN
+from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.traces.peek import Stated
 
 
@@ -55,12 +55,9 @@ def read_again(
 
 def _trace_of(entry: RankEntry) -> TraceFile:
     """Return the trace of an entry with the facts from its first ingest."""
-    if entry.span == DUMP_SPAN:
-        dump = Stated(entry.rank, 0, is_dump=True)
-        return TraceFile(entry.path, entry.rank, entry.rank_source, stated=dump)
-    if entry.span == SNAPSHOT_SPAN:
-        snapshot = Stated(entry.rank, 0, is_snapshot=True)
-        return TraceFile(entry.path, entry.rank, entry.rank_source, stated=snapshot)
+    if kind := ARTIFACTS.get(entry.span):
+        artifact = Stated(entry.rank, 0, kind=kind)
+        return TraceFile(entry.path, entry.rank, entry.rank_source, stated=artifact)
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
     return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
 

@@ -31,7 +31,7 @@ from hta_sql.ingestion.vendors.ascend import is_ascend
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
 from hta_sql.store.catalog.shared_engine import scratch
-from hta_sql.store.disk.spans import ARTIFACT_SPANS
+from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.traces.chunks import Chunk, TraceReader
 from hta_sql.traces.source import open_trace
 
@@ -54,7 +54,7 @@ def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
         The outcome of each job, in order: a result or an error.
     """
     done: dict[int, RankResult] = {}
-    if len(jobs) > 1 and not any(job.span in ARTIFACT_SPANS for job in jobs):
+    if len(jobs) > 1 and not any(job.span in ARTIFACTS for job in jobs):
         try:
             done = _together(jobs)
         except Exception as error:  # noqa: BLE001 - one trace must not affect the others

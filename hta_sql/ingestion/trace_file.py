@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hta_sql.traces.peek import Stated
+from hta_sql.traces.peek import Kind, Stated
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,6 @@ class TraceFile:
     """Traces of the capture of the graphs that it replays."""
 
     @property
-    def is_dump(self) -> bool:
-        """Whether it is no trace but a dump of a Flight Recorder."""
-        return self.stated is not None and self.stated.is_dump
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether it is no trace but a memory snapshot."""
-        return self.stated is not None and self.stated.is_snapshot
+    def kind(self) -> Kind:
+        """Whether it is a trace, a dump of a Flight Recorder or a memory snapshot."""
+        return self.stated.kind if self.stated else "trace"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.traces.flight_recorder import is_dump, rank_of_name
@@ -30,6 +30,9 @@ _WINDOW_END = re.compile(rb'"Record Window End"[^{}]*?"ts"\s*:\s*"?(-?[0-9.]+)')
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
 
+Kind = Literal["trace", "dump", "snapshot"]
+
+
 class Stated(NamedTuple):
     """Facts that a trace states; None if missing or not looked for."""
 
@@ -45,10 +48,8 @@ class Stated(NamedTuple):
     """End of the recording [ns]; also None if the trace states its rank."""
     role: str | None = None
     """Role of the process in a job of several roles."""
-    is_dump: bool = False
-    """It is no trace but a dump of a Flight Recorder, of which only the name may state the rank."""
-    is_snapshot: bool = False
-    """It is no trace but a memory snapshot of PyTorch's allocator; likewise."""
+    kind: Kind = "trace"
+    """A trace, a dump of a Flight Recorder, or a memory snapshot. Only the name of a dump may state its rank."""
 
 
 def peek(path: str) -> Stated:
@@ -63,9 +64,9 @@ def peek(path: str) -> Stated:
     with open_any(path) as stream:
         head = _head(stream)
         if is_snapshot(head):
-            return Stated(None, 0, is_snapshot=True)
+            return Stated(None, 0, kind="snapshot")
         if is_dump(head):
-            return Stated(rank_of_name(path.rpartition("/")[2]), 0, is_dump=True)
+            return Stated(rank_of_name(path.rpartition("/")[2]), 0, kind="dump")
         check_text(path, head[:4])
         _check_json(path, head, getattr(stream, "problem", None))
         is_kineto = bool(kineto_sign().search(head))

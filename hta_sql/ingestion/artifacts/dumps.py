@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -52,12 +53,6 @@ _GROUPS = pa.schema(
             (name, pa.int64())
             for name in ("last_enqueued_id", "last_started_id", "last_completed_id")
         ),
-    ]
-)
-_FRAMES = pa.schema(
-    [
-        *(("stack_id", pa.int64()), ("depth", pa.int32())),
-        *(("name", pa.string()), ("file", pa.string()), ("line", pa.int64())),
     ]
 )
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -103,7 +98,7 @@ def dump_tables(dump: Dump) -> dict[str, pa.Table]:
     return {
         "fr_entries": entries,
         "fr_groups": pa.Table.from_pydict(_columns(_groups(dump), _GROUPS), _GROUPS),
-        "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), _FRAMES), _FRAMES),
+        "fr_frames": pa.Table.from_pydict(_columns(_frames(stacks), FRAMES), FRAMES),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -52,12 +53,7 @@ _SCHEMAS = {
             *(("stage", pa.string()), ("name", pa.string())),
         ]
     ),
-    "snapshot_frames": pa.schema(
-        [
-            *(("stack_id", pa.int64()), ("depth", pa.int32())),
-            *(("name", pa.string()), ("file", pa.string()), ("line", pa.int64())),
-        ]
-    ),
+    "snapshot_frames": FRAMES,
 }
 SNAPSHOT_TABLES = tuple(_SCHEMAS)
 """The tables that only memory snapshots fill."""

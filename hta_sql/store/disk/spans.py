@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Literal
 
 from hta_sql.errors import TraceError
 from hta_sql.store.disk.manifest import RankEntry
@@ -19,7 +20,8 @@ DUMP_SPAN = 1 << 16
 SNAPSHOT_SPAN = DUMP_SPAN + 1
 """Likewise of a memory snapshot, whose events have ids of their own."""
 
-ARTIFACT_SPANS = (DUMP_SPAN, SNAPSHOT_SPAN)
+ARTIFACTS: dict[int, Literal["dump", "snapshot"]] = {DUMP_SPAN: "dump", SNAPSHOT_SPAN: "snapshot"}
+"""Number in place of a span ─▶ kind of the file; all other numbers are of traces."""
 
 
 def check_spans(entries: Iterable[RankEntry]) -> None:
@@ -34,7 +36,7 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
     """
     runs: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in entries:
-        if entry.span not in ARTIFACT_SPANS:
+        if entry.span not in ARTIFACTS:
             runs[entry.run].append(entry)
     for run, members in runs.items():
         if any(entry.span for entry in members) and (problem := _problem(members)):
