@@ -12,12 +12,20 @@ from typing import Any
 import pytest
 
 import hta_sql
+from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.graph_nodes import pair_nodes
 
 Event = dict[str, Any]
 
 LAYER = ("norm", "gemm_a", "rope", "attention_in", "norm", "gemm_b", "route", "expert", "expert")
 MODEL = ("embed", *LAYER * 24, "head")
+
+
+CAPTURE_ALONE = {
+    "traceEvents": [
+        {"ph": "X", "name": "aten::mm", "cat": "cpu_op", "ts": 1, "dur": 1, "pid": 1, "tid": 1}
+    ]
+}
 
 
 def test_lists_that_are_equal_are_matched_by_position() -> None:
@@ -206,6 +214,15 @@ def test_a_capture_without_kernel_names_says_that_it_is_matched_by_count(tmp_pat
     rows = joined(tmp_path, replay([8], [8]), capture((8,), named=False))
     assert {row[1] for row in rows} == {"count"}
     assert rows[-1][4] == "Layer_3"
+
+
+def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> None:
+    """VLLM writes its details of execution, a JSON list, into the folder of the capture."""
+    (tmp_path / "graph_capture_rank_0.json").write_text(json.dumps(CAPTURE_ALONE), encoding="utf-8")
+    (tmp_path / "execution_details.json").write_text("[]", encoding="utf-8")
+    (found,) = discover(str(tmp_path))
+    assert (found.rank, found.captures) == (0, ())
+    assert found.path.endswith("graph_capture_rank_0.json")
 
 
 def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_path: Path) -> None:

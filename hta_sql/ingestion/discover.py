@@ -94,8 +94,13 @@ def discover(
         listed, named = split_captures(list_trace_paths(traces))
         clusters, paths = _split(listed)
         patterns = _compiled(rank_regex)
-        found = _by_ladder(paths, patterns, look, beside=len(clusters)) + clusters
-        of_graphs += _by_ladder(named, patterns, look, beside=0) if named else []
+        beside = len(clusters) + len(named)
+        found = _by_ladder(paths, patterns, look, beside=beside) + clusters
+        recognized = _by_ladder(named, patterns, look, beside=0) if named else []
+        if found:
+            of_graphs += recognized
+        else:  # captures alone are traces like any others
+            found = recognized
     dumps = [file for file in found if file.kind == "dump"]
     snapshots = [file for file in found if file.kind == "snapshot"]
     found = [file for file in found if file.kind == "trace"]

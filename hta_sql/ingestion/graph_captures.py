@@ -14,16 +14,16 @@ CAPTURE_NAME = re.compile(r"(?:^|[^a-z])graph[-_]?captures?(?:[^a-z]|$)", re.IGN
 
 
 def split_captures(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Part traces from captures of graphs by name; captures alone are traces like any others.
+    """Separate the paths of captures of graphs from the others by name.
 
     Returns:
-        The paths of the traces, and those of the captures.
+        The other paths, and those of the captures.
     """
     traces: list[str] = []
     captures: list[str] = []
     for path in paths:
         (captures if CAPTURE_NAME.search(path.rpartition("/")[2]) else traces).append(path)
-    return (traces, captures) if traces else (captures, [])
+    return traces, captures
 
 
 def with_captures(files: list[TraceFile], captures: list[TraceFile]) -> list[TraceFile]:
