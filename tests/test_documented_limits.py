@@ -16,7 +16,7 @@ from hta_sql.cli.sql import sql
 from hta_sql.ingestion import rank, staging
 from hta_sql.machine import MEMORY_SHARE
 from hta_sql.serve.mcp import bounded_json
-from hta_sql.serve.mcp.responses import Limits as LimitsOfAnswers
+from hta_sql.serve.mcp.limits import Limits as LimitsOfAnswers
 from hta_sql.store.catalog import compute
 from hta_sql.store.disk import spans
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S

@@ -7,7 +7,7 @@ import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
 from hta_sql.charts.drawing.figures import figure
-from hta_sql.charts.drawing.palette import NORMAL_COLOR
+from hta_sql.charts.drawing.palette import IDLE_COLOR, NORMAL_COLOR
 from hta_sql.charts.drawing.style import (
     WIDTH,
     bars,
@@ -23,7 +23,7 @@ PHASES = {
     "mixed": "#CC79A7",
     "decode": "#009E73",
     "speculative": "#56B4E9",
-    "idle": "#B8C0C8",
+    "idle": IDLE_COLOR,
     "not known": NORMAL_COLOR,
 }
 """Phase of an iteration ─▶ its color."""

@@ -10,6 +10,7 @@ import click
 
 from hta_sql.cli.options import STORE, analyses_option, memory_options
 from hta_sql.cli.verifying import verifies, verify_option
+from hta_sql.serve.mcp.limits import Limits as LimitsOfAnswers
 
 
 @click.command(short_help="Serve stores to an agent (Model Context Protocol).")
@@ -17,13 +18,13 @@ from hta_sql.cli.verifying import verifies, verify_option
 @click.option(
     "--rows",
     type=click.IntRange(min=1),
-    default=200,
+    default=LimitsOfAnswers.rows,
     help="Maximum rows of an answer.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
+    default=LimitsOfAnswers.seconds,
     help="Interrupt a query after this time.",
 )
 @memory_options
@@ -43,8 +44,7 @@ def mcp(
     Its tools list, describe and run analyses, run read-only SQL queries, return the findings of
     doctor and advice, and compare runs. Needs pip install 'hta_sql[mcp]'.
     """
-    from hta_sql.serve.mcp.responses import Limits as OfAnswers  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.serve.mcp.server import make_server  # noqa: PLC0415
+    from hta_sql.serve.mcp.server import make_server  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.catalog.materialize import materialize_if_free  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits  # noqa: PLC0415
     from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415
@@ -61,7 +61,7 @@ def mcp(
     )
     with ExitStack() as opened:
         found = {n: opened.enter_context(open_safely(p)) for n, p in _named(stores).items()}
-        make_server(found, OfAnswers(rows, seconds)).run()
+        make_server(found, LimitsOfAnswers(rows, seconds)).run()
 
 
 def _named(stores: tuple[Path, ...]) -> dict[str, Path]:

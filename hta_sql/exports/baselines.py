@@ -18,12 +18,11 @@ from typing import Any
 from hta_sql.errors import ParameterError, StoreError, nearest
 from hta_sql.store.disk.baselines import BASELINES, Baseline, read_baselines
 from hta_sql.store.disk.folder import StoreFolder, store_folder
-from hta_sql.store.disk.locks import store_lock
+from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
 from hta_sql.store.disk.manifest import in_order, read_manifest
 from hta_sql.store.query.trace_store import TraceStore
 
 FORMAT = "hta_sql baselines"
-LOCK_WITHIN_S = 60
 
 _NAME = re.compile(r"[\w][\w.-]*")
 _TIMES = (
@@ -133,7 +132,7 @@ class BaselineFile:
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Baseline]]:
         """Yield the baselines for changes, and write them atomically when the block ends."""
-        lock = store_lock(self._folder, LOCK_WITHIN_S) if self._is_in_store else nullcontext()
+        lock = store_lock(self._folder, LOCK_TIMEOUT_S) if self._is_in_store else nullcontext()
         with lock:
             baselines = self.read()
             yield baselines

@@ -22,9 +22,9 @@ from hta_sql.traces.unpack import (
     BROKEN_ARCHIVE,
     GZIP_MAGIC,
     MEMBER,
-    ZSTD_MAGIC,
     BoundedFile,
     UnpackedStream,
+    is_compressed,
 )
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -157,7 +157,7 @@ def _unpacked(path: str) -> tuple[BinaryIO, bytes]:
     magic = stream.read(4)
     stream.seek(0)
     for _ in range(MAX_LAYERS):
-        if not (magic.startswith(GZIP_MAGIC) or magic == ZSTD_MAGIC):
+        if not is_compressed(magic):
             break
         stream = UnpackedStream(stream, magic, path, max_unpacked_bytes(path))
         magic = stream.peek(4)
@@ -223,7 +223,7 @@ def check_text(path: str, magic: bytes) -> None:
         )
     if magic.startswith(ZIP_MAGIC):
         raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
-    if magic.startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+    if is_compressed(magic):
         raise TraceFormatError(
             f"{path!r} is compressed more than {MAX_LAYERS} times over; unpack it first."
         )

@@ -23,6 +23,7 @@ from hta_sql.errors import ExtraNotInstalledError, TraceFormatError
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_MAGICS = (GZIP_MAGIC, ZSTD_MAGIC)
 COMPRESSED_SUFFIXES = (".gz", ".zst")
 """Suffixes of compressed traces; the actual compression is detected from the magic number."""
 
@@ -106,6 +107,11 @@ class BoundedFile:
         self._passed += passed
         if self._passed > self.most:
             raise _is_a_bomb(self._path, self.most)
+
+
+def is_compressed(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes is unpacked here."""
+    return head.startswith(_MAGICS)
 
 
 class UnpackedStream(Closing):

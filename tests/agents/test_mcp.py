@@ -17,7 +17,8 @@ from mcp import Client, StdioServerParameters
 import hta_sql
 from hta_sql.errors import QueryError
 from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
-from hta_sql.serve.mcp.responses import Limits, StoreTools
+from hta_sql.serve.mcp.limits import Limits
+from hta_sql.serve.mcp.responses import StoreTools
 from hta_sql.serve.mcp.server import ANALYSES, SCHEMA, make_server
 from tests.questions.job import trace
 from tests.shared_stores import ingest_only

@@ -20,6 +20,7 @@ from hta_sql.charts.drawing.palette import (
     OUTLIER_COLOR,
     PURPLE,
     SKY_BLUE,
+    UNKNOWN_COLOR,
     WAIT_COLOR,
     ramp,
 )
@@ -48,7 +49,7 @@ SIDE = 420
 BLOCKING_PARTS = {
     "exposed_blocking_ns": ("blocking", CLASS_COLORS["communication"]),
     "exposed_coincident_ns": ("coincident", SKY_BLUE),
-    "exposed_unknown_ns": ("not known", "#B8C0C8"),
+    "exposed_unknown_ns": ("not known", UNKNOWN_COLOR),
 }
 """Column of ``blocking_communication`` ─▶ label and color."""
 
@@ -61,7 +62,7 @@ EXCHANGE_PARTS = {
 RANK_PARTS = {
     "communication_ns": ("communication", CLASS_COLORS["communication"]),
     "wait_ns": ("wait", WAIT_COLOR),
-    "unmatched_ns": ("not matched", "#B8C0C8"),
+    "unmatched_ns": ("not matched", UNKNOWN_COLOR),
 }
 """Column of ``communication_by_rank`` ─▶ label and color."""
 

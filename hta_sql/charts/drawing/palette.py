@@ -21,6 +21,12 @@ WAIT_COLOR = ORANGE
 
 IDLE_COLOR = "#B8C0C8"
 
+IDLE_COLORS = {"before": "#8C96A0", "between": IDLE_COLOR, "after": "#DDE2E6"}
+"""Position of idle time in a step ─▶ its shade."""
+
+UNKNOWN_COLOR = "#B8C0C8"
+"""Color of what is not known or not matched."""
+
 STEP_COLOR = "#C9D1D8"
 
 HOST_COLORS = {

@@ -11,6 +11,7 @@ from hta_sql.charts.drawing.palette import (
     CLASS_COLORS,
     DATA_LOADING_COLOR,
     HOST_COLORS,
+    IDLE_COLORS,
     NEUTRAL_COLOR,
     WAIT_COLOR,
 )
@@ -24,9 +25,9 @@ STEP_PARTS = {
     "unrecorded_before_ns": ("earlier work, unrecorded", "#C9B7E0"),
     "unrecorded_lost_ns": ("lost records", "#B39DD3"),
     "unrecorded_after_ns": ("unrecorded at the end", "#DCD0EC"),
-    "idle_before_ns": ("idle before", "#8C96A0"),
-    "idle_between_ns": ("idle between", "#B8C0C8"),
-    "idle_after_ns": ("idle after", "#DDE2E6"),
+    "idle_before_ns": ("idle before", IDLE_COLORS["before"]),
+    "idle_between_ns": ("idle between", IDLE_COLORS["between"]),
+    "idle_after_ns": ("idle after", IDLE_COLORS["after"]),
 }
 """Column of ``step_accounting`` ─▶ label and color, in stacking order."""
 

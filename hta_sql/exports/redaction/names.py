@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hta_sql.exports.redaction.frames import frame_parts
+from hta_sql.exports.redaction.frame_names import frame_parts
 from hta_sql.exports.redaction.kernels import kernel_tokens
 from hta_sql.exports.redaction.public import all_words, listed, meaning_of, patterns
 

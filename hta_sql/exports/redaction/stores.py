@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.names import Redactor
-from hta_sql.exports.redaction.snapshots import redacted_frame_text
+from hta_sql.exports.redaction.stack_frames import redacted_dump_file, redacted_snapshot_frame
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.rank_scope import with_facts
@@ -98,7 +97,6 @@ JSON_KINDS = {
 """JSON column ─▶ default kind of its texts, if their key does not determine it."""
 
 _BATCH_ROWS = 100_000
-_OF_TORCH = re.compile(r"(^|[/\\])(torch|torchgen)[/\\]")
 
 
 def redact_store(
@@ -209,12 +207,9 @@ def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -
 def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
     """Return the function that redacts each text of a column."""
     if (table, column) == ("fr_frames", "file"):
-        # Analyses tell frames of PyTorch from those of the user by this folder.
-        return lambda text: (
-            f"{'torch/' if _OF_TORCH.search(text) else ''}{redact.hashed(column, text)}"
-        )
+        return lambda text: redacted_dump_file(redact, text)
     if table == "snapshot_frames" and column in ("file", "name"):
-        return lambda text: redacted_frame_text(redact, column, text)
+        return lambda text: redacted_snapshot_frame(redact, column, text)
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
     kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from hta_sql.library.objects import SqlObject
 from hta_sql.serve.mcp.bounded_json import Answer
+from hta_sql.serve.mcp.limits import Limits
 from hta_sql.store.query.trace_store import TraceStore
 
 _ANSWER = "hta_sql.serve.mcp.worker_responses:answer"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of an answer.
-
-    Attributes:
-        rows: Maximum rows of an answer; a call may request fewer.
-        seconds: Time limit of a query [s].
-    """
-
-    rows: int = 200
-    seconds: float = 60.0
 
 
 class StoreTools:

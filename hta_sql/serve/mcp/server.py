@@ -10,7 +10,8 @@ from hta_sql._version import __version__
 from hta_sql.errors import ExtraNotInstalledError, HtaSqlError, ParameterError
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.serve.mcp.bounded_json import Answer, cut
-from hta_sql.serve.mcp.responses import Limits, StoreTools, described
+from hta_sql.serve.mcp.limits import Limits
+from hta_sql.serve.mcp.responses import StoreTools, described
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

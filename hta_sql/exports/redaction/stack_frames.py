@@ -1,4 +1,4 @@
-"""Redacts frames of memory snapshots; the categories of allocations remain recognizable."""
+"""Redacts stack frames of Flight Recorder dumps and memory snapshots; what analyses find in them remains."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ _COMPILED = re.compile(r"\.(c|cc|cpp|cu|h|hpp|so)$")
 _PARTS = {"file": "file", "name": "function"}
 
 
-def redacted_frame_text(redact: Redactor, column: str, text: str) -> str:
-    """Return the file or function of a frame as its hash, with what a rule of snapshot_categories finds in it.
+def redacted_dump_file(redact: Redactor, text: str) -> str:
+    """Return the hash of a source file of a dump, under torch/ if it is one of PyTorch's.
+
+    The analyses of hangs tell frames of PyTorch from those of the user by this folder.
+    """
+    return f"{'torch/' if _OF_TORCH.search(text) else ''}{redact.hashed('file', text)}"
+
+
+def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
+    """Return the file or function of a snapshot's frame as its hash, with what a rule of snapshot_categories finds in it.
 
     Args:
         redact: Makes the hashes.

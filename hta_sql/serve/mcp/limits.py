@@ -1,0 +1,18 @@
+"""Limits of the answers of the MCP server, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of an answer.
+
+    Attributes:
+        rows: Maximum rows of an answer; a call may request fewer.
+        seconds: Time limit of a query [s].
+    """
+
+    rows: int = 200
+    seconds: float = 60.0
