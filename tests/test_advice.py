@@ -140,9 +140,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(path: Path) -> Iterator[TraceStore]:
-    """The store, opened once: a worker process takes a second of CPU to start."""
-    # Safe: to keep the derived tables of each run takes six times what this one question takes.
-    with hta_sql.open(path, safe=True) as opened:
+    """The store, opened once: its derived tables are materialized by the first query."""
+    with hta_sql.open(path) as opened:
         yield opened
 
 

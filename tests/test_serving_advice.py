@@ -121,7 +121,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
                 paths[rank] = str(path)
             hta_sql.ingest_shard(paths, folder / "s", run=run, jobs=1, shard=(1, 1))
     hta_sql.publish(folder / "s").close()
-    with hta_sql.open(folder / "s", safe=True) as opened:
+    with hta_sql.open(folder / "s") as opened:
         yield opened
 
 
