@@ -51,8 +51,8 @@ native: $(READY)
 	@$(BIN)/python hatch_build.py
 
 demo: $(READY)
-	@echo '== demo: traces and store in .hta_sql/demo'
-	$(BIN)/hta-sql demo -o .hta_sql/demo
+	@echo '== demo: traces and store in hta_sql_demo'
+	$(BIN)/hta-sql demo
 
 # One more than there are cores: tests also wait, for processes, locks and pages.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -118,7 +118,6 @@ docs: $(READY)
 	@echo '== docs'
 	$(BIN)/python -m docs.generate.stored_columns sql/stored_columns.json
 	$(BIN)/python -m docs.generate.commands docs/cli.md
-	$(BIN)/python -m docs.generate.lists README.md
 	$(BIN)/python -m docs.generate.schema docs/schema.md
 	$(BIN)/python -m docs.generate.analyses docs/analyses.md
 	$(BIN)/python -m docs.generate.notebooks docs/notebooks

@@ -15,10 +15,18 @@ BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit b
 
 
 def reference() -> str:
-    """Describe every analysis, then every shared macro, by topic."""
+    """List the analyses, then describe each, then every shared macro, by topic."""
     library = load_library()
-    lines: list[str] = []
-    for topic, analyses in groupby(library.newest_by_topic(), key=lambda a: a.topic):
+    by_topic = {
+        topic: list(analyses)
+        for topic, analyses in groupby(library.newest_by_topic(), key=lambda a: a.topic)
+    }
+    lines = ["| topic | analyses |", "|---|---|"]
+    for topic, analyses in by_topic.items():
+        names = ", ".join(f"[`{a.base_name}`](#{a.name})" for a in analyses)
+        lines.append(f"| [{topic}](#{topic}) | {names} |")
+    lines.append("")
+    for topic, analyses in by_topic.items():
         lines += [f"## {topic}", ""]
         for analysis in analyses:
             lines += _object(analysis)

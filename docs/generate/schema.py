@@ -14,8 +14,12 @@ BEGIN = "<!-- reference: made by python -m docs.generate.schema; do not edit bel
 
 
 def reference() -> str:
-    """Describe every table and its columns."""
-    return "\n".join(line for table in load_library().tables for line in _table(table))
+    """List the tables, then describe each with its columns."""
+    tables = load_library().tables
+    by_name = sorted(tables, key=lambda table: table.name)
+    rows = [f"| [`{t.name}`](#{t.name}) | {cell(t.summary)} |" for t in by_name]
+    listed = ["| table | one row is |", "|---|---|", *rows, ""]
+    return "\n".join([*listed, *(line for table in tables for line in _table(table))])
 
 
 def _table(table: SqlObject) -> Iterator[str]:

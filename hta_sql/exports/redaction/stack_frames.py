@@ -17,7 +17,7 @@ _PARTS = {"file": "file", "name": "function"}
 def redacted_dump_file(redact: Redactor, text: str) -> str:
     """Return the hash of a source file of a dump, under torch/ if it is one of PyTorch's.
 
-    The analyses of hangs tell frames of PyTorch from those of the user by this folder.
+    The analyses of hangs recognize frames of PyTorch by this folder.
     """
     return f"{'torch/' if _OF_TORCH.search(text) else ''}{redact.hashed('file', text)}"
 
