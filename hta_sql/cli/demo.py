@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,10 +85,7 @@ def is_at_a_screen() -> bool:
 def _report(opened: TraceStore, path: Path, run: str) -> Path:
     from hta_sql.report import write_report  # noqa: PLC0415 - lazy, to start faster
 
-    with ExitStack() as stack:
-        # Without a terminal, progress would be one line for each of many sections.
-        shows = sys.stderr.isatty()
-        progress = stack.enter_context(name_progress("Writing the report")) if shows else None
+    with name_progress("Writing the report") as progress:
         return write_report(opened, path, runs=[run], progress=progress)
 
 

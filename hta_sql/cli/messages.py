@@ -82,10 +82,13 @@ def rank_progress() -> Iterator[Progress]:
 
 @contextmanager
 def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show which of several names is processed; called before each with (name, done, total)."""
+    """Show which of several names is processed: a bar on a terminal, otherwise nothing.
+
+    Called before each with (name, done, total). A line for each would fill a log.
+    """
     with _bar(what) as update:
         if update is None:
-            yield lambda name, done, total: note(f"[{done + 1}/{total}] {name}")
+            yield lambda *_: None
             return
         yield lambda name, done, total: update(done, total, name)
 

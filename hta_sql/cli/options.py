@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hta_sql.cli.completion_candidates import complete_runs, store_at
+from hta_sql.text import TABLE_ROWS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -28,7 +29,6 @@ SUFFIXES = {
     ".txt": "table",
 }
 CHART_SUFFIXES = (".html", ".png", ".svg", ".json")
-TABLE_ROWS = 40
 
 _SPAN = re.compile(r"^(-?\d+)(?:-(\d+))?$")
 _SHARD = re.compile(r"^(\d{1,9})/(\d{1,9})$")

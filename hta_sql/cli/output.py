@@ -12,8 +12,9 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import SUFFIXES, TABLE_ROWS, Output
+from hta_sql.cli.options import SUFFIXES, Output
 from hta_sql.errors import nearest
+from hta_sql.text import TABLE_ROWS
 from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ def _send_table(result: Rows, out: Output) -> None:
     note(f"Wrote {len(result):,} rows to {out.path}.")
 
 
+def check_folder_of(output: Path) -> None:
+    """Raise FileNotFoundError unless the folder of an output file exists, before any work is done for it."""
+    if not output.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
+
+
 @contextmanager
 def _opened(output: Path | None) -> Iterator[IO[bytes]]:
     """Open the target; a file appears when it is complete."""
@@ -99,8 +106,7 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if not output.parent.is_dir():
-        raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
+    check_folder_of(output)
     with replacing(output) as partial, partial.open("wb") as file:
         yield file
 

@@ -49,9 +49,11 @@ def report(
 
     The file works offline: it contains its scripts and all of its data.
     """
-    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.cli.output import check_folder_of  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.cli.reading import open_to_query  # noqa: PLC0415
     from hta_sql.report import write_report  # noqa: PLC0415
 
+    check_folder_of(output)
     started = time.perf_counter()
     with (
         open_to_query(store, analyses, memory_limit) as opened,

@@ -21,7 +21,7 @@ from hta_sql.results.fitting import (
     part_constant,
 )
 from hta_sql.results.lower_bounds import mark_lower_bounds
-from hta_sql.text import CUT, cut_middle, text_width
+from hta_sql.text import CUT, TABLE_ROWS, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +81,7 @@ class TableRows:
 
 def print_table(
     result: Shown,
-    max_rows: int = 40,
+    max_rows: int = TABLE_ROWS,
     *,
     file: IO[str] | None = None,
     width: int | None = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hta_sql.errors import ExtraNotInstalledError
 from hta_sql.library.objects import SqlObject
 from hta_sql.results.engine_types import fitting, table_of_relation
-from hta_sql.text import counted
+from hta_sql.text import TABLE_ROWS, counted
 
 if TYPE_CHECKING:
     import altair as alt
@@ -111,7 +111,7 @@ class Result:
 
         return head_of(self.arrow(), max_rows)
 
-    def show(self, max_rows: int = 40) -> None:
+    def show(self, max_rows: int = TABLE_ROWS) -> None:
         """Print the rows as a table."""
         from hta_sql.results.display import print_table  # noqa: PLC0415 - imported only when needed
 

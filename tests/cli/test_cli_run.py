@@ -81,6 +81,9 @@ def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> No
     cli("run", store, "temporal_breakdown", "-o", tmp_path / "no" / "a.csv").fails(
         1, "No such folder", str(tmp_path / "no")
     )
+    cli("report", store, "-o", tmp_path / "no" / "a.html").fails(
+        1, "No such folder", str(tmp_path / "no")
+    )
     for name in ("a.xlsx", "a.duckdb"):
         cli("run", store, "temporal_breakdown", "-o", tmp_path / name).fails(2, ".csv", "--format")
         assert not (tmp_path / name).exists()
