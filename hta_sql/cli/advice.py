@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
@@ -67,7 +68,7 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
             click.echo(_paragraph(row, str(store)))
     if not found:
         note(
-            "No advice: nothing saves as much as --min-pct asks for, or the traces have no events."
+            "No advice: nothing saves as much as --min-pct requires, or the traces have no events."
         )
         if not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
             note("There is no device in the trace; most rules are about devices.")
@@ -99,10 +100,14 @@ def _paragraph(row: dict[str, Any], store: str) -> str:
     if row["rank_count"] > 1:
         where = f"{row['rank_count']} ranks, most on {where}"
     subject = printable(cut_middle(row["subject"], 80)) if row["subject"] else ""
+    most = f" Most: {subject}." if subject and subject not in row["message"] else ""
     lines = [
-        f"\n{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}",
-        f"   {printable(row['message'])}{f' Most: {subject}.' if subject else ''}",
+        (
+            f"\n{row['position']}. {row['title']}: {saves}; {where}; confidence {row['confidence']}"
+            f"  [{row['finding_id']}]"
+        ),
+        f"   {printable(row['message'])}{most}",
         f"   Try: {row['remedy']}",
-        f"   See: hta-sql run {store} {row['next_analysis']}   [{row['finding_id']}]",
+        f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}",
     ]
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -106,14 +107,15 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo("\nWhat to do (advice):\n")
     print_advice(opened, store, {"runs": [run]})
     click.echo("\nTry next:")
-    program = "hta-sql" if shutil.which("hta-sql") else sys.argv[0]
+    program = "hta-sql" if shutil.which("hta-sql") else f"{sys.executable} -m hta_sql"
+    of = shlex.quote(str(store))
     for line in (
         "list",
-        f"advice {store}",
-        f"run {store} idle_causes",
-        f"run {store} gpu_kernels_by_name --ranks 0 --num-kernels 5",
-        f"run {store} collective_waits --ranks 0",
-        f"report {store} -o report.html --open",
-        f'sql {store} "FROM steps ORDER BY rank, step"',
+        f"advice {of}",
+        f"run {of} idle_causes",
+        f"run {of} gpu_kernels_by_name --ranks 0 --num-kernels 5",
+        f"run {of} collective_waits --ranks 0",
+        f"report {of} -o report.html --open",
+        f'sql {of} "FROM steps ORDER BY rank, step"',
     ):
         click.echo(f"  {program} {line}")

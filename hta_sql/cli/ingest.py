@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,7 @@ def ingest(
         else:
             # Not hta_sql.ingest, which would also open the store.
             done = ingest_traces(IngestOptions(source, folder, **options))
-            follow_up = _follow_up(done, folder)
+            follow_up = _follow_up(done, shlex.quote(folder))
     note(summary(done, time.monotonic() - started, follow_up))
 
 
