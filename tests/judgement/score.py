@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import hta_sql
 from hta_sql.store.query.trace_store import TraceStore
+from tests.judgement.job import SlowLink
 from tests.judgement.kinds import KINDS, planted
 from tests.judgement.kineto import write
 from tests.judgement.truth import Truth
@@ -29,11 +31,13 @@ class Answer:
         verdicts: Rank ─▶ verdict.
         causes: Rank ─▶ cause.
         saved_pct: Scenario ─▶ share saved [%].
+        links: Slow links: their ranks, and the rank or host that all of them have in common.
     """
 
     verdicts: dict[int, str]
     causes: dict[int, str | None]
     saved_pct: dict[str, float | None]
+    links: list[tuple[list[int], int | None, str | None]]
 
 
 @dataclass
@@ -46,12 +50,25 @@ class Tally:
 
 
 def ask(store: TraceStore) -> Answer:
-    """Run both analyses."""
+    """Run the three analyses."""
     rows = store.run("stragglers").arrow().to_pylist()
     verdicts = {row["rank"]: _verdict(row) for row in rows}
     causes = {row["rank"]: row["cause"] for row in rows}
     answers = store.run("what_if").arrow().to_pylist()
-    return Answer(verdicts, causes, {row["scenario"]: row["saved_pct"] for row in answers})
+    slow = store.run("slow_links").arrow().to_pylist()
+    links = [(json.loads(r["link_ranks"]), r["common_rank"], r["common_host"]) for r in slow]
+    return Answer(verdicts, causes, {row["scenario"]: row["saved_pct"] for row in answers}, links)
+
+
+def is_found(link: SlowLink, answer: Answer) -> bool:
+    """Return whether the answer names a slow link: its pair of ranks, its rank or its host."""
+    if "slower transfer" not in answer.causes.values():
+        return False
+    if link.pair is not None:
+        return {tuple(ranks) for ranks, _, _ in answer.links} == {tuple(sorted(link.pair))}
+    if link.rank is not None:
+        return all(rank == link.rank for _, rank, _ in answer.links)
+    return all(host == f"node-{link.host}" for _, _, host in answer.links)
 
 
 def _verdict(row: dict[str, object]) -> str:
@@ -71,7 +88,7 @@ def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
     accused = {r for r, v in named.items() if v != "suspected" and r not in truth.late}
     found = {r for r, v in named.items() if r in truth.late and v in truth.late[r]}
     unknown = "unknown" in verdicts.values()
-    links = not truth.slow_links or "slower transfer" in answer.causes.values()
+    links = all(is_found(link, answer) for link in truth.slow_links)
     is_right = named.keys() == found == truth.late.keys() and links and not unknown
     is_right = is_right or (not truth.is_decidable and not accused)
     causes = all(answer.causes.get(rank) in truth.causes[rank] for rank in truth.late)
@@ -82,7 +99,8 @@ def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
     counts["unknown"] += unknown
     if not (is_right and causes):
         said = {r: (v, answer.causes.get(r)) for r, v in verdicts.items() if v != "none"}
-        tally.notes.append(f"{label}: {truth.late} {truth.causes}, said {said}")
+        planted_links = f", links {truth.slow_links}: {answer.links}" if truth.slow_links else ""
+        tally.notes.append(f"{label}: {truth.late} {truth.causes}, said {said}{planted_links}")
     for scenario, right in truth.saved_pct.items():
         names = FAULT_SCENARIOS.get(scenario, (scenario,))
         percents = [answer.saved_pct[name] for name in names if name in answer.saved_pct]

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from tests.judgement.job import Fault, Job, SlowLink
+from tests.judgement.job import MS, Fault, Job, SlowLink
 from tests.judgement.kinds import KINDS, planted
 from tests.judgement.programs import simulate
-from tests.judgement.truth import length
+from tests.judgement.truth import late_steps, length
 
 JOB = Job(ranks=4, steps=3, layers=2, noise_share=0.01)
 
@@ -66,3 +66,12 @@ def test_every_kind_can_be_drawn_and_runs_to_its_end(kind: str) -> None:
     job, machine, truth = planted(kind, 3)
     assert all(item.end >= item.start >= 0 for items in machine.items for item in items)
     assert set(truth.late) <= set(range(job.ranks)) - set(job.missing)
+
+
+def test_a_step_is_late_if_the_fault_makes_it_longer() -> None:
+    """Whatever other steps take, also if the hosts run ahead of their devices."""
+    pauses = Fault("data loading", (2,), 5 * MS, steps=(1, 3))
+    job = replace(JOB, steps=6, faults=(pauses,))
+    assert late_steps(job) == 2
+    assert late_steps(replace(job, warm_steps=1)) == 2
+    assert late_steps(job.healthy()) == 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from tests.judgement.job import Fault, Job
+from tests.judgement.job import Fault, Job, SlowLink
 from tests.judgement.kineto import begins
 from tests.judgement.machine import Machine
 from tests.judgement.programs import simulate
@@ -23,14 +24,18 @@ CAUSES = {
 """Causes that name a fault rightly."""
 
 
+LATE_SHARE = 0.01
+"""A step is late if it takes so much longer: what the analyses are asked for by default."""
+
+
 @dataclass(frozen=True)
 class Truth:
     """What is right to say about a job.
 
     Attributes:
-        late: Rank ─▶ verdicts that are right: straggler, intermittent, or both for what lasts for half of the steps.
+        late: Rank ─▶ verdicts that are right: straggler, intermittent, or both for what lasts for about half of the steps.
         causes: Rank ─▶ causes that name its fault rightly.
-        slow_links: Factor of slow links is above 1, so that transfers of some groups are slower.
+        slow_links: Links whose transfers are slower.
         saved_pct: Scenario ─▶ share of the capture that it saves [%].
         is_decidable: The traces hold enough to name all culprits.
         least_alone_pct: Cost of the smallest of several faults if the job has no other [%]; None for one fault.
@@ -39,7 +44,7 @@ class Truth:
 
     late: dict[int, set[str]]
     causes: dict[int, set[str]]
-    slow_links: bool
+    slow_links: tuple[SlowLink, ...]
     saved_pct: dict[str, float]
     is_decidable: bool = True
     least_alone_pct: float | None = None
@@ -47,9 +52,39 @@ class Truth:
 
 
 def _verdicts(job: Job, fault: Fault) -> set[str]:
+    if fault.kind == "host pauses":
+        return _verdicts_of_chance(job, fault)
     if fault.steps is None:
         return {"straggler"}
     return {"intermittent"} if 2 * len(fault.steps) < job.steps else {"intermittent", "straggler"}
+
+
+def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
+    """Return the verdicts on a rank that is delayed at random: by the number of steps that are longer with the fault.
+
+    Both are right if one step more or less decides whether those are most of the steps.
+    """
+    late = late_steps(replace(job, faults=(fault,)))
+    if 2 * (late + 1) <= job.steps:
+        return {"intermittent"}
+    return {"straggler"} if 2 * (late - 1) > job.steps else {"intermittent", "straggler"}
+
+
+def late_steps(job: Job) -> int:
+    """Return the number of steps of the capture that take 1 % longer than without the job's faults."""
+    ends, usual = (_step_ends(j, simulate(j)) for j in (job, job.healthy()))
+    least = LATE_SHARE * (usual[-1] - usual[0]) / job.steps
+    delays = [end - healthy for end, healthy in zip(ends, usual, strict=True)]
+    return sum(after - before >= least for before, after in pairwise(delays))
+
+
+def _step_ends(job: Job, machine: Machine) -> list[int]:
+    """Return when the devices have ended the steps, from the last one before the capture on [ns]."""
+    steps = job.steps + job.warm_steps
+    return [min(begins(machine))] * (not job.warm_steps) + [
+        max(item.end for items in machine.items for item in items[: step * len(items) // steps])
+        for step in range(max(1, job.warm_steps), steps + 1)
+    ]
 
 
 def length(job: Job, machine: Machine) -> int:
@@ -94,4 +129,4 @@ def truth_of(job: Job, machine: Machine) -> Truth:
     late = {rank: _verdicts(job, fault) for fault in job.faults for rank in fault.ranks}
     causes = {rank: CAUSES[fault.kind] for fault in job.faults for rank in fault.ranks}
     seen = {rank: verdicts for rank, verdicts in late.items() if rank not in job.missing}
-    return Truth(seen, causes, bool(job.links), scenarios, len(seen) == len(late), least, later)
+    return Truth(seen, causes, job.links, scenarios, len(seen) == len(late), least, later)

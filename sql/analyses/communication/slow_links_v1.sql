@@ -31,6 +31,7 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of its ranks.
 --   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
 --   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.
+--   common_host   VARCHAR      Host that all slow links of the run cross, and no normal link; NULL if there is none, or a common rank.
 --   message_code  VARCHAR      Code of the message in the table messages.
 --   message       VARCHAR      Finding in one sentence.
 WITH
@@ -45,12 +46,15 @@ WITH
             s.*,
             100 * (s.cost_ns / s.window_ns) AS cost_pct,
             CASE
-                WHEN s.common_rank IS NULL
-                    THEN lib.message('slow_links.link', {'channel': s.channel, 'ratio': s.ratio, 'cost_pct': 100 * (s.cost_ns / s.window_ns)})
-                ELSE lib.message(
+                WHEN s.common_rank IS NOT NULL THEN lib.message(
                     'slow_links.common_rank',
                     {'channel': s.channel, 'ratio': s.ratio, 'cost_pct': 100 * (s.cost_ns / s.window_ns), 'common_rank': s.common_rank}
                 )
+                WHEN s.common_host IS NOT NULL THEN lib.message(
+                    'slow_links.common_host',
+                    {'channel': s.channel, 'ratio': s.ratio, 'cost_pct': 100 * (s.cost_ns / s.window_ns), 'common_host': s.common_host}
+                )
+                ELSE lib.message('slow_links.link', {'channel': s.channel, 'ratio': s.ratio, 'cost_pct': 100 * (s.cost_ns / s.window_ns)})
             END AS message
         FROM slow AS s
     )
@@ -66,6 +70,7 @@ SELECT
     t.cost_ns,
     t.cost_pct,
     t.common_rank,
+    t.common_host,
     t.message.code AS message_code,
     lib.message_text(m.message, t.message.fields) AS message
 FROM told AS t

@@ -115,7 +115,7 @@ WITH
             coalesce(s.short_name, c.subject) AS subject,
             c.window_ns AS cause_window_ns,
             100 * (j.cost_ns / nullif(j.window_ns, 0)) AS cost_pct,
-            l.channel_id IS NOT NULL AS has_slow_link, l.channel, l.collective, l.common_rank, l.ratio AS link_ratio, l.late_ns AS link_late_ns,
+            l.channel_id IS NOT NULL AS has_slow_link, l.channel, l.collective, l.common_rank, l.common_host, l.ratio AS link_ratio, l.late_ns AS link_late_ns,
             100 * (l.cost_ns / l.window_ns) AS link_cost_pct,
             g.is_slow AS is_slow_stage, z.world_size, z.missing_count,
             100 * (g.late_ns / nullif(g.window_ns, 0)) AS stage_late_pct,
@@ -179,6 +179,9 @@ WITH
                 )
                 WHEN t.is_named THEN lib.message('stragglers.unknown', NULL)
                 WHEN t.has_slow_link AND t.rank = t.common_rank THEN lib.message('stragglers.slow_network', {'ratio': t.link_ratio, 'link_cost_pct': t.link_cost_pct})
+                WHEN t.has_slow_link AND t.common_host IS NOT NULL THEN lib.message(
+                    'stragglers.slow_host_network', {'common_host': t.common_host, 'channel': t.channel, 'ratio': t.link_ratio, 'link_cost_pct': t.link_cost_pct}
+                )
                 WHEN t.has_slow_link THEN
                     lib.message('stragglers.slow_link', {'channel': t.channel, 'ratio': t.link_ratio, 'link_cost_pct': t.link_cost_pct})
                 WHEN t.is_slow_stage THEN

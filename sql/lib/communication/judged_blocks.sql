@@ -148,7 +148,8 @@ WITH
             i.*, s.* EXCLUDE (run, set_id, item_id), n.tests, n.noise,
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
-            sum(s.episodes) OVER in_set AS set_episodes,
+            -- A lasting accident stands out in two blocks in a row, so that only every second further block of an episode counts.
+            s.episodes + (s.standing_out - s.episodes) // 2 AS times, sum(s.episodes + (s.standing_out - s.episodes) // 2) OVER in_set AS set_times,
             (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
             -- Others of the set, or of the run if those are too few to show how much blocks vary.
             (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
@@ -240,7 +241,9 @@ WITH
             s.*,
             CASE WHEN s.n < 2 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.block_t, s.block_freedom)) END AS p_blocks,
             CASE WHEN s.set_size < 3 THEN 1 ELSE least(1, s.tests * lib.student_tail(s.item_t, s.item_freedom)) END AS p_items,
-            CASE WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.episodes, s.set_episodes, 1 / s.set_size)) ELSE 1 END AS p_often,
+            CASE
+                WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
+            END AS p_often,
             -- How many blocks, of which later ones of an episode count half, times how equal: of exponential accidents.
             CASE
                 WHEN s.standing_out >= 2 AND s.set_size > 2 THEN

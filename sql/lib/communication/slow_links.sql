@@ -3,7 +3,7 @@
 -- Transfers are compared between groups that run the same collective of the same size on ranks of the same description and
 -- pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups are not compared. A link is slow if its transfers take 1.3 times as
 -- long as the median of the others, not by chance. If several links are slow and one rank is in all of them, and in no link as
--- fast as usual, that rank's network is slow.
+-- fast as usual, that rank's network is slow. The same holds of hosts and of the links that cross them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -28,6 +28,7 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   cost_ns      BIGINT [ns]     The same, at most the exposed transfer of its ranks.
 --   odds         DOUBLE [1]      Probability that chance makes any link look like this.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
+--   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or a common rank.
 WITH
     _channel_ranks AS (
         SELECT m.run, m.channel_id, any_value(m.channel) AS channel, list(DISTINCT m.rank ORDER BY m.rank) AS link_ranks, bool_and(m.is_p2p) AS is_p2p
@@ -40,13 +41,13 @@ WITH
     ),
     _collectives AS (
         SELECT
-            m.run, m.collective_id, m.channel_id, m.rank, m.span, m.ts + m.dur AS at_ts,
+            m.run, m.collective_id, m.channel_id, m.rank, m.span, m.ts + m.dur - m.transfer_ns // 2 AS at_ts,
             concat_ws(' ', CASE WHEN m.is_p2p THEN 'p2p' ELSE m.collective END, coalesce(m.in_elems, -1), m.elem_type, m.pg_desc, p.pattern) AS kind,
             m.transfer_ns
         FROM matched_collectives AS m
         JOIN _members AS p ON p.run = m.run AND p.channel_id = m.channel_id
         WHERE m.is_complete AND m.end_times_match AND m.transfer_ns IS NOT NULL AND NOT m.is_startup AND lib.is_requested(runs, m.run)
-        -- A collective is in the block of its end on its lowest rank.
+        -- A collective is in the block of the middle of its transfer on its lowest rank: blocks begin and end about where collectives end.
         QUALIFY row_number() OVER (PARTITION BY m.run, m.collective_id ORDER BY m.rank, m.event_id) = 1
     ),
     _blocks AS MATERIALIZED (
@@ -167,6 +168,26 @@ WITH
         HAVING count(*) = any_value(c.n) AND count(*) > 1
         QUALIFY count(*) OVER (PARTITION BY m.run) = 1
     ),
+    -- Links that were compared and are as fast as usual cross hosts whose network is not slow.
+    _fast_hosts AS (
+        SELECT DISTINCT m.run, unnest(m.hosts) AS host
+        FROM _means AS m
+        WHERE NOT EXISTS (FROM _slow AS s WHERE s.run = m.run AND s.channel_id = m.item_id)
+    ),
+    _crossed AS (
+        SELECT s.run, unnest(h.hosts) AS host
+        FROM _slow AS s
+        JOIN _channel_hosts AS h ON h.run = s.run AND h.channel_id = s.channel_id
+    ),
+    _common_host AS (
+        SELECT x.run, x.host
+        FROM _crossed AS x
+        JOIN (SELECT s.run, count(*) AS n FROM _slow AS s GROUP BY s.run) AS c ON c.run = x.run
+        WHERE NOT EXISTS (FROM _fast_hosts AS f WHERE f.run = x.run AND f.host = x.host)
+        GROUP BY x.run, x.host
+        HAVING count(*) = any_value(c.n) AND count(*) > 1
+        QUALIFY count(*) OVER (PARTITION BY x.run) = 1
+    ),
     _exposed AS (
         SELECT s.run, s.channel_id, sum(b.transfer_ns) / count(DISTINCT b.rank) AS ns
         FROM _slow AS s
@@ -179,8 +200,10 @@ SELECT
     round(s.late_ns * s.block_count)::BIGINT AS late_ns,
     round(least(s.late_ns * s.block_count, e.ns))::BIGINT AS cost_ns,
     s.p AS odds,
-    c.rank AS common_rank
+    c.rank AS common_rank,
+    CASE WHEN c.rank IS NULL THEN h.host END AS common_host
 FROM _slow AS s
 JOIN _exposed AS e ON e.run = s.run AND e.channel_id = s.channel_id
 LEFT JOIN _common AS c ON c.run = s.run
+LEFT JOIN _common_host AS h ON h.run = s.run
 WHERE 100 * least(s.late_ns * s.block_count, e.ns) >= min_pct * s.block_ns * s.block_count
