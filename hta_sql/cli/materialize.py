@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hta_sql.cli.messages import logged, note
+from hta_sql.cli.messages import logged, note, slow_progress
 from hta_sql.cli.options import STORE
 
 
@@ -30,12 +30,14 @@ def materialize(
     analysis changes.
     """
     from hta_sql.store.catalog.materialize import materialize_answers  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
 
     if lists:
         _list(store)
         return
-    with logged(verbose=False):
-        kept = materialize_answers(store, analyses, runs or None)
+    with logged(verbose=False), slow_progress("Computing") as progress:
+        watch = Watch(progress=progress)
+        kept = materialize_answers(store, analyses, runs or None, watch=watch)
     for one in kept:
         size = _kilobytes(one.bytes)
         left = f"; {size}, materialized only if it is named" if one.is_left_out else f", {size}"

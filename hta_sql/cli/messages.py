@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -91,6 +91,27 @@ def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
             yield lambda *_: None
             return
         yield lambda name, done, total: update(done, total, name)
+
+
+@contextmanager
+def slow_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show which part of a computation runs, from its first report on until all is done.
+
+    Nothing is shown without a terminal.
+    """
+    with ExitStack() as stack:
+        bars: list[Callable[[int, int, str], None] | None] = []
+
+        def update(name: str, done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(_bar(what)))
+            if bars[0]:
+                bars[0](done, total, name)
+            if done >= total:
+                stack.close()  # before the answer is printed
+                bars.clear()
+
+        yield update
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hta_sql.cli.messages import logged, note
+from hta_sql.cli.messages import logged, note, slow_progress
 from hta_sql.cli.verifying import verifies
 from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
@@ -79,7 +79,8 @@ def open_to_query(
                     path, analyses=analyses, memory_limit=memory_limit, verify=verifies()
                 )
             )
-        with logged(verbose=False):
+        with logged(verbose=False), slow_progress("Computing") as progress:
+            store.report_progress(progress)
             yield store
 
 

@@ -110,10 +110,12 @@ def sql(
     from hta_sql.cli.output import send  # noqa: PLC0415
     from hta_sql.library.user_analyses import library_with  # noqa: PLC0415
     from hta_sql.store.catalog.materialize import materialize_for  # noqa: PLC0415
+    from hta_sql.store.catalog.watch import Watch  # noqa: PLC0415
     from hta_sql.store.query.limits import Limits, bounded_process  # noqa: PLC0415
     from hta_sql.store.query.worker_store import HostedStore  # noqa: PLC0415
 
-    materialize_for(store, text, library_with(analyses))
+    watch = Watch(None if unsafe else timeout, memory_limit)
+    materialize_for(store, text, library_with(analyses), watch)
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
     supervision: Supervision | None = click.get_current_context().obj
     # With fork, this process may be killed, so it runs the query itself; otherwise a worker does.

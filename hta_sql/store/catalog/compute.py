@@ -21,6 +21,7 @@ from hta_sql.store.catalog.materialized_tables import (
     missing_answers,
     missing_tables,
 )
+from hta_sql.store.catalog.watch import UNWATCHED, Watch
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.integrity import file_digest
 from hta_sql.store.disk.manifest import TABLES, Manifest, MaterializedTable
@@ -89,6 +90,8 @@ def run_computed(
     alone: Manifest,
     todo: list[SqlObject],
     request: Request | None,
+    *,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Compute derived tables and answers of a run.
 
@@ -98,21 +101,24 @@ def run_computed(
         alone: Manifest that contains only that run.
         todo: Objects to compute.
         request: Which answers to materialize.
+        watch: Limits of the computation.
 
     Raises:
         duckdb.Error: The engine failed to compute a derived table.
+        ComputationStoppedError: It was interrupted, or exceeded its time.
     """
     (run,), library = alone.runs(), load_library()
     keys = keys_of(alone, library, {about.base_name for about in todo})
     found = []
-    for about in todo:
+    for done, about in enumerate(todo):
+        watch.report(f"{about.base_name} of {run}", done, len(todo))
         at = (about.base_name, run)
         asked = MaterializedTable(*at, keys[at], None, 0)
         if about in library.derived:
             # Preserving the insertion order, which has no meaning here, would take twice the
             # memory.
             con.execute("SET preserve_insertion_order = false")
-            with derived_rows(con, about, run) as select:
+            with derived_rows(con, about, run, watch) as select:
                 kept = _computed(con, folder, select, asked)
             # Later objects of the run read this one from its file.
             con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
@@ -124,6 +130,7 @@ def run_computed(
                     con, folder, sqltext.rows_of_run(f"main.{about.name}"), asked, largest
                 )
             except duckdb.Error as error:
+                watch.check()
                 log.warning("%s of run %s cannot be kept: %s", about.base_name, run, error)
                 if request:
                     request.failed.add(at)
@@ -133,14 +140,16 @@ def run_computed(
 
 
 @contextmanager
-def derived_rows(con: duckdb.DuckDBPyConnection, about: SqlObject, run: str) -> Iterator[str]:
+def derived_rows(
+    con: duckdb.DuckDBPyConnection, about: SqlObject, run: str, watch: Watch = UNWATCHED
+) -> Iterator[str]:
     """Give the SELECT of a derived table's rows of ``$run``; a replay is run before."""
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return
     from hta_sql.store.catalog.replay.rows import replay_rows  # noqa: PLC0415 - numpy, rarely needed
 
-    con.register(REPLAYED, replay_rows(con, run))
+    con.register(REPLAYED, replay_rows(con, run, watch))
     try:
         yield sqltext.rows_but_of_run(REPLAYED)
     finally:

@@ -21,7 +21,7 @@ from hta_sql.errors import (
 )
 from hta_sql.library.answers import answers
 from hta_sql.library.objects import Library, load_library
-from hta_sql.machine import cpu_count, duckdb_memory_limit, temporary_folder
+from hta_sql.machine import cpu_count, temporary_folder
 from hta_sql.store.catalog.build import (
     built_from,
     identity_of,
@@ -33,6 +33,7 @@ from hta_sql.store.catalog.compute import Request, run_computed, to_compute
 from hta_sql.store.catalog.materialized_tables import ON_REQUEST, kept_tables, missing_tables
 from hta_sql.store.catalog.shared_engine import QUICKER_PLANS
 from hta_sql.store.catalog.template import Config
+from hta_sql.store.catalog.watch import UNWATCHED, ComputationStoppedError, Watch
 from hta_sql.store.disk.content_check import changed_files
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S, store_lock
@@ -111,6 +112,8 @@ def materialize_missing(
     con: duckdb.DuckDBPyConnection,
     runs: Collection[str],
     without: Collection[str] = (),
+    *,
+    watch: Watch = UNWATCHED,
 ) -> bool:
     """Materialize missing derived tables of an open store; return whether its catalog may differ now.
 
@@ -122,6 +125,10 @@ def materialize_missing(
         con: The open catalog; nothing happens if the store was changed since it was opened.
         runs: Runs whose tables are needed.
         without: Derived tables that are not needed.
+        watch: Limits of the computation.
+
+    Raises:
+        ComputationStoppedError: It was interrupted, or exceeded its time.
     """
     if not missing_tables(read_manifest(folder), library, runs, without):
         return False
@@ -129,9 +136,10 @@ def materialize_missing(
         with store_lock(folder, 0):
             built = built_from(con)
             if built and built.serves(identity_of(folder, library)):
-                materialize_derived(folder, library, runs, without)
+                materialize_derived(folder, library, runs, without, watch=watch)
     except (OSError, duckdb.Error, StoreError) as error:
-        log.info("Derived tables of %s are not materialized: %s.", folder.root, error)
+        level = logging.WARNING if isinstance(error, duckdb.OutOfMemoryException) else logging.INFO
+        log.log(level, "Derived tables of %s are not materialized: %s", folder.root, error)
         return False
     return True
 
@@ -141,6 +149,8 @@ def materialize_derived(
     library: Library,
     runs: Collection[str] | None = None,
     without: Collection[str] = ON_REQUEST,
+    *,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Compute and return the derived tables that are not materialized yet.
 
@@ -151,11 +161,13 @@ def materialize_derived(
         library: Tables, macros and analyses.
         runs: Runs to compute; None: all.
         without: Names of derived tables to leave out.
+        watch: Limits of the computation.
 
     Raises:
         duckdb.Error: The engine failed; the store is unchanged.
+        ComputationStoppedError: It was interrupted, or exceeded its time; the store is unchanged.
     """
-    return _keep(folder, library, runs, None, without)
+    return _keep(folder, library, runs, None, without, watch=watch)
 
 
 def _keep(
@@ -164,6 +176,8 @@ def _keep(
     runs: Collection[str] | None,
     request: Request | None,
     without: Collection[str] = (),
+    *,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Materialize derived tables and the requested answers, and publish them.
 
@@ -174,7 +188,9 @@ def _keep(
         manifest = manifest.without_materialized(
             folder.missing({k.path for k in manifest.materialized if k.path})
         )
-    found, keeping = _computed(folder, manifest, library, runs, request, without=without)
+    found, keeping = _computed(
+        folder, manifest, library, runs, request, without=without, watch=watch
+    )
     if keeping is not manifest:
         publish_manifest(folder, keeping)
     return found
@@ -188,6 +204,7 @@ def _computed(
     request: Request | None = None,
     *,
     without: Collection[str] = (),
+    watch: Watch = UNWATCHED,
 ) -> tuple[list[MaterializedTable], Manifest]:
     """Compute missing tables and answers; return them, and the (possibly updated) manifest."""
     readable = stored_files(manifest, folder).manifest
@@ -206,8 +223,8 @@ def _computed(
         derived = [one for one in alone.materialized if one.table in library.derived_columns()]
         alone = replace(alone, materialized=derived)
         needed = library.computing if all(about in library.derived for about in abouts) else library
-        with _opened(folder, alone, needed) as con:
-            found += run_computed(con, folder, alone, abouts, request)
+        with _opened(folder, alone, needed, watch) as con, watch.watching(con):
+            found += run_computed(con, folder, alone, abouts, request, watch=watch)
     kept = kept_tables(readable, library) | {(one.table, one.run): one for one in found}
     return found, replace(manifest, materialized=[kept[at] for at in sorted(kept)])
 
@@ -222,13 +239,13 @@ def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> N
 
 @contextmanager
 def _opened(
-    folder: StoreFolder, manifest: Manifest, library: Library
+    folder: StoreFolder, manifest: Manifest, library: Library, watch: Watch
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a temporary catalog to compute in."""
     with temporary_folder() as temporary:
         events = sum(entry.event_count for entry in manifest.entries)
         threads = cpu_count() if events > FEW_EVENTS else 1
-        limits: Config = {"threads": threads, "memory_limit": duckdb_memory_limit()}
+        limits: Config = {"threads": threads, "memory_limit": watch.engine_limit}
         # As in an opened store: the engine underestimates the row counts of most query stages.
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
         target = Path(temporary, CATALOG)
@@ -246,27 +263,44 @@ def forget(folder: StoreFolder, paths: Collection[str]) -> None:
     publish_manifest(folder, manifest.without_materialized(paths))
 
 
-def materialize_for(store: Store, query: str, library: Library | None = None) -> None:
+def materialize_for(
+    store: Store, query: str, library: Library | None = None, watch: Watch = UNWATCHED
+) -> None:
     """Materialize the derived tables that a query reads, before the store is opened read-only.
 
     Otherwise the engine recomputes them at every reference, which may take minutes. If they cannot
     be materialized, it still does.
+
+    Raises:
+        ComputationStoppedError: It was interrupted, or exceeded its time.
     """
     known = library or load_library()
     if known.asks_derived(query):
-        materialize_if_free(store, without=ON_REQUEST - known.derived_in(query))
+        materialize_if_free(store, ON_REQUEST - known.derived_in(query), watch)
 
 
-def materialize_if_free(store: Store, without: Collection[str] = ON_REQUEST) -> None:
-    """Materialize the derived tables, unless the store is locked or read-only."""
+def materialize_if_free(
+    store: Store, without: Collection[str] = ON_REQUEST, watch: Watch = UNWATCHED
+) -> None:
+    """Materialize the derived tables, unless the store is locked or read-only.
+
+    Raises:
+        ComputationStoppedError: It was interrupted, or exceeded its time.
+    """
     try:
-        _materialize(store, None, None, 0, without)
+        _materialize(store, None, None, 0, without, watch=watch)
+    except ComputationStoppedError:
+        raise
     except (OSError, HtaSqlError) as error:
         log.info("Derived tables of %s are not kept: %s", store, error)
 
 
 def materialize(
-    store: Store, runs: Collection[str] | None = None, *, lock_timeout: float = LOCK_TIMEOUT_S
+    store: Store,
+    runs: Collection[str] | None = None,
+    *,
+    lock_timeout: float = LOCK_TIMEOUT_S,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Compute and return the derived tables that are not materialized yet.
 
@@ -274,13 +308,14 @@ def materialize(
         store: The store.
         runs: Runs to compute; None: all.
         lock_timeout: Time to wait for an ingest that is writing the store [s].
+        watch: Limits of the computation.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
         StoreError: The lock was not released within the timeout.
         QueryError: The engine failed; the store is unchanged.
     """
-    return _materialize(store, runs, None, lock_timeout)
+    return _materialize(store, runs, None, lock_timeout, watch=watch)
 
 
 def materialize_answers(
@@ -289,6 +324,7 @@ def materialize_answers(
     runs: Collection[str] | None = None,
     *,
     lock_timeout: float = LOCK_TIMEOUT_S,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     """Materialize the answers of analyses with default arguments; return the new ones.
 
@@ -302,6 +338,7 @@ def materialize_answers(
             for a run is smaller than :data:`SMALL_BYTES`, which is determined once for each run.
         runs: Runs to compute; None: all.
         lock_timeout: Time to wait, at each attempt, for another writer [s].
+        watch: Limits of the computation.
 
     Raises:
         AnalysisNotFoundError: An analysis does not exist.
@@ -320,12 +357,12 @@ def materialize_answers(
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
     if names and not wanted:
-        return materialize(store, runs, lock_timeout=lock_timeout)
+        return materialize(store, runs, lock_timeout=lock_timeout, watch=watch)
     request = Request(wanted)
     found: list[MaterializedTable] = []
     while True:
         request.until = time.monotonic() + BATCH_S
-        batch = _materialize(store, runs, request, lock_timeout)
+        batch = _materialize(store, runs, request, lock_timeout, watch=watch)
         found += batch
         if not batch:
             return found
@@ -337,11 +374,13 @@ def _materialize(
     request: Request | None,
     lock_timeout: float,
     without: Collection[str] = (),
+    *,
+    watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
     folder = store_folder(store)
     manifest_bytes(folder)
     with store_lock(folder, lock_timeout):
         try:
-            return _keep(folder, load_library(), runs, request, without)
+            return _keep(folder, load_library(), runs, request, without, watch=watch)
         except duckdb.Error as error:
             raise QueryError(str(error)) from error

@@ -25,8 +25,7 @@ from hta_sql.store.catalog.damage import (
     unreadable_runs,
     warn_of_changed_files,
 )
-from hta_sql.store.catalog.materialize import forget, materialize_missing
-from hta_sql.store.catalog.materialized_tables import ON_REQUEST
+from hta_sql.store.catalog.materialize import forget
 from hta_sql.store.catalog.template import Config
 from hta_sql.store.catalog.user_analyses import may_serve
 from hta_sql.store.disk.content_check import FileCheck, Reads
@@ -40,6 +39,7 @@ from hta_sql.store.disk.manifest import (
     read_manifest,
 )
 from hta_sql.store.query.limits import UNLIMITED, Limits, in_time
+from hta_sql.store.query.on_demand import OnDemand
 from hta_sql.store.query.open_catalog import (
     Opened,
     configure,
@@ -56,9 +56,6 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 5
 """Attempts to open a store whose manifest is replaced meanwhile."""
 
-OTHER_RUNS = 8
-"""Other runs whose derived tables a query materializes along with its own: 0.3 s each."""
-
 Answer = TypeVar("Answer")
 Question = Callable[[duckdb.DuckDBPyConnection], Answer]
 
@@ -73,6 +70,9 @@ class Connection(Closing):
         safe: Lock the engine down, and check queries in a sandbox.
         limits: Limits of a query.
         verify: Verify all files that a query reads against their checksums.
+
+    Attributes:
+        on_demand: Derived tables that queries materialize.
     """
 
     _after_fork = False
@@ -100,8 +100,8 @@ class Connection(Closing):
         self._asking: dict[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection] = {}
         self._lost: frozenset[str] = frozenset()
         self._broken: frozenset[str] = frozenset()
-        self._kept: set[str] = set()
-        self._replayed: set[str] = set()
+        memory_limit = str(config["memory_limit"])
+        self.on_demand = OnDemand(folder, library.base, limits.seconds, memory_limit)
         self._replaced: list[duckdb.DuckDBPyConnection] = []
         _LIVING.add(self)
 
@@ -176,27 +176,22 @@ class Connection(Closing):
     def keep(self, runs: Iterable[str], requested: Collection[str] = ()) -> None:
         """Materialize the derived tables of runs, if they are missing and the store is writable.
 
-        Tried once for each run; if it fails, each query computes what it needs. A few other runs
-        are included: a single run without derived tables makes every query of the store slower. The
-        engine then plans their computation (1.4 s), whatever runs the query selects.
+        Tried once for each run; if it fails, each query computes what it needs.
 
         Args:
             runs: The runs.
             requested: Slow derived tables (ON_REQUEST) that the query reads.
+
+        Raises:
+            QueryError: The computation was interrupted, or exceeded the time of a query.
         """
         with self._lock:
             opened = self.opened()
-            without = ON_REQUEST.difference(requested)
-            is_dear = without != ON_REQUEST
-            kept = self._replayed if is_dear else self._kept
-            others = sorted({run for run, _ in opened.scope} - kept)[:OTHER_RUNS]
-            wanted = {*runs, *([] if is_dear else others)} - kept
-            kept |= wanted
+            wanted = self.on_demand.untried(runs, {run for run, _ in opened.scope}, requested)
             local = self._folder.local and not self._lost and not self._broken
             if not wanted or self._safe or not local:
                 return
-            library = self._library.base
-            if materialize_missing(self._folder, library, opened.con, wanted, without):
+            if self.on_demand.materialize(opened.con, wanted, requested):
                 self._reopen(opened)
 
     def _reopen(self, opened: Opened) -> None:
@@ -273,14 +268,14 @@ class Connection(Closing):
                 return
             with store_lock(self._folder, 0):
                 forget(self._folder, broken)
-            self._replayed.clear()
-            self._kept.clear()  # may be materialized again
+            self.on_demand.retry()
         except (OSError, duckdb.Error, StoreError) as error:
             log.info("The manifest of %s still names them: %s.", self._folder.root, error)
             self._broken |= broken
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads."""
+        """Interrupt the queries of other threads, and what is computed for them."""
+        self.on_demand.interrupt()
         for cursor in list(self._asking):
             cursor.interrupt()
 

@@ -47,7 +47,8 @@ class Limits:
     ``hta-sql sql`` states the same defaults in cli/options.py, which does without the engine.
 
     Attributes:
-        seconds: Time after which a query is interrupted; None: no limit.
+        seconds: Time after which a query is interrupted, and so is the computation of derived
+            tables before it; None: no limit.
         rows: Maximum number of rows of a result; None: no limit.
         spill: Maximum total size of the data that spills to the system's temporary folder; None:
             half of the free space there.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hta_sql.results.first_rows import FirstRows
+    from hta_sql.store.catalog.watch import Progress
     from hta_sql.store.disk.reports import IngestReport, PublishReport
     from hta_sql.store.query.distributed import TaskResult
 
@@ -55,8 +56,7 @@ class TraceStore(ByName, Isolating, Closing):
             limit.
         safe: Restrict queries to reading this store: no other files, no writes, no extensions, no
             settings. For untrusted queries: each runs in a worker process.
-        limits: Limits of a query; default: ``Limits()`` with ``safe``, otherwise only memory is
-            limited.
+        limits: Limits of a query; default: ``Limits()`` with ``safe``, otherwise memory only.
         analyses: Folders with user analyses, in addition to the shipped ones; default: the folders
             in ``HTA_SQL_ANALYSES``. Installed packages may add more.
         verify: Verify the checksum of each file that a query reads; default: small files only.
@@ -354,16 +354,19 @@ class TraceStore(ByName, Isolating, Closing):
 
     def ranks(self, run: str | None = None) -> list[int]:
         """List the ranks of a run; default: of all runs."""
-        return sorted(
-            {rank for name, rank in self._connection.opened().scope if run in (None, name)}
-        )
+        scope = self._connection.opened().scope
+        return sorted({rank for name, rank in scope if run in (None, name)})
 
     def runs(self) -> list[str]:
         """List the runs."""
         return sorted({run for run, _ in self._connection.opened().scope})
 
+    def report_progress(self, progress: Progress | None) -> None:
+        """Call a function with (what, done, total) as queries materialize derived tables."""
+        self._connection.on_demand.progress = progress
+
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads, here or on an executor."""
+        """Interrupt the queries of other threads, and what they materialize, here or on an executor."""
         self._connection.interrupt()
         self._interrupt_workers()
         for future in list(self._waiting):

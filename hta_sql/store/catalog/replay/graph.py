@@ -11,6 +11,7 @@ import numpy as np
 
 from hta_sql.library import sqltext
 from hta_sql.store.catalog.replay.arrays import Floats, Graph, Ints
+from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 Columns = dict[str, Any]
 
@@ -28,6 +29,12 @@ READS: dict[str, tuple[str, ...]] = {
     VALUES: (NODES, WEIGHTS, STRAGGLERS),
 }
 """Macros of lib, and the temporary tables that hold what they return ─▶ those that they read; none: a run."""
+
+STAGES = len(READS) + 4
+"""Parts of a replay for its progress: its tables, reading them, the order of nodes, scenarios, parts of the job."""
+
+NODE_BYTES = 2_000
+"""Memory of a node: its columns, and its place in the order; measured with 64 ranks of 5,000 operations."""
 
 NODE_COLUMNS = (
     "node_id", "rank", "span", "kind", "name_id", "step", "stage", "replica", "start_ns", "end_ns", "return_ns",
@@ -56,21 +63,28 @@ class Replay:
         return len(self.graph)
 
 
-def read_replay(con: duckdb.DuckDBPyConnection, run: str) -> Replay:
+def read_replay(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCHED) -> Replay:
     """Compute nodes, edges and durations of a run in SQL, and read them.
 
     Args:
         con: A catalog whose temporary tables may be written.
         run: The run.
+        watch: Limits of the computation.
 
     Raises:
-        duckdb.Error: The engine failed.
+        duckdb.Error: The engine failed, or the run has too many operations for the memory limit.
+        ComputationStoppedError: It was interrupted, or exceeded its time.
     """
     try:
-        for name, reads in READS.items():
+        for done, (name, reads) in enumerate(READS.items()):
+            watch.report(f"replay of {run}: {name.strip('_')}", done, STAGES)
             given = {table.replace("_replay", "replay"): sqltext.literal(table) for table in reads}
             call = sqltext.call(f"lib.{name}", given or {"runs": sqltext.literal_list([run])})
             con.execute(sqltext.create_table(name, call, "TEMPORARY"))
+            if name == NODES:
+                needed = NODE_BYTES * con.table(NODES).shape[0]
+                watch.check_memory(f"the replay of run {run}", needed)
+        watch.report(f"replay of {run}: reading", len(READS), STAGES)
         nodes = _sorted(con.table(NODES).select(*NODE_COLUMNS).fetchnumpy(), ["node_id"])
         weights = _sorted(_without(con.table(WEIGHTS), ["run"]).fetchnumpy(), ["node_id"])
         values = _sorted(_without(con.table(VALUES), ["run"]).fetchnumpy(), ["node_id"])

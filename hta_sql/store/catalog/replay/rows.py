@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import duckdb
 import numpy as np
 
 from hta_sql.store.catalog.replay.arrays import Durations, Floats
-from hta_sql.store.catalog.replay.graph import Replay, read_replay
+from hta_sql.store.catalog.replay.graph import READS, STAGES, Replay, read_replay
 from hta_sql.store.catalog.replay.scenarios import (
     NO_EXPOSED,
     NO_STRAGGLER,
@@ -23,6 +24,7 @@ from hta_sql.store.catalog.replay.scenarios import (
     shifted_begins,
 )
 from hta_sql.store.catalog.replay.sweep import Sweep
+from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,19 +53,25 @@ T_QUANTILES = (
 """97.5 % quantiles of Student's t for 1 to 15 degrees of freedom; 2.0 is within 5 % of those beyond."""
 
 
-def replay_rows(con: duckdb.DuckDBPyConnection, run: str) -> pa.Table:
+def replay_rows(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCHED) -> pa.Table:
     """Run a job again in all scenarios; returns rows of the derived table without the run.
 
     Args:
         con: A catalog whose temporary tables may be written.
         run: The run.
+        watch: Limits of the computation.
 
     Raises:
-        duckdb.Error: The engine failed to compute the graph.
+        duckdb.Error: The engine failed to compute the graph, or it is too large for the memory limit.
+        ComputationStoppedError: It was interrupted, or exceeded its time.
     """
-    replay = read_replay(con, run)
+    replay = read_replay(con, run, watch)
     log.info("Replaying run %s: %d nodes.", run, len(replay))
-    return _table(_rows(replay) if replay.graph.is_operation.any() else [])
+
+    def report(part: str, number: int) -> None:
+        watch.report(f"replay of {run}: {part}", len(READS) + number, STAGES)
+
+    return _table(_rows(replay, watch, report) if replay.graph.is_operation.any() else [])
 
 
 def _table(rows: list[Row]) -> pa.Table:
@@ -93,8 +101,10 @@ def replays_of_all(con: duckdb.DuckDBPyConnection) -> pa.Table:
     return pa.concat_tables(named or [_table([]).add_column(0, "run", pa.array([], pa.string()))])
 
 
-def _rows(replay: Replay) -> list[Row]:
-    named, sweep = scenarios(replay), Sweep(replay.graph)
+def _rows(replay: Replay, watch: Watch, report: Callable[[str, int], None]) -> list[Row]:
+    report("order of operations", 1)
+    named, sweep = scenarios(replay), Sweep(replay.graph, watch)
+    report("scenarios", 2)
     spans = _Spans(replay)
     found = dict(zip(named, sweep.ends(list(named.values())), strict=True))
     before = found[RECORDED]
@@ -107,6 +117,7 @@ def _rows(replay: Replay) -> list[Row]:
         rows.append(_row(replay, name, took, saved, spread))
     overlapped = spans.overlapped(found[NO_EXPOSED])
     rows.append(_row(replay, "perfect overlap", took, max(0.0, took - overlapped), None))
+    report("parts of the job", 3)
     divided = dict(parts(replay, named[RECORDED], named[UNIFORM]))
     for (kind, part), end in zip(divided, sweep.ends(list(divided.values())), strict=True):
         row = _row(replay, UNIFORM, took, took - spans.length(end), None)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hta_sql.store.catalog.replay.arrays import Flags, Graph, Ints
+from hta_sql.store.catalog.watch import UNWATCHED, Watch
+
+NODES = 20_000
+"""Nodes after which the limits are checked: about 20 ms."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,16 @@ class _Nodes:
         return len(self.source)
 
 
-def scheduled(graph: Graph) -> Schedule:
-    """Sort the nodes of a graph by level."""
+def scheduled(graph: Graph, watch: Watch = UNWATCHED) -> Schedule:
+    """Sort the nodes of a graph by level.
+
+    Args:
+        graph: The graph.
+        watch: Limits of the computation.
+
+    Raises:
+        ComputationStoppedError: It was interrupted, or exceeded its time.
+    """
     order = np.lexsort((graph.host_place, graph.line))
     order = order[graph.host_place[order] > 0]
     position = np.full(len(graph), -1, np.int64)
@@ -77,7 +89,7 @@ def scheduled(graph: Graph) -> Schedule:
     )
     # What an anchor waits for is earlier, and what it launches may begin as it returns.
     walk = np.lexsort((np.arange(len(nodes)) < nodes.operation_count, keys))
-    level, reached = _levels(nodes, walk)
+    level, reached = _levels(nodes, walk, watch)
     return _by_level(nodes, level, reached, order, position)
 
 
@@ -126,7 +138,7 @@ def _padded(
     return first, waits
 
 
-def _levels(nodes: _Nodes, walk: Ints) -> tuple[Ints, Ints]:
+def _levels(nodes: _Nodes, walk: Ints, watch: Watch) -> tuple[Ints, Ints]:
     """Return the level of each node, and that of each collective's last member."""
     total = len(nodes)
     highest = int(max(nodes.anchor.max(initial=0), nodes.waits.max(initial=0), total))
@@ -134,7 +146,9 @@ def _levels(nodes: _Nodes, walk: Ints) -> tuple[Ints, Ints]:
     reached = [0] * (int(nodes.collective.max(initial=-1)) + 1)
     anchors, firsts, waits = nodes.anchor.tolist(), nodes.first.tolist(), nodes.waits.tolist()
     numbers = [*nodes.collective.tolist(), *([-1] * (len(level) - total))]
-    for node in walk.tolist():
+    for done, node in enumerate(walk.tolist()):
+        if done % NODES == 0:
+            watch.check()
         found = level[anchors[node]]
         for other in waits[firsts[node] : firsts[node + 1]]:
             number = numbers[other]

@@ -8,9 +8,13 @@ import numpy as np
 
 from hta_sql.store.catalog.replay.arrays import Durations, Floats, Graph
 from hta_sql.store.catalog.replay.schedule import scheduled
+from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 CHUNK_BYTES = 64 << 20
 """Memory of one array of nodes and scenarios; there are about six of them."""
+
+LEVELS = 500
+"""Levels after which the limits are checked: about 10 ms."""
 
 
 class Sweep:
@@ -18,16 +22,21 @@ class Sweep:
 
     Args:
         graph: The graph.
+        watch: Limits of the computation.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, watch: Watch = UNWATCHED) -> None:
         self._graph = graph
-        self._plan = scheduled(graph)
+        self._watch = watch
+        self._plan = scheduled(graph, watch)
 
     def ends(self, scenarios: Sequence[Durations]) -> Iterator[Floats]:
         """Yield the end of every operation in each scenario [ns]; of calls NaN.
 
         Scenarios are run in groups, so that memory does not grow with their number.
+
+        Raises:
+            ComputationStoppedError: It was interrupted, or exceeded its time.
         """
         size = max(1, CHUNK_BYTES // (8 * max(1, len(self._graph))))
         ended = self._plan.ended
@@ -48,9 +57,10 @@ class Sweep:
         times[-1] = -np.inf
         levels, first = plan.levels.tolist(), plan.first.tolist()
         collectives, member_first = plan.collective_levels.tolist(), plan.member_first.tolist()
-        for low, high, one, end in zip(
-            levels, levels[1:], collectives, collectives[1:], strict=False
-        ):
+        steps = zip(levels, levels[1:], collectives, collectives[1:], strict=False)
+        for number, (low, high, one, end) in enumerate(steps):
+            if number % LEVELS == 0:
+                self._watch.check()
             begin = first[low]
             ready = times[plan.waits[begin : first[high]]]
             if first[high] - begin > high - low:
@@ -88,6 +98,7 @@ class Sweep:
         lag = np.empty((len(members), len(scenarios)))
         worked: dict[int, Floats] = {}
         for column, one in enumerate(scenarios):
+            self._watch.check()
             if id(one.host) not in worked:
                 sums = np.concatenate(([0.0], np.cumsum(one.host[plan.host_order])))
                 worked[id(one.host)] = sums[places[1]] - sums[places[0]] + fixed

@@ -1,0 +1,122 @@
+"""Limits of the computation of derived tables: progress, interrupt, time and memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import duckdb
+
+from hta_sql.errors import QueryError
+from hta_sql.machine import duckdb_memory_limit, size_of
+
+AGAIN_S = 0.1
+"""Interval between two interrupts of a statement that continues [s]."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is computed, the part that is done, and the whole."""
+
+
+class ComputationStoppedError(QueryError):
+    """A computation was interrupted, or exceeded its time."""
+
+
+@dataclass
+class Watch:
+    """Limits a computation, which calls :meth:`check` at least every tenth of a second.
+
+    Attributes:
+        seconds: Time after which it is interrupted; None: no limit.
+        memory_limit: Memory of the engine, and of a replay beside it; None: the engine's default.
+        progress: Called as the computation proceeds.
+    """
+
+    seconds: float | None = None
+    memory_limit: str | None = None
+    progress: Progress | None = None
+    _until: float = field(default=float("inf"), init=False)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        if self.seconds is not None:
+            self._until = time.monotonic() + self.seconds
+
+    @property
+    def engine_limit(self) -> str:
+        """Memory of the engine, in its notation."""
+        return self.memory_limit or duckdb_memory_limit()
+
+    def stop(self) -> None:
+        """Interrupt the computation, from another thread."""
+        self._stopped.set()
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Report progress, and check the limits."""
+        self.check()
+        if self.progress:
+            self.progress(what, done, total)
+
+    def check(self) -> None:
+        """Raise if the computation was interrupted or takes too long.
+
+        Raises:
+            ComputationStoppedError: It must end.
+        """
+        if self._stopped.is_set():
+            raise ComputationStoppedError("Interrupted.")
+        if time.monotonic() > self._until:
+            raise ComputationStoppedError(
+                f"Interrupted after {self.seconds:g} s, while derived tables were computed. Compute "
+                "them first (hta-sql materialize), or allow more time: --timeout, Limits(seconds=…)."
+            )
+
+    def check_memory(self, what: str, needed: int) -> None:
+        """Raise if something needs more memory than the limit.
+
+        Args:
+            what: Subject of the message.
+            needed: Memory that it needs [bytes].
+
+        Raises:
+            duckdb.OutOfMemoryException: It needs too much.
+        """
+        if needed > size_of(self.engine_limit):
+            raise duckdb.OutOfMemoryException(
+                f"Out of Memory: {what} needs about {needed / 1e9:.1f} GB, more than the limit of "
+                f"{self.engine_limit}. Raise it: --memory-limit, TraceStore(memory_limit=…)."
+            )
+
+    @contextmanager
+    def watching(self, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Interrupt the statements of a connection, too, once the computation must end.
+
+        Raises:
+            ComputationStoppedError: A statement was interrupted.
+        """
+        self.check()
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(AGAIN_S):
+                # Repeatedly: an interrupt between two statements has no effect.
+                if self._stopped.is_set() or time.monotonic() > self._until:
+                    con.interrupt()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        except duckdb.Error:
+            self.check()
+            raise
+        finally:
+            done.set()
+            watcher.join()
+
+
+UNWATCHED = Watch()
+"""No limits but the engine's default memory; it is never stopped."""

@@ -1,0 +1,167 @@
+"""A replay that takes long reports its progress, and ends when it is interrupted or exceeds a limit."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.errors import QueryError
+from hta_sql.store.catalog.materialize import materialize, materialize_for
+from hta_sql.store.catalog.replay.arrays import Graph
+from hta_sql.store.catalog.replay.schedule import Schedule
+from hta_sql.store.catalog.watch import ComputationStoppedError, Watch
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.query.limits import Limits
+from hta_sql.synthetic import JobSpec, write_job
+
+Started = threading.Event
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two ranks and two steps with all derived tables but the replay."""
+    folder = tmp_path_factory.mktemp("watched")
+    write_job(folder / "traces", JobSpec(ranks=2, steps=2))
+    with hta_sql.ingest(folder / "traces", folder / "job.store", run="job") as store:
+        store.run("collective_waits")
+    return folder / "job.store"
+
+
+@pytest.fixture
+def store(ingested: Path, tmp_path: Path) -> Path:
+    """A copy of that store."""
+    return Path(shutil.copytree(ingested, tmp_path / "job.store"))
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
+    """The pass over the graph never ends by itself; set once it has begun."""
+    started = threading.Event()
+
+    def passes(_: Graph, watch: Watch) -> Schedule:
+        while True:
+            started.set()
+            watch.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr("hta_sql.store.catalog.replay.sweep.scheduled", passes)
+    return started
+
+
+@pytest.fixture
+def endless_sql(monkeypatch: pytest.MonkeyPatch) -> Started:
+    """A statement of the replay takes for hours; set shortly before it begins."""
+    started = threading.Event()
+
+    def reads(con: duckdb.DuckDBPyConnection, *_: object) -> None:
+        started.set()
+        con.execute("SELECT count(*) FROM range(10000000000000) AS r(i) WHERE hash(i) = 1")
+
+    monkeypatch.setattr("hta_sql.store.catalog.replay.rows.read_replay", reads)
+    return started
+
+
+def is_replayed(store: Path) -> bool:
+    """Return whether the replay is materialized."""
+    return "replays" in {kept.table for kept in read_manifest(store).materialized}
+
+
+def seconds_until_stopped(ask: Callable[[], object], stop: Callable[[], None]) -> float:
+    """Return the time from the call of stop until the query of another thread ends with an error [s]."""
+    errors: list[Exception] = []
+
+    def asks() -> None:
+        try:
+            ask()
+        except QueryError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=asks)
+    thread.start()
+    stop()
+    began = time.monotonic()
+    thread.join(20)
+    took = time.monotonic() - began
+    assert [str(error) for error in errors] == ["Interrupted."]
+    return took
+
+
+@pytest.mark.parametrize("where", ["endless", "endless_sql"])
+def test_an_interrupt_ends_a_replay_within_a_second(
+    where: str, store: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the pass and in a statement of the engine; the next query computes it."""
+    started: Started = request.getfixturevalue(where)
+    with hta_sql.open(store) as opened:
+
+        def stop() -> None:
+            assert started.wait(20)
+            time.sleep(0.2)
+            opened.interrupt()
+
+        assert seconds_until_stopped(lambda: opened.run("what_if"), stop) < 1
+        assert not is_replayed(store)
+        monkeypatch.undo()
+        assert opened.run("what_if").arrow().column("replayed_ns").null_count < 8
+    assert is_replayed(store)
+
+
+@pytest.mark.parametrize("where", ["endless", "endless_sql"])
+def test_a_time_limit_ends_a_replay_within_a_second(
+    where: str, store: Path, request: pytest.FixtureRequest
+) -> None:
+    """The message says what to do."""
+    started: Started = request.getfixturevalue(where)
+    with hta_sql.TraceStore(store, limits=Limits(seconds=3)) as opened:
+        began = time.monotonic()
+        with pytest.raises(QueryError, match=r"Interrupted after 3 s.*hta-sql materialize"):
+            opened.run("what_if")
+        assert time.monotonic() - began < 4
+    assert started.is_set()
+    assert not is_replayed(store)
+
+
+def test_a_time_limit_ends_what_is_computed_before_a_query(store: Path, endless: Started) -> None:
+    """As for hta-sql sql --timeout, which computes before it opens the store."""
+    with pytest.raises(ComputationStoppedError, match="Interrupted after 3 s"):
+        materialize_for(store, "FROM replays", watch=Watch(3))
+    assert endless.is_set()
+
+
+def test_a_replay_reports_its_progress(store: Path) -> None:
+    """Each part once, and the end."""
+    reports: list[tuple[str, int, int]] = []
+    with hta_sql.open(store) as opened:
+        opened.report_progress(lambda *report: reports.append(report))
+        opened.run("what_if")
+    replay = [(what, done) for what, done, _ in reports if what.startswith("replay of job")]
+    assert [done for _, done in replay] == sorted({done for _, done in replay})
+    assert replay[0][0] == "replay of job: replay_nodes"
+    assert replay[-1][0] == "replay of job: parts of the job"
+    assert all(done < total for _, done, total in reports[:-1])
+    assert reports[-1] == ("done", 1, 1)
+
+
+def test_a_replay_too_large_for_the_memory_limit_says_so(
+    store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A query warns and has no answer; hta-sql materialize fails."""
+    monkeypatch.setattr("hta_sql.store.catalog.replay.graph.NODE_BYTES", 100 << 20)
+    expected = "the replay of run job needs about .* GB, more than the limit of 512MiB"
+    with (
+        caplog.at_level(logging.WARNING, "hta_sql"),
+        hta_sql.TraceStore(store, memory_limit="512MiB") as opened,
+    ):
+        rows = opened.run("what_if").arrow().to_pylist()
+        assert {row["reason_code"] for row in rows} == {"what_if.not_replayed"}
+    assert "the replay of run job needs about" in caplog.text
+    with pytest.raises(QueryError, match=expected):
+        materialize(store, watch=Watch(memory_limit="512MiB"))
