@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,54 @@ def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) ->
     assert not job.syncs_every_step
     assert rows["no transfer"]["bound"] == "lower"
     assert rows["perfect overlap"]["bound"] is None
+
+
+def edited(folder: Path, rank: int, edit: Callable[[list[Row]], list[Row]]) -> None:
+    """Edit the events of a rank's trace."""
+    path = folder / "traces" / f"rank-{rank}.json"
+    trace = json.loads(path.read_text())
+    path.write_text(json.dumps(trace | {"traceEvents": edit(trace["traceEvents"])}))
+
+
+def without_some_kernels(events: list[Row]) -> list[Row]:
+    """Lose the kernels of a seventh of the capture."""
+    starts = sorted(event["ts"] for event in events if event["cat"] == "kernel")
+    first, last = starts[len(starts) * 3 // 7], starts[len(starts) * 4 // 7]
+    return [e for e in events if e["cat"] != "kernel" or not first <= e["ts"] < last]
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_savings_are_lower_bounds_if_a_trace_lost_events(is_late: bool, tmp_path: Path) -> None:
+    """Of the straggler or of another rank; no saving exceeds the truth by more than the tolerance."""
+    job, machine, truth = planted("pp x dp", 7000)
+    write(tmp_path / "traces", job, machine)
+    (late,) = truth.late
+    edited(tmp_path, late if is_late else (late + 1) % job.ranks, without_some_kernels)
+    rows = rows_of(tmp_path)
+    for scenario, right in (("no late rank", "no straggler"), ("no transfer", "no transfer")):
+        assert rows[scenario]["bound"] == "lower"
+        assert 0 < rows[scenario]["saved_pct"] <= truth.saved_pct[right] + POINTS
+    assert rows["perfect overlap"]["bound"] is None
+
+
+def with_more_data(events: list[Row]) -> list[Row]:
+    """Give the rank a third more data in each all-to-all."""
+    size = "In msg nelems"
+    for event in events:
+        if event["args"].get("Collective name") == "all_to_allv":
+            event["args"][size] = event["args"][size] * 4 // 3
+    return events
+
+
+def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -> None:
+    """The replay keeps the transfers, which would be shorter, too; without transfers sizes say nothing."""
+    job, machine, truth = planted("hot expert", SEED)
+    write(tmp_path / "traces", job, machine)
+    for rank in truth.late:
+        edited(tmp_path, rank, with_more_data)
+    rows = rows_of(tmp_path)
+    assert rows["no late rank"]["bound"] == rows["balanced"]["bound"] == "lower"
+    assert rows["no transfer"]["bound"] is None
 
 
 def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Least share of recorded_ns: lower end of the 95 % interval over the steps; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]      Largest share of recorded_ns: upper end of the interval.
---   bound             VARCHAR         upper: at best; lower: at least, since the trace lacks events, data sizes differ or no host was seen to wait; NULL: an estimate.
+--   bound             VARCHAR         upper: at best; lower: at least, since the trace lacks events or ranks, data sizes differ or no host was seen to wait; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     From the start of the first step to the last end on a device, of each recording.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
 --   saved_ns          BIGINT [ns]     What would be saved.
@@ -103,8 +103,9 @@ WITH
             CASE WHEN c.trusted_share >= 0.8 THEN a.replayed_ns END AS replayed_ns, a.low_ns, a.high_ns,
             CASE
                 WHEN a.replayed_ns IS NULL OR l.scenario = 'as recorded' THEN NULL
-                WHEN l.scenario IN ('no exposed communication', 'perfect overlap') THEN CASE WHEN a.free_host_count = 0 THEN 'upper' END
-                WHEN a.free_host_count > 0 OR o.run IS NOT NULL OR b.lacks_ranks OR c.found_share < 0.98 OR (l.scenario = 'no late rank' AND s.differ) THEN 'lower'
+                WHEN l.scenario IN ('no exposed communication', 'perfect overlap')
+                    THEN CASE WHEN a.free_host_count = 0 AND o.run IS NULL AND c.found_share >= 0.98 THEN 'upper' END
+                WHEN a.free_host_count > 0 OR o.run IS NOT NULL OR b.lacks_ranks OR c.found_share < 0.98 OR (l.scenario IN ('no late rank', 'balanced') AND s.differ) THEN 'lower'
             END AS bound,
             CASE
                 WHEN c.trusted_share < 0.8 THEN 'what_if.ends_disagree'
