@@ -111,6 +111,16 @@ def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) ->
     assert rows["perfect overlap"]["bound"] is None
 
 
+def test_one_slow_host_is_no_recorder_that_writes_launches_late(tmp_path: Path) -> None:
+    """Its launches count, though it is never ahead of its device; no call that waits is in the traces."""
+    job, machine, truth = planted("FSDP, hidden", 7100)
+    assert [fault.kind for fault in job.faults] == ["host-bound"]
+    write(tmp_path / "traces", replace(job, writes_waits=False), machine)
+    rows = rows_of(tmp_path)
+    assert is_near(rows["no late rank"]["saved_pct"], truth.saved_pct["no straggler"])
+    assert rows["no transfer"]["saved_pct"] < truth.saved_pct["no transfer"] + POINTS
+
+
 def edited(folder: Path, rank: int, edit: Callable[[list[Row]], list[Row]]) -> None:
     """Edit the events of a rank's trace."""
     path = folder / "traces" / f"rank-{rank}.json"
