@@ -7,7 +7,7 @@
 --   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
 --             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
 --   p_items   The same against how much its peers' medians differ, whatever that is made of.
---   p_often   Binomial test of how often the item is the one that stands out in a block; blocks in a row count once.
+--   p_often   Binomial test of how often the item is the one that stands out in a block; of blocks in a row, every second further one counts.
 --   p_steps   Binomial test of the number of blocks in which it stands out, by how often its peers do; less likely the more equal its lateness in them is.
 --
 -- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
