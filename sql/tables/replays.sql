@@ -4,8 +4,8 @@
 CREATE OR REPLACE VIEW replays AS
 -- Columns:
 --   run              VARCHAR         Run: one capture of one job.
---   scenario         VARCHAR         as recorded, no late rank, balanced, no transfer, no exposed communication, perfect overlap, link at peers' speed, uniform.
---   part_kind        VARCHAR         data-parallel rank, stage, operation or step: only this part is as recorded, all else uniform; NULL for the whole job.
+--   scenario         VARCHAR         as recorded, no late rank, balanced, no transfer, no exposed communication, perfect overlap, link at peers' speed, uniform; x 0, x 0.5, x 0.8: a kernel or class takes this share of its time.
+--   part_kind        VARCHAR         data-parallel rank, stage, operation or step: only this part is as recorded, all else uniform; class or kernel: what is faster; NULL for the whole job.
 --   part             VARCHAR         Which of them.
 --   recorded_ns      BIGINT [ns]     Time from the first start to the last end, as recorded; of each recording.
 --   replayed_ns      BIGINT [ns]     The same in this scenario.

@@ -28,5 +28,5 @@ WITH
 SELECT r.run, r.part_kind, r.part, r.replayed_ns / nullif(u.replayed_ns, 0) AS slowdown, r.replayed_ns, u.replayed_ns AS uniform_ns
 FROM replays AS r
 JOIN uniform AS u ON u.run = r.run
-WHERE r.part_kind IS NOT NULL
+WHERE r.part_kind IS NOT NULL AND r.scenario = 'uniform'
 ORDER BY r.run, r.part_kind, slowdown DESC, r.part

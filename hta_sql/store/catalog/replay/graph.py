@@ -30,14 +30,14 @@ READS: dict[str, tuple[str, ...]] = {
 }
 """Macros of lib, and the temporary tables that hold what they return ─▶ those that they read; none: a run."""
 
-STAGES = len(READS) + 4
-"""Parts of a replay for its progress: its tables, reading them, the order of nodes, scenarios, parts of the job."""
+STAGES = len(READS) + 5
+"""Parts of a replay for its progress: its tables, reading them, order of nodes, scenarios, parts of the job, kernels."""
 
 NODE_BYTES = 2_000
 """Memory of a node: its columns, and its place in the order; measured with 64 ranks of 5,000 operations."""
 
 NODE_COLUMNS = (
-    "node_id", "rank", "span", "kind", "name_id", "step", "stage", "replica", "start_ns", "end_ns", "return_ns",
+    "node_id", "rank", "span", "kind", "name_id", "class", "step", "stage", "replica", "start_ns", "end_ns", "return_ns",
     "key_ns", "begin_ns", "collective_id", "lag_ns", "transfer_ns",
 )  # fmt: skip
 

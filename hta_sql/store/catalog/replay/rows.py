@@ -19,6 +19,7 @@ from hta_sql.store.catalog.replay.scenarios import (
     NO_STRAGGLER,
     RECORDED,
     UNIFORM,
+    faster,
     parts,
     scenarios,
     shifted_begins,
@@ -122,6 +123,13 @@ def _rows(replay: Replay, watch: Watch, report: Callable[[str, int], None]) -> l
     for (kind, part), end in zip(divided, sweep.ends(list(divided.values())), strict=True):
         row = _row(replay, UNIFORM, took, took - spans.length(end), None)
         rows.append(row | {"part_kind": kind, "part": part})
+    report("faster kernels", 4)
+    changed = dict(faster(replay, named[RECORDED]))
+    for (scenario, (kind, part)), end in zip(
+        changed, sweep.ends(list(changed.values())), strict=True
+    ):
+        saved, spread = max(0.0, took - spans.length(end)), spans.spread(before, end)
+        rows.append(_row(replay, scenario, took, saved, spread) | {"part_kind": kind, "part": part})
     return rows
 
 

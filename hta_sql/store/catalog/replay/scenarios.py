@@ -15,6 +15,12 @@ NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "l
 MOST_PARTS = 32
 """Parts of one kind beyond which a decomposition of the slowdown leaves that kind out."""
 
+FACTORS = (0.0, 0.5, 0.8)
+"""Factors on the durations of a kernel or class; the saving of other ones is at least the interpolated one."""
+
+MOST_KERNELS = 8
+"""Kernels that are made faster: those that take most time over all ranks."""
+
 Part = tuple[str, str]
 """Kind of a part of the job, and its name."""
 
@@ -88,6 +94,33 @@ def _numbers_of_names(replay: Replay) -> Ints:
     for name_id, name in replay.names.items():
         table[name_id] = numbers[name]
     return table[replay.nodes["name_id"]]
+
+
+def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], Durations]]:
+    """Yield each class and each large kernel with the durations in which it takes a share of its time.
+
+    A collective takes that share from the start of its last rank on; ranks still wait for each other.
+
+    Args:
+        replay: The run.
+        now: Durations as recorded.
+    """
+    transfer = floats(replay.nodes["transfer_ns"])
+    taken = np.where(replay.graph.collective >= 0, transfer, now.own)
+    names = _distinct_names(replay)
+    numbers = np.where(replay.graph.is_operation, _numbers_of_names(replay), len(names))
+    totals = np.bincount(numbers, taken, len(names) + 1)[:-1]
+    largest = np.argsort(-totals, kind="stable")[:MOST_KERNELS]
+    classes = np.ma.filled(replay.nodes["class"], "")
+    present = sorted({name for name in classes.tolist() if name})
+    chosen = {("class", name): np.asarray(classes == name, bool) for name in present}
+    chosen |= {("kernel", names[one]): numbers == one for one in largest if totals[one] > 0}
+    for part, mine in chosen.items():
+        for factor in FACTORS:
+            less = np.where(mine, (1 - factor) * taken, 0.0)
+            own = np.maximum(0.0, now.own - less)
+            lag = np.maximum(0.0, now.lag - np.where(replay.graph.collective >= 0, less, 0.0))
+            yield (f"x {factor:g}", part), Durations(own, now.host, now.gap, lag)
 
 
 def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
