@@ -43,6 +43,11 @@ FORMATS = ("text", "json", "markdown")
     help="An operator or kernel with another name in the test. May be repeated.",
 )
 @click.option(
+    "--predicted",
+    is_flag=True,
+    help="Also compare the step of the test with what what_if predicts for the control.",
+)
+@click.option(
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
@@ -61,6 +66,7 @@ def compare(
     test_steps: list[int] | None,
     include_last_profiler_step: bool,
     renamed: tuple[str, ...],
+    predicted: bool,
     format_name: str,
     chart: Path | None,
 ) -> None:
@@ -75,6 +81,7 @@ def compare(
     hta-sql compare job.store:base job.store:tuned
     hta-sql compare job.store:base --ranks 0 --test-ranks 3
     hta-sql compare job.store:base --steps 3 --test-steps 4
+    hta-sql compare job.store:base job.store:fixed --predicted
     hta-sql compare traces/base traces/tuned --format markdown
     """  # noqa: D301 - \b is click's marker for preformatted lines
     from hta_sql.cli.interrupts import interruptible  # noqa: PLC0415 - lazy, to start faster
@@ -87,8 +94,11 @@ def compare(
         raise click.UsageError(
             "name a second run, or other --test-ranks or --test-steps of this one"
         )
+    if predicted and any(given is not None for given in (ranks, test_ranks, steps, test_steps)):
+        raise click.UsageError("--predicted compares whole runs: leave out ranks and steps")
     options: dict[str, Any] = {
         "renamed": renamed,
+        "predicted": predicted,
         "include_last_profiler_step": include_last_profiler_step,
     }
     with ExitStack() as opened:

@@ -37,6 +37,9 @@ def text_lines(comparison: Comparison) -> Iterator[str]:
     if unsure := _unsure(comparison):
         yield ""
         yield from _aligned(_change_rows("what may be chance", unsure))
+    if comparison.predictions:
+        yield ""
+        yield from aligned(_prediction_rows(comparison), {1, 2, 3, 4})
 
 
 def markdown_lines(comparison: Comparison) -> Iterator[str]:
@@ -47,7 +50,7 @@ def markdown_lines(comparison: Comparison) -> Iterator[str]:
     for reason in (*comparison.reasons, *_notes(comparison)):
         yield f"- {in_markdown(reason)}"
     changes = _change_rows("what changed", comparison.changes[:CHANGES])
-    for rows in (_part_rows(comparison), changes):
+    for rows in (_part_rows(comparison), changes, _prediction_rows(comparison)):
         if len(rows) > 1:
             yield ""
             yield piped(rows[0])
@@ -88,6 +91,18 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
     for row in (*comparison.of_level("part"), comparison.step):
         name = PARTS[row["part"]] if row["part"] else "step"
         rows.append([name, *_times(row), row["verdict"]])
+    return rows
+
+
+def _prediction_rows(comparison: Comparison) -> list[list[str]]:
+    """Return what was predicted of a step for each scenario, next to what the test took."""
+    rows = [["prediction", "predicted", "interval", "measured", "difference", ""]]
+    for row in comparison.predictions:
+        low, high = (time_text(row[f"predicted_{end}_ns"]) for end in ("low", "high"))
+        difference = signed_time(row["diff_ns"]) if row["diff_ns"] else "0"
+        times = [time_text(row["predicted_step_ns"]), f"{low} … {high}"]
+        times += [time_text(row["measured_step_ns"]), difference]
+        rows.append([row["scenario"], *times, row["verdict"]])
     return rows
 
 

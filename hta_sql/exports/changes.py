@@ -26,6 +26,12 @@ _FACTS = (
     "SELECT $control AS control_run, $test AS test_run, f.* "
     "FROM lib.compared_facts('control_facts', 'test_facts', 'contents') AS f ORDER BY f.position"
 )
+_PREDICTIONS = (
+    "SELECT $control AS control_run, $test AS test_run, p.* "
+    "FROM lib.compared_predictions('control_scenarios', 'test_steps') AS p ORDER BY p.position"
+)
+_SCENARIOS = "SELECT s.* FROM lib.replayed_scenarios([$run]) AS s"
+_STEPS = "SELECT s.* FROM lib.measured_steps([$run]) AS s"
 _RUN_FACTS = "SELECT f.* FROM lib.run_facts([$run], $ranks) AS f"
 
 LEVELS = ("comparable", "limited", "not comparable")
@@ -43,6 +49,8 @@ class Comparison:
         causes: Rows of ``lib.compared_causes``: what made the step longer or shorter, and on which
             ranks, largest first. Empty if the change of the step is not significant.
         operators: Rows of ``trace_diff`` whose counts differ; empty unless the steps are equal.
+        predictions: Rows of ``predictions``: what the replay of the control predicts for each scenario,
+            next to what the test took; empty unless requested.
     """
 
     control: Side
@@ -51,6 +59,7 @@ class Comparison:
     facts: Result
     causes: Sequence[dict[str, Any]] = ()
     operators: Sequence[dict[str, Any]] = ()
+    predictions: Sequence[dict[str, Any]] = ()
 
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
@@ -112,7 +121,11 @@ class Comparison:
             "parts": [_difference(row) for row in self.of_level("part")],
             "changes": [_difference(row) for row in self.changes],
             "causes": [_renamed(cause, skipped=("position",)) for cause in self.causes],
-        }
+        } | (
+            {"predictions": [_renamed(row, skipped=("position",)) for row in self.predictions]}
+            if self.predictions
+            else {}
+        )
 
 
 def compare_steps(
@@ -121,6 +134,7 @@ def compare_steps(
     *,
     renamed: Sequence[str] | None = None,
     include_last_profiler_step: bool = False,
+    predicted: bool = False,
 ) -> Comparison:
     """Compare the steps of two sides.
 
@@ -130,11 +144,42 @@ def compare_steps(
         renamed: Operators and kernels that have another name in the test, each as
             ``name_in_test=name_in_control``.
         include_last_profiler_step: Whether to include the last profiler step.
+        predicted: Also return what ``what_if`` predicts for the control, which replays all of its
+            ranks, next to what the test took.
 
     Raises:
         RankError: A run or rank does not exist.
-        ParameterError: A side has no such steps, or a renaming has no ``=``.
+        ParameterError: A side has no such steps, a renaming has no ``=``, or predictions are requested
+            for some ranks or steps.
     """
+    compared = _compared(control, test, renamed, include_last_profiler_step)
+    return replace(compared, predictions=predictions(control, test)) if predicted else compared
+
+
+def predictions(control: Side, test: Side) -> list[dict[str, Any]]:
+    """Return what the replay of a run predicts for each scenario, next to what a later run took.
+
+    Args:
+        control: The run whose replay predicts, with all ranks and steps.
+        test: The run that was measured later, with all ranks and steps.
+
+    Raises:
+        ParameterError: A side has only some ranks or steps.
+    """
+    if any(side.ranks is not None or side.steps is not None for side in (control, test)):
+        raise ParameterError("Predictions are those of whole runs: leave out ranks and steps.")
+    tables = {
+        "control_scenarios": control.store.sql(_SCENARIOS, {"run": control.run}).arrow(),
+        "test_steps": test.store.sql(_STEPS, {"run": test.run}).arrow(),
+    }
+    names = {"control": control.run, "test": test.run}
+    return control.store.run_over("predictions", _PREDICTIONS, tables, names).records()
+
+
+def _compared(
+    control: Side, test: Side, renamed: Sequence[str] | None, include_last_profiler_step: bool
+) -> Comparison:
+    """Compare the steps of two sides, without predictions."""
     for pair in renamed or ():
         if "=" not in pair:
             raise ParameterError(f"{pair!r} is not a renaming such as new_name=old_name.")

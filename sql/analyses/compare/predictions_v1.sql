@@ -1,0 +1,45 @@
+-- What the replay of one run predicts for each scenario of what_if, next to the steps that a later run took.
+--
+-- If the later run has only that change, its step is within the interval of the scenario: the prediction was right. The interval
+-- is that over steps, and at least 1 % of the recorded step or 10 % of the saving.
+--
+-- Title: Predictions against a later run
+-- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs; all ranks of both runs take part
+-- Reference: none
+-- Needs: two runs in the store with profiler steps; the first one with GPU activity of two ranks that communicate
+CREATE OR REPLACE MACRO predictions_v1(
+    -- Control and test, in this order; NULL means the first two runs of the store by name.
+    runs VARCHAR[] := NULL
+) AS TABLE
+-- Columns:
+--   control_run         VARCHAR      Run whose replay predicts.
+--   test_run            VARCHAR      Run that was measured later.
+--   position            INTEGER [1]  Position of the scenario, from 1.
+--   scenario            VARCHAR      Name of the scenario, as in what_if.
+--   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
+--   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
+--   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
+--   predicted_high_ns   BIGINT [ns]  Upper end of it.
+--   measured_step_ns    BIGINT [ns]  Mean step of the test.
+--   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
+--   diff_ns             BIGINT [ns]  Measured minus predicted step.
+--   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
+--   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below or above.
+--   bound               VARCHAR      lower: the saving is at least as large, so that a faster test is as predicted; upper: at most, so that a slower one is; NULL: an estimate.
+WITH
+    pair AS (
+        FROM lib.compared_runs(runs)
+    ),
+    scenarios AS (
+        SELECT s.* FROM lib.replayed_scenarios(runs) AS s JOIN pair AS p ON p.control_run = s.run
+    ),
+    measured AS (
+        SELECT m.* FROM lib.measured_steps(runs) AS m JOIN pair AS p ON p.test_run = m.run
+    )
+SELECT p.control_run, p.test_run, c.*
+FROM lib.compared_predictions('scenarios', 'measured') AS c
+CROSS JOIN pair AS p
+ORDER BY c.position

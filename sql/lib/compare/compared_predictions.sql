@@ -1,0 +1,56 @@
+-- What a replay of one run predicts for each scenario, next to the steps that a later run took.
+--
+-- The interval of a prediction is that over steps, and at least 1 % of the recorded step or 10 % of the saving: replays of
+-- simulated jobs are as exact as that in nine of ten scenarios.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.compared_predictions(
+    -- Name of a relation with the columns of lib.replayed_scenarios, of one run.
+    scenarios,
+    -- Name of a relation with the columns of lib.measured_steps, of one run.
+    measured
+) AS TABLE
+-- Columns:
+--   position            INTEGER [1]  Position of the scenario, from 1.
+--   scenario            VARCHAR      Name of the scenario, as in what_if.
+--   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
+--   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
+--   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
+--   predicted_high_ns   BIGINT [ns]  Upper end of it.
+--   measured_step_ns    BIGINT [ns]  Mean step of the test.
+--   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
+--   diff_ns             BIGINT [ns]  Measured minus predicted step.
+--   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
+--   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below or above.
+--   bound               VARCHAR      lower: the saving is at least as large, so that a faster test is as predicted; upper: at most, so that a slower one is; NULL: an estimate.
+WITH
+    _predicted AS (
+        SELECT
+            s.position, s.scenario, s.step_ns, s.replayed_step_ns, s.bound,
+            greatest(s.step_ns / 100, s.step_ns * s.saved_pct / 1_000) AS margin_ns,
+            s.step_ns * (1 - s.saved_low_pct / 100) AS high_ns, s.step_ns * (1 - s.saved_high_pct / 100) AS low_ns
+        FROM query_table(scenarios) AS s
+        WHERE s.replayed_step_ns IS NOT NULL
+    ),
+    _intervals AS (
+        SELECT
+            p.*, m.step_ns AS measured_ns, m.noise_ns,
+            least(coalesce(p.low_ns, p.replayed_step_ns), p.replayed_step_ns - p.margin_ns) AS least_ns,
+            greatest(coalesce(p.high_ns, p.replayed_step_ns), p.replayed_step_ns + p.margin_ns) AS most_ns
+        FROM _predicted AS p
+        CROSS JOIN query_table(measured) AS m
+    )
+SELECT
+    i.position, i.scenario, i.step_ns AS control_step_ns, i.replayed_step_ns AS predicted_step_ns,
+    round(i.least_ns)::BIGINT AS predicted_low_ns, round(i.most_ns)::BIGINT AS predicted_high_ns,
+    round(i.measured_ns)::BIGINT AS measured_step_ns, round(i.noise_ns)::BIGINT AS measured_noise_ns,
+    round(i.measured_ns)::BIGINT - i.replayed_step_ns AS diff_ns,
+    100 * (i.measured_ns - i.replayed_step_ns) / nullif(i.step_ns, 0) AS diff_pct,
+    CASE
+        WHEN i.measured_ns + coalesce(i.noise_ns, 0) < i.least_ns AND i.bound IS DISTINCT FROM 'lower' THEN 'faster than predicted'
+        WHEN i.measured_ns - coalesce(i.noise_ns, 0) > i.most_ns AND i.bound IS DISTINCT FROM 'upper' THEN 'slower than predicted'
+        ELSE 'as predicted'
+    END AS verdict,
+    i.bound
+FROM _intervals AS i

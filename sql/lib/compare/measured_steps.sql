@@ -1,0 +1,20 @@
+-- Mean step of runs, and how exactly it is known.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.measured_steps(
+    -- Runs to include; NULL means every run.
+    runs
+) AS TABLE
+-- Columns:
+--   run         VARCHAR         Run name.
+--   step_count  BIGINT [count]  Steps, without the last one of two or more.
+--   step_ns     DOUBLE [ns]     Mean step of the host over ranks and steps.
+--   noise_ns    DOUBLE [ns]     Half of the 95 % interval of that mean over steps (normal); NULL for one step.
+SELECT s.run, count(*) AS step_count, avg(s.step_ns) AS step_ns, 1.96 * stddev_samp(s.step_ns) / sqrt(count(*)) AS noise_ns
+FROM (
+    SELECT p.run, p.step, avg(p.step_ns) AS step_ns
+    FROM lib.scoped_steps(runs, NULL, NULL, false) AS p
+    GROUP BY p.run, p.step
+) AS s
+GROUP BY s.run
