@@ -30,6 +30,10 @@ CATEGORIES = {
 }
 
 
+HEADS, KV_HEADS, HEAD_SIZE = 16, 4, 64
+"""Of an attention that is recorded with shapes; its cache is of 8-bit numbers."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel, and the time before it in which the device has nothing."""
@@ -171,8 +175,10 @@ def slowed(iterations: list[Iteration], schedule_ns: int) -> list[Iteration]:
     return [replace(one, schedule_ns=schedule_ns) for one in iterations]
 
 
-def trace(iterations: list[Iteration], rank: int = 0, world_size: int = 1) -> dict[str, Any]:
-    """The trace file of a rank."""
+def trace(
+    iterations: list[Iteration], rank: int = 0, world_size: int = 1, *, has_shapes: bool = False
+) -> dict[str, Any]:
+    """The trace file of a rank; with shapes, attention that is launched by itself has an operator."""
     events: list[Event] = []
     device_end, correlation = 0, 0
     for one in iterations:
@@ -185,6 +191,8 @@ def trace(iterations: list[Iteration], rank: int = 0, world_size: int = 1) -> di
                 correlation += 1
                 call = "cudaGraphLaunch" if one.is_graph else "cudaLaunchKernel"
                 launched = at - LAUNCH_NS
+                if has_shapes and kernel.name == ATTENTION:
+                    events.append(_attention(one, launched))
                 events.append(
                     _host("cuda_runtime", call, launched, CALL_NS, correlation=correlation)
                 )
@@ -203,6 +211,14 @@ def trace(iterations: list[Iteration], rank: int = 0, world_size: int = 1) -> di
         events.append(_host("user_annotation", one.name, begin, launched + CALL_NS + 500 - begin))
     facts = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world_size}}
     return {"schemaVersion": 1, **(facts if world_size > 1 else {}), "traceEvents": events}
+
+
+def _attention(one: Iteration, launched: int) -> Event:
+    """The operator around a launch: queries, and pages of keys and values."""
+    query, page = [one.tokens, HEADS, HEAD_SIZE], [1_000, 16, KV_HEADS, HEAD_SIZE]
+    types = ["c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn"]
+    inputs = {"Input Dims": [query, page, page], "Input type": types}
+    return _host("cpu_op", "_vllm_fa3_C::fwd", launched - 100, CALL_NS + 200, **inputs)
 
 
 def _host(cat: str, name: str, ts: int, dur: int, **args: object) -> Event:
@@ -260,6 +276,16 @@ def truth_of(iterations: list[Iteration]) -> dict[str, PhaseTruth]:
 def pairs_of(one: Iteration) -> int:
     """Pairs of a query and a key of causal attention, counted one query at a time."""
     return sum(_pairs(new, known) for new, known in (*one.contexts, *one.generations))
+
+
+def attention_work(one: Iteration) -> tuple[int, int]:
+    """Operations and bytes of one attention: a product with keys and one with values, and the cache once."""
+    context = sum(known for _, known in (*one.contexts, *one.generations))
+    bytes_of_cache = 2 * KV_HEADS * HEAD_SIZE * context
+    return (
+        4 * pairs_of(one) * HEADS * HEAD_SIZE,
+        bytes_of_cache + 2 * 2 * HEADS * HEAD_SIZE * one.tokens,
+    )
 
 
 def _pairs(new: int, known: int) -> int:

@@ -12,7 +12,9 @@ import pytest
 
 import hta_sql
 from tests.serving_jobs import (
+    ATTENTION,
     Iteration,
+    attention_work,
     continuous_batching,
     decode,
     pairs_of,
@@ -72,6 +74,42 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
     assert [row["execution"] for row in by_iteration] == [
         "graph" if one.is_graph else "eager" for one in job
     ]
+
+
+def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Path) -> None:
+    """Prompts, chunks and decodes; half of the layers with a window, and none."""
+    job = [replace(one, is_graph=False) for one in continuous_batching(4, 60)]
+    file = tmp_path / "rank0.json"
+    file.write_text(json.dumps(trace(job, has_shapes=True)), encoding="utf-8")
+    peaks: dict[str, Any] = {"custom_peak_tflops": 0.1, "custom_peak_tbps": 0.01}
+    with hta_sql.ingest(file, tmp_path / "job.store") as store:
+        unknown, none = (
+            {
+                row["phase"]: row
+                for row in store.run("serving_roofline", window_tokens=window, **peaks).records()
+                if row["category"] == "attention"
+            }
+            for window in (None, 0)
+        )
+    for phase, row in none.items():
+        parts = [
+            (attention_work(one), sum(kernel.name == ATTENTION for kernel in one.kernels))
+            for one in job
+            if one.phase == phase
+        ]
+        flops = sum(work[0] * layers for work, layers in parts)
+        moved = sum(work[1] * layers for work, layers in parts)
+        time_ns = sum(max(work[0] / 100, work[1] / 10) * layers for work, layers in parts)
+        assert row["max_flops"] == pytest.approx(flops / len(parts), abs=1)
+        assert row["max_moved_bytes"] == pytest.approx(moved / len(parts), abs=1)
+        assert row["roofline_ns"] == pytest.approx(time_ns / len(parts), abs=1)
+        heads = (row["query_head_count"], row["kv_head_count"], row["kv_type"])
+        assert heads == (16, 4, "c10::Float8_e4m3fn")
+        assert row["reason"] is None
+        assert unknown[phase]["roofline_ns"] is None
+        assert unknown[phase]["max_roofline_ns"] == row["roofline_ns"]
+        assert "window_tokens" in unknown[phase]["reason"]
+    assert none.keys() == {one.phase for one in job}
 
 
 def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:

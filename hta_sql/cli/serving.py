@@ -10,7 +10,7 @@ import click
 from hta_sql.cli.options import Output, audience_option, scope_options
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.verifying import verify_option
-from hta_sql.results.serving_phases import token_rates
+from hta_sql.results.serving_phases import roof_sentence, token_rates
 from hta_sql.text import counted, printable, time_text
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def serving(
     """Show phases, time per token and tokens per second of a STORE, or of TRACES that are ingested first.
 
     One line a phase and rank: how long an iteration takes, how many tokens a second go in and out, how busy the
-    device is, what lies between iterations and which kinds of work take the time. The numbers are those of the
-    analyses `serving`, `serving_kinds`, `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
+    device is, what lies between iterations, which kinds of work take the time, and what they would take at the
+    roofline. The numbers are those of the analyses `serving`, `serving_kinds`, `serving_roofline`,
+    `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
     """
     with opened_or_read(traces) as (store, is_new):
         if format_name == "json":
@@ -49,6 +50,11 @@ def serving(
             return
         phases = _of_first_ranks(store, "serving", runs, ranks)
         kinds = _by(_of_first_ranks(store, "serving_kinds", runs, ranks), "run", "rank", "phase")
+        roofs = {
+            (row["run"], row["rank"], row["phase"]): row
+            for row in _of_first_ranks(store, "serving_roofline", runs, ranks)
+            if row["category"] is None
+        }
         exchanges = _by(
             _of_first_ranks(store, "expert_parallel", runs, ranks), "run", "rank", "comm_library"
         )
@@ -56,6 +62,9 @@ def serving(
             click.echo(NOTHING)
         for row in phases:
             click.echo(_line(row, kinds.get((row["run"], row["rank"], row["phase"]), [])))
+            roof = roofs.get((row["run"], row["rank"], row["phase"]))
+            if roof and (said := roof_sentence(roof)):
+                click.echo(printable(f"  {said}"))
         for parts in exchanges.values():
             click.echo(_exchange_line(parts))
         if phases or exchanges:

@@ -79,3 +79,31 @@ def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
     return (
         f"{cause}, {shares[first]:.0f} % of the time{'; then ' if also else ''}{', '.join(also)}."
     )
+
+
+def roof_sentence(row: Row) -> str:
+    """Return what an iteration would take at the roofline, and what it takes; or why that is unknown.
+
+    Args:
+        row: The row of ``serving_roofline`` for the whole iterations of a phase.
+    """
+    if row["max_roofline_ns"] is None and row["max_moved_bytes"]:
+        return (
+            f"Known work of an iteration: {row['max_flops'] / 1e12:,.3f} TFLOP and {row['max_moved_bytes'] / 1e9:,.3f} GB. "
+            f"Time at the roofline unknown: {row['reason']}; give custom_peak_tflops and custom_peak_tbps to "
+            "serving_roofline."
+        )
+    if row["max_roofline_ns"] is None:
+        return f"Time at the roofline unknown: {row['reason']}." if row["reason"] else ""
+    what = "a token" if row["phase"] == "decode" else "an iteration"
+    most = "" if row["roofline_ns"] is not None else "at most "
+    taken = row["device_ns"] * row["covered_pct"] / 100
+    rest = (
+        f" The work of the other {100 - row['covered_pct']:.0f} % is unknown."
+        if row["covered_pct"] < 100 - LEAST_PCT
+        else ""
+    )
+    return (
+        f"Kernels of known work ({row['covered_pct']:.0f} % of kernel time) take {time_text(taken)} {what}; at the "
+        f"roofline {most}{time_text(row['max_roofline_ns'])}, of which memory {time_text(row['max_memory_ns'])}.{rest}"
+    )

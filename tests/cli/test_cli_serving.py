@@ -18,10 +18,20 @@ def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> 
         "4.0 requests; 106,667 tokens/s processed; 106,667 tokens/s out; device busy 80.0 %; 7.500 µs between "
         "iterations; 100 % of iterations replay graphs. Most: gemm 67 %, attention 33 %."
     )
-    assert lines[1].startswith("serving_steps rank 0: prefill (SGLang), 1 iteration; 50.000 µs")
-    assert "0 to 20,000 tokens/s out" in lines[1]
-    assert lines[2].startswith("See: hta-sql ingest ")
-    assert lines[2].endswith("hta-sql run job.store iterations")
+    assert lines[1].startswith(
+        "  Time at the roofline unknown: replayed from a graph whose capture"
+    )
+    assert lines[2].startswith("serving_steps rank 0: prefill (SGLang), 1 iteration; 50.000 µs")
+    assert "0 to 20,000 tokens/s out" in lines[2]
+    assert lines[4].startswith("See: hta-sql ingest ")
+    assert lines[4].endswith("hta-sql run job.store iterations")
+
+
+def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
+    """What is known without the peaks of the device, and how to give them."""
+    line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
+    assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
+    assert "give custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:

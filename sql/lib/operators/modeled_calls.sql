@@ -30,10 +30,13 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 --   name          VARCHAR           Its name, or that of the operator that replayed kernels were captured from, without overload; [graph replay] or [no operator].
 --   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   category      VARCHAR           Kind of work.
+--   event_id      BIGINT            event_id of the first of its device operations.
 --   input_shapes  VARCHAR           Input shapes as JSON.
+--   input_types   VARCHAR           Input types as JSON.
 --   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.
 --   kernel_count  BIGINT [count]    Number of kernels.
 --   device_ns     BIGINT [ns]       Total duration of these device operations.
+--   has_products  BOOLEAN           Whether the name of a kernel shows matrix products or attention.
 --   is_matrix     BOOLEAN           Whether it consists of matrix products (GEMM, convolution, attention); NULL: unknown.
 --   math_type     VARCHAR           Arithmetic type: bf16, tf32, fp32_vector, …; NULL: unknown.
 --   flops         BIGINT [1]        Floating-point operations; NULL: unknown.
@@ -46,7 +49,7 @@ WITH
     _calls AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.step, g.device, g.op_id, g.label AS name, g.category, g.match_method,
-            g.match_method IS NOT NULL AS is_captured, coalesce(g.op_id, min(g.event_id)) AS input_id,
+            g.match_method IS NOT NULL AS is_captured, coalesce(g.op_id, min(g.event_id)) AS input_id, min(g.event_id) AS event_id,
             string_agg(g.name, ' -> ' ORDER BY g.ts, g.event_id) AS kernels,
             count(*) AS kernel_count,
             sum(g.dur)::BIGINT AS device_ns,
@@ -94,7 +97,8 @@ WITH
     ),
     _worked AS (
         SELECT
-            c.run, c.rank, c.step, c.device, c.op_id, c.name, c.match_method, c.category, i.input_dims AS input_shapes, c.kernels, c.kernel_count, c.device_ns,
+            c.run, c.rank, c.step, c.device, c.op_id, c.name, c.match_method, c.category, c.event_id, i.input_dims AS input_shapes, i.input_types,
+            c.kernels, c.kernel_count, c.device_ns, c.has_products,
             w.call_id IS NOT NULL AND (NOT w.is_wrapper OR c.has_products) AS is_known,
             CASE
                 WHEN is_known THEN w.is_matrix
@@ -147,7 +151,8 @@ WITH
     )
 SELECT
     p.run AS run, p.rank AS rank, p.step AS step, p.device AS device, p.op_id AS op_id, p.name AS name, p.match_method AS match_method, p.category AS category,
-    p.input_shapes AS input_shapes, p.kernels AS kernels, p.kernel_count AS kernel_count, p.device_ns AS device_ns, p.is_matrix AS is_matrix,
+    p.event_id AS event_id, p.input_shapes AS input_shapes, p.input_types AS input_types, p.kernels AS kernels, p.kernel_count AS kernel_count,
+    p.device_ns AS device_ns, p.has_products AS has_products, p.is_matrix AS is_matrix,
     p.math_type AS math_type, p.flops AS flops, p.moved_bytes AS moved_bytes, p.peak_tflops AS peak_tflops, p.peak_tbps AS peak_tbps,
     lib.roofline_ns(p.flops, p.moved_bytes, p.peak_tflops, p.peak_tbps) AS roofline_ns,
     CASE
