@@ -13,6 +13,7 @@ import pytest
 import hta_sql
 from tests.serving_jobs import (
     ATTENTION,
+    GEMM,
     Iteration,
     attention_work,
     continuous_batching,
@@ -134,3 +135,54 @@ def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
         counted = row["iteration_count"] - (job[0].phase == phase)
         assert (row["gap_ns"] or 0) == 400_000 * counted
         assert row["input_tokens_per_s"] < fast[phase]["input_tokens_per_s"]
+
+
+def _compared(folder: Path, *jobs: list[Iteration]) -> list[dict[str, Any]]:
+    """Ingest two jobs as the runs a and b; returns how they compare."""
+    for run, job in zip("ab", jobs, strict=True):
+        file = folder / f"{run}.json"
+        file.write_text(json.dumps(trace(job)), encoding="utf-8")
+        hta_sql.ingest_shard({0: str(file)}, folder / "s", run=run, jobs=1, shard=(1, 1))
+    hta_sql.publish(folder / "s").close()
+    with hta_sql.open(folder / "s") as store:
+        return store.run("serving_comparison").records()
+
+
+def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
+    """Of two jobs with other requests, the kernel that takes 10 % longer is slower, and the others are not."""
+    slower = [
+        replace(
+            one,
+            kernels=tuple(
+                replace(kernel, dur_ns=kernel.dur_ns * (11 if kernel.name == GEMM else 10) // 10)
+                for kernel in one.kernels
+            ),
+        )
+        for one in continuous_batching(2, 300)
+    ]
+    rows = _compared(tmp_path, continuous_batching(1, 300), slower)
+    kernels = {
+        row["subject"]: row for row in rows if (row["phase"], row["level"]) == ("decode", "kernel")
+    }
+    assert kernels.pop(GEMM)["verdict"] == "slower"
+    assert not any(row["is_change"] for row in kernels.values())
+    for row in rows:
+        if row["level"] == "part" and row["control_ns"] is not None:
+            assert row["phase"] in {"decode", "mixed"}
+
+
+def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
+    """Also in the difference, up to the rounding of each."""
+    rows = _compared(
+        tmp_path, continuous_batching(1, 200), slowed(continuous_batching(1, 200), 80_000)
+    )
+    for whole in (row for row in rows if row["level"] == "phase" and row["control_ns"]):
+        parts = [row for row in rows if (row["phase"], row["level"]) == (whole["phase"], "part")]
+        for column in ("control_ns", "test_ns", "diff_ns"):
+            assert abs(sum(row[column] for row in parts) - whole[column]) <= len(parts)
+        verdicts = {row["subject"]: row["verdict"] for row in parts}
+        assert verdicts["busy"] == "unchanged"
+    decode_gap = next(
+        row for row in rows if (row["phase"], row["subject"]) == ("decode", "between iterations")
+    )
+    assert decode_gap["verdict"] == "longer"
