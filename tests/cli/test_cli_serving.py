@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import hta_sql
+from tests.serving_jobs import decode, slowed, trace
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -56,3 +61,29 @@ def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> 
 def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], object]) -> None:
     """A sentence says what was looked for."""
     assert "No iteration of a serving engine" in cli("serving", trace_path("one_step.json")).out
+
+
+def test_rules_of_the_page_judge_time_per_token_and_tokens_per_second(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """A scheduler that takes 8 % more of each decode breaks both limits; three iterations prove nothing."""
+    page = Path(__file__).parents[2] / "docs" / "serving.md"
+    (rules,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "gate.toml").write_text(rules, encoding="utf-8")
+    job = [decode(schedule_ns=20_000 + 100 * (number % 3)) for number in range(20)]
+    jobs = {"base": job, "same": job, "slow": slowed(job, 56_000), "short": slowed(job, 56_000)[:3]}
+    for run, iterations in jobs.items():
+        file = tmp_path / f"{run}.json"
+        file.write_text(json.dumps(trace(iterations)), encoding="utf-8")
+        hta_sql.ingest_shard({0: str(file)}, tmp_path / "s", run=run, jobs=1, shard=(1, 1))
+    hta_sql.publish(tmp_path / "s").close()
+    verdicts = {}
+    for run in jobs.keys() - {"base"}:
+        sides = ("--baseline", f"{tmp_path}/s:base", "--candidate", f"{tmp_path}/s:{run}")
+        done = cli("gate", *sides, "--rules", tmp_path / "gate.toml", "--format", "json")
+        verdicts[run] = [rule["verdict"] for rule in json.loads(done.out)["rules"]]
+    assert verdicts == {
+        "same": ["passed", "passed"],
+        "slow": ["failed", "failed"],
+        "short": ["inconclusive", "inconclusive"],
+    }

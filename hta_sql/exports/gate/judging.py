@@ -12,6 +12,7 @@ from hta_sql.exports.gate.limits import broken_limits, missing_verdict
 from hta_sql.exports.gate.noise import ENOUGH_RUNS, Chance
 from hta_sql.exports.gate.rules import BUDGETS, Rule
 from hta_sql.exports.gate.values import (
+    SAMPLE_COLUMNS,
     Key,
     ResultCache,
     Value,
@@ -151,7 +152,7 @@ class _Judging:
     def _counts_by_step(self) -> bool:
         about = self.rule.about
         named = [*(column.name for column in about.columns), *(p.name for p in about.parameters)]
-        return "step" in named or "steps" in named
+        return not {*SAMPLE_COLUMNS, "steps"}.isdisjoint(named)
 
     def _counts(self, baseline: Value, candidate: Value) -> tuple[int, int]:
         if baseline.samples or candidate.samples:
@@ -171,7 +172,7 @@ class _Judging:
         if len(known) >= ENOUGH_RUNS:
             return of_runs
         aggregate = self.rule.aggregate
-        if "step" in self.key:
+        if not set(SAMPLE_COLUMNS).isdisjoint(self.key):
             aggregate = "one"
         elif asks and not baseline.samples and not candidate.samples and min(self.steps) > 1:
             asked = [

@@ -21,6 +21,9 @@ MAX_SAMPLED_STEPS = 8
 SAMPLED_FROM = {("kpis", "step_ns"): ("step_accounting", "step_ns")}
 """Columns that are the mean over all ranks and steps of another, per-step column."""
 
+SAMPLE_COLUMNS = ("step", "iteration")
+"""Columns whose values are the samples for the noise: profiler steps, or iterations of a serving engine."""
+
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 
@@ -75,7 +78,11 @@ def chosen_rows(table: pa.Table, rule: Rule) -> list[Row]:
     """Select the rows that satisfy the rule's conditions, and the columns that it needs."""
     wanted = {name: _as_list(value) for name, value in rule.where.items()}
     named = {column.name for column in rule.about.columns if not column.unit}
-    columns = [name for name in table.column_names if name in {*named, *wanted, rule.column}]
+    columns = [
+        name
+        for name in table.column_names
+        if name in {*named, *wanted, rule.column, *SAMPLE_COLUMNS}
+    ]
     return [
         row
         for row in table.select(columns).to_pylist()
@@ -122,6 +129,12 @@ def _key(row: Row, key: Sequence[str]) -> Key:
     return tuple(row[name] for name in key)
 
 
+def sample_column(rule: Rule) -> str | None:
+    """Return the column whose values are the samples for the noise; None if the rows have none."""
+    columns = [column.name for column in rule.about.columns]
+    return next((name for name in SAMPLE_COLUMNS if name in columns), None)
+
+
 def values_of(
     rows: Sequence[Row], rule: Rule, key: Sequence[str], step_count: int
 ) -> dict[Key, Value]:
@@ -136,11 +149,11 @@ def values_of(
     Raises:
         ParameterError: Several rows have one key, and the rule has no aggregate.
     """
-    has_step = any(column.name == "step" for column in rule.about.columns)
+    sampled = sample_column(rule)
     by_key: dict[Key, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         number = row[rule.column]
-        numbers = by_key[_key(row, key)][row["step"] if has_step else None]
+        numbers = by_key[_key(row, key)][row[sampled] if sampled else None]
         if number is not None and math.isfinite(number):
             numbers.append(number)
     if rule.aggregate:
@@ -155,7 +168,7 @@ def values_of(
         for name, steps in by_key.items()
     }
     siblings: dict[Key, list[float]] = defaultdict(list)
-    at = key.index("step") if has_step and "step" in key else None
+    at = key.index(sampled) if sampled in key else None
     for name, number in single.items():
         if at is not None and number is not None:
             siblings[name[:at] + name[at + 1 :]].append(number)

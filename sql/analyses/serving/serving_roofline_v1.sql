@@ -64,7 +64,7 @@ WITH
     measured AS (
         SELECT
             m.run, m.rank, m.phase, count(*) AS iteration_count,
-            (sum(m.device_ns + greatest(coalesce(m.gap_before_ns, 0), 0)) / count(*))::BIGINT AS iteration_ns,
+            (sum(m.iteration_ns) / count(*))::BIGINT AS iteration_ns,
             CASE WHEN count(m.context_tokens) = count(*) THEN sum(m.context_tokens) / count(*) END AS context_tokens
         FROM lib.measured_iterations(runs, ranks) AS m
         GROUP BY m.run, m.rank, m.phase

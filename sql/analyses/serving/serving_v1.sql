@@ -43,8 +43,7 @@ CREATE OR REPLACE MACRO serving_v1(
 --   graph_pct                DOUBLE [%]       Iterations that replay graphs, wholly or in pieces, as a share of iteration_count.
 WITH
     timed AS MATERIALIZED (
-        SELECT i.*, i.device_ns + greatest(coalesce(i.gap_before_ns, 0), 0) AS iteration_ns
-        FROM lib.measured_iterations(runs, ranks) AS i
+        FROM lib.measured_iterations(runs, ranks)
     )
 SELECT
     t.run,

@@ -9,33 +9,35 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
     ranks
 ) AS TABLE
 -- Columns:
---   run                   VARCHAR          Run name.
---   rank                  INTEGER          Rank of the process.
---   iteration             BIGINT [1]       Number of the iteration of the rank, from 1.
---   detected_by           VARCHAR          annotation, or graph (a replay of the largest one).
---   framework             VARCHAR          Engine; NULL where no annotation names it.
---   phase                 VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
---   request_count         BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
---   new_tokens            BIGINT [tokens]  Tokens that are processed.
---   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
---   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
---   max_output_tokens     BIGINT [tokens]  At most: prompts may end in the iteration, speculated tokens be accepted.
---   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
---   attention_pair_count  BIGINT [count]   Pairs of a query and a key of causal attention.
---   padded_request_count  BIGINT [count]   Requests that its graph is captured for.
---   ts                    BIGINT [ns]      Start on the host since the run's first event.
---   host_ns               BIGINT [ns]      Length on the host.
---   device_ts             BIGINT [ns]      Start of its first device operation; NULL without any.
---   device_ns             BIGINT [ns]      From there to the end of its last, without unrecorded_ns.
---   unrecorded_ns         BIGINT [ns]      Time between these in which the device ran work that the trace does not hold.
---   busy_ns               BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
---   busy_pct              DOUBLE [%]       busy_ns as a share of device_ns.
---   gap_before_ns         BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative where they overlap.
---   execution             VARCHAR          graph (nine of ten operations in replays), piecewise (some), eager (none).
---   graph_count           BIGINT [count]   Replays.
---   op_count              BIGINT [count]   Device operations.
---   name                  VARCHAR          Name of the annotation, or of the call that replays.
---   event_id              BIGINT           event_id of that annotation or call.
+--   run                      VARCHAR          Run name.
+--   rank                     INTEGER          Rank of the process.
+--   iteration                BIGINT [1]       Number of the iteration of the rank, from 1.
+--   detected_by              VARCHAR          annotation, or graph (a replay of the largest one).
+--   framework                VARCHAR          Engine; NULL where no annotation names it.
+--   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
+--   request_count            BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
+--   new_tokens               BIGINT [tokens]  Tokens that are processed.
+--   prefill_tokens           BIGINT [tokens]  Of these, tokens of prompts.
+--   min_output_tokens        BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
+--   max_output_tokens        BIGINT [tokens]  At most: prompts may end in the iteration, speculated tokens be accepted.
+--   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
+--   attention_pair_count     BIGINT [count]   Pairs of a query and a key of causal attention.
+--   padded_request_count     BIGINT [count]   Requests that its graph is captured for.
+--   ts                       BIGINT [ns]      Start on the host since the run's first event.
+--   host_ns                  BIGINT [ns]      Length on the host.
+--   device_ts                BIGINT [ns]      Start of its first device operation; NULL without any.
+--   device_ns                BIGINT [ns]      From there to the end of its last, without unrecorded_ns.
+--   unrecorded_ns            BIGINT [ns]      Time between these in which the device ran work that the trace does not hold.
+--   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
+--   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
+--   gap_before_ns            BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative where they overlap.
+--   iteration_ns             BIGINT [ns]      device_ns with the gap before it, if there is one: of a decode, the time per output token.
+--   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
+--   execution                VARCHAR          graph (nine of ten operations in replays), piecewise (some), eager (none).
+--   graph_count              BIGINT [count]   Replays.
+--   op_count                 BIGINT [count]   Device operations.
+--   name                     VARCHAR          Name of the annotation, or of the call that replays.
+--   event_id                 BIGINT           event_id of that annotation or call.
 WITH
     _found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
@@ -87,6 +89,8 @@ SELECT
     m.ts, m.end_ts - m.ts AS host_ns, m.device_ts, m.device_ns,
     CASE WHEN m.device_ts IS NOT NULL THEN m.unrecorded_ns END AS unrecorded_ns,
     m.busy_ns, 100 * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
+    m.device_ns + greatest(coalesce(m.gap_before_ns, 0), 0) AS iteration_ns,
+    1e9 * m.min_output_tokens / nullif(m.device_ns + greatest(coalesce(m.gap_before_ns, 0), 0), 0) AS min_output_tokens_per_s,
     CASE WHEN m.replayed_count >= 0.9 * m.op_count THEN 'graph' WHEN m.replayed_count > 0 THEN 'piecewise' WHEN m.op_count > 0 THEN 'eager' END AS execution,
     coalesce(m.graph_count, 0) AS graph_count, coalesce(m.op_count, 0) AS op_count, m.name, m.event_id
 FROM _measured AS m
