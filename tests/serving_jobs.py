@@ -209,8 +209,14 @@ def trace(
             at += kernel.dur_ns
             device_end = at
         events.append(_host("user_annotation", one.name, begin, launched + CALL_NS + 500 - begin))
+    device = {"id": rank, "name": "NVIDIA H100 80GB HBM3"}
     facts = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world_size}}
-    return {"schemaVersion": 1, **(facts if world_size > 1 else {}), "traceEvents": events}
+    return {
+        "schemaVersion": 1,
+        **(facts if world_size > 1 else {}),
+        **({"deviceProperties": [device]} if has_shapes else {}),
+        "traceEvents": events,
+    }
 
 
 def _attention(one: Iteration, launched: int) -> Event:
@@ -293,7 +299,9 @@ def _pairs(new: int, known: int) -> int:
     return sum(known - before for before in range(new))
 
 
-def ranks_of(parts: list[list[Iteration]]) -> Iterator[tuple[int, dict[str, Any]]]:
+def ranks_of(
+    parts: list[list[Iteration]], *, has_shapes: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield rank and trace of each list of iterations."""
     for rank, iterations in enumerate(parts):
-        yield rank, trace(iterations, rank, len(parts))
+        yield rank, trace(iterations, rank, len(parts), has_shapes=has_shapes)

@@ -14,10 +14,13 @@ import hta_sql
 from hta_sql import TraceStore
 from tests.serving_jobs import (
     ALL_REDUCE,
+    ATTENTION,
     COMBINE,
     DISPATCH,
+    NORM,
     Iteration,
     Kernel,
+    attention_work,
     decode,
     layers,
     ranks_of,
@@ -96,6 +99,22 @@ def expert_wait(share: float) -> Job:
     return ranks, lost * COUNT
 
 
+def slow_attention(share: float) -> Job:
+    """An attention on an H100 behind kernels of other kinds takes so much more than its roofline."""
+    flops, moved = attention_work(decode())
+    least = round(max(flops / 989_400, moved / 3_350))
+    others = tuple(replace(kernel, name=NORM) for kernel in layers(4, 10_000))
+    kernels = (*others, Kernel(ATTENTION, lost_of(share) + least))
+    return [[plain(kernels=kernels, is_graph=False)] * COUNT], lost_of(share) * COUNT
+
+
+def quantized_products(share: float) -> Job:
+    """A product of ExLlama behind the layers of each decode: an eighth of it would do."""
+    product = round((BUSY_NS + SCHEDULE_NS) * share / (7 / 8 - share))
+    job = [_after(Kernel("gemm_half_q_half_gptq_4bit_kernel", product))] * COUNT
+    return [job], product * COUNT - product * COUNT // 8
+
+
 RULES: dict[str, tuple[Callable[[float], Job], float]] = {
     "eager_decode": (eager_decode, 0.05),
     "scheduling_gap": (scheduling_gap, 0.05),
@@ -104,6 +123,8 @@ RULES: dict[str, tuple[Callable[[float], Job], float]] = {
     "serving_all_reduce": (serving_all_reduce, 0.05),
     "expert_exposed": (expert_exposed, 0.05),
     "expert_wait": (expert_wait, 0.05),
+    "slow_attention": (slow_attention, 0.05),
+    "quantized_products": (quantized_products, 0.05),
 }
 """Rule ─▶ what plants it, and its threshold."""
 
@@ -115,7 +136,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
     for rule, (plant, threshold) in RULES.items():
         for run, factor in ((rule, 1.2), (f"{rule}-silent", 0.8)):
             paths = {}
-            for rank, document in ranks_of(plant(factor * threshold)[0]):
+            for rank, document in ranks_of(
+                plant(factor * threshold)[0], has_shapes=rule == "slow_attention"
+            ):
                 path = folder / f"{run}-rank{rank}.json"
                 path.write_text(json.dumps(document), encoding="utf-8")
                 paths[rank] = str(path)

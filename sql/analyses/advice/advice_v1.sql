@@ -69,8 +69,11 @@ WITH
     sizes AS MATERIALIZED (
         FROM lib._advice_message_sizes(runs, ranks, steps, include_last_profiler_step)
     ),
+    modeled AS MATERIALIZED (
+        FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, NULL, NULL)
+    ),
     products AS MATERIALIZED (
-        FROM lib._advice_products(runs, ranks, steps, include_last_profiler_step)
+        FROM lib._advice_products('modeled')
     ),
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
@@ -151,6 +154,10 @@ WITH
         FROM lib._advice_misaligned_products('spans', 'unclaimed')
         UNION ALL BY NAME
         FROM lib._advice_single_precision('spans', 'unclaimed')
+        UNION ALL BY NAME
+        FROM lib._advice_quantized_products('spans', 'unclaimed')
+        UNION ALL BY NAME
+        FROM lib._advice_slow_attention('spans', 'modeled', runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_slow_products('spans', 'products')
         UNION ALL BY NAME

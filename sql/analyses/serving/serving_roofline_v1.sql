@@ -61,6 +61,9 @@ WITH
     found AS MATERIALIZED (
         FROM lib.serving_iterations(runs, ranks)
     ),
+    modeled AS MATERIALIZED (
+        FROM lib.modeled_calls(runs, ranks, NULL, true, custom_peak_tflops, custom_peak_tbps)
+    ),
     measured AS (
         SELECT
             m.run, m.rank, m.phase, count(*) AS iteration_count,
@@ -77,7 +80,7 @@ WITH
             round(1000 * c.roofline_ns)::BIGINT AS roofline_ps,
             TRY_CAST(c.max_flops AS BIGINT) AS flops,
             TRY_CAST(c.max_moved_bytes AS BIGINT) AS moved_bytes
-        FROM lib._iteration_calls('found', runs, ranks, window_tokens, windowed_layer_pct, custom_peak_tflops, custom_peak_tbps) AS c
+        FROM lib.iteration_calls('found', 'modeled', runs, ranks, window_tokens, windowed_layer_pct, custom_peak_tflops) AS c
         JOIN found AS i ON i.run = c.run AND i.rank = c.rank AND i.event_id = c.iteration_id
     ),
     reasons AS (

@@ -6,14 +6,8 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_products(
-    -- Runs to include; NULL means every run.
-    runs,
-    -- Ranks to include; NULL means every rank.
-    ranks,
-    -- Profiler steps to include; NULL means every step.
-    steps,
-    -- Whether to include the last profiler step of a run with two or more.
-    include_last_profiler_step
+    -- Name of a relation with the columns of lib.modeled_calls.
+    calls
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR         Run name.
@@ -30,7 +24,7 @@ WITH
             c.run, c.rank, c.name, 2 * c.roofline_ns < c.device_ns AS is_far,
             c.flops / c.peak_tflops < c.moved_bytes / c.peak_tbps AS is_memory,
             c.kernel_count, c.device_ns, round(c.roofline_ns)::BIGINT AS least_ns
-        FROM lib.modeled_calls(runs, ranks, steps, include_last_profiler_step, NULL, NULL) AS c
+        FROM query_table(calls) AS c
         WHERE
             c.is_matrix AND c.flops > 0 AND c.roofline_ns IS NOT NULL AND c.device_ns >= 10000 * c.kernel_count
             AND NOT regexp_matches(c.name, '(b|baddb)mm$|matmul$|einsum$')

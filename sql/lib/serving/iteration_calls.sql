@@ -7,9 +7,11 @@
 --
 -- Status: experimental
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib._iteration_calls(
+CREATE OR REPLACE MACRO lib.iteration_calls(
     -- Name of a relation with the columns of lib.serving_iterations.
     iterations,
+    -- Name of a relation with the columns of lib.modeled_calls.
+    calls,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -19,9 +21,7 @@ CREATE OR REPLACE MACRO lib._iteration_calls(
     -- Share of the layers that have a sliding window [%].
     windowed_layer_pct,
     -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
-    custom_tflops,
-    -- Peak memory bandwidth [TB/s], instead of device_peaks; NULL: from device_peaks.
-    custom_tbps
+    custom_tflops
 ) AS TABLE
 -- Columns:
 --   run                 VARCHAR           Run name.
@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO lib._iteration_calls(
 WITH
     _called AS MATERIALIZED (
         SELECT c.*, o.iteration_id, i.request_count, i.new_tokens, i.context_tokens, i.attention_pair_count, a.role, a.query_input, a.key_input, a.value_input
-        FROM lib.modeled_calls(runs, ranks, NULL, true, custom_tflops, custom_tbps) AS c
+        FROM query_table(calls) AS c
         JOIN lib.iteration_ops(iterations, runs, ranks) AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.event_id
         JOIN query_table(iterations) AS i ON i.run = o.run AND i.rank = o.rank AND i.event_id = o.iteration_id
         LEFT JOIN attention_operators AS a ON a.operator = c.name

@@ -1,0 +1,44 @@
+-- Advice: attention to a cache takes 5 % of the steps or more beyond its roofline, in calls that take more than twice as long.
+--
+-- With sliding windows the roofline is lower than that of full contexts, so that more is lost than the ceiling says. Calls
+-- shorter than 10 us are bound by latency.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib._advice_slow_attention(
+    -- Name of a relation with the columns of lib.step_sums.
+    spans,
+    -- Name of a relation with the columns of lib.modeled_calls.
+    calls,
+    -- Runs to include; NULL means every run.
+    runs,
+    -- Ranks to include; NULL means every rank.
+    ranks
+) AS TABLE
+-- Columns: those of _advice_data_loading.
+WITH
+    _named AS MATERIALIZED (
+        SELECT i.* FROM lib.serving_iterations(runs, ranks) AS i WHERE i.detected_by = 'annotation'
+    ),
+    _far AS (
+        SELECT c.run, c.rank, c.name, c.event_id, c.device_ns, round(c.max_roofline_ns)::BIGINT AS least_ns
+        FROM lib.iteration_calls('_named', calls, runs, ranks, NULL, 0, NULL) AS c
+        WHERE c.category = 'attention' AND 2 * c.max_roofline_ns < c.device_ns AND c.device_ns >= 10000
+    ),
+    _summed AS (
+        SELECT
+            c.run, c.rank, arg_max(c.name, (c.device_ns, c.name)) AS subject, count(*) AS event_count, sum(c.device_ns)::BIGINT AS affected_ns,
+            sum(c.least_ns)::BIGINT AS least_ns, arg_max(c.event_id, (c.device_ns - c.least_ns, -c.event_id)) AS event_id
+        FROM _far AS c
+        GROUP BY c.run, c.rank
+    )
+SELECT
+    f.run, f.rank, 'slow_attention' AS rule, f.subject, f.event_count, f.affected_ns, f.affected_ns - f.least_ns AS ceiling_ns, 'medium' AS confidence, f.event_id,
+    lib.message('advice.slow_attention', {
+        'call_count': f.event_count, 'share_pct': 100 * (f.affected_ns / s.step_ns), 'peak_pct': 100 * (f.least_ns / f.affected_ns)
+    }) AS message,
+    format('FROM serving_roofline_v1(runs := [{}], ranks := [{}])', lib.sql_literal(f.run), f.rank) AS evidence_sql,
+    'serving_roofline' AS next_analysis
+FROM _summed AS f
+JOIN query_table(spans) AS s ON s.run = f.run AND s.rank = f.rank
+WHERE f.affected_ns - f.least_ns >= 0.05 * s.step_ns
