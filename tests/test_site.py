@@ -40,7 +40,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
     assert "Straggler: rank 5 costs the other ranks" in page
     assert "<table><thead>" in page
     pictures = re.findall(r"!\[([^\]]+)\]\((\S+\.svg)\)", page)
-    assert "Who holds up the others" in {words for words, _ in pictures}
+    assert "Stragglers" in {words for words, _ in pictures}
     assert all((tmp_path / "notebooks" / name).exists() for _, name in pictures)
     story = (tmp_path / "notebooks" / "operator_story.md").read_text(encoding="utf-8")
     assert "](../../tests" not in story

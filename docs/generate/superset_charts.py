@@ -154,7 +154,7 @@ CHARTS: tuple[Parameters, ...] = (
         **bars("step", [measure(part, "AVG") for part in PARTS], stack="Stack"),
     },
     {
-        "slice_name": "Who holds up the others",
+        "slice_name": "Stragglers",
         "dataset": "stragglers",
         "row": 4,
         "width": 8,

@@ -34,4 +34,4 @@ def check(*, folders: tuple[Path, ...]) -> None:
     if problems:
         raise click.exceptions.Exit(1)
     analyses, cases = counts(folders)
-    note(f"All is well: {counted(analyses, 'SQL file')}, {counted(cases, 'golden case')}.")
+    note(f"No problems: {counted(analyses, 'SQL file')}, {counted(cases, 'golden case')}.")

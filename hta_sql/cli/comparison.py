@@ -36,7 +36,7 @@ def text_lines(comparison: Comparison) -> Iterator[str]:
         yield from _rest(comparison)
     if unsure := _unsure(comparison):
         yield ""
-        yield from _aligned(_change_rows("what may be chance", unsure))
+        yield from _aligned(_change_rows("not significant", unsure))
     if comparison.predictions:
         yield ""
         yield from aligned(_prediction_rows(comparison), {1, 2, 3, 4})

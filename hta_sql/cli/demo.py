@@ -96,7 +96,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     two = sorted({opened.ranks(run)[0], *(row["rank"] for row in late)})
     click.echo(f"\nWhere a step of ranks {two} goes (step_accounting):\n")
     opened.run("step_accounting", runs=[run], ranks=two).show()
-    click.echo("\nWhich ranks hold up the others (stragglers):\n")
+    click.echo("\nSlow ranks (stragglers):\n")
     for message in dict.fromkeys(row["message"] for row in result.arrow().to_pylist()):
         if message:
             click.echo(message)

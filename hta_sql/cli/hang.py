@@ -51,7 +51,7 @@ TABLE = (
 )
 
 
-@click.command(short_help="Tell which rank holds up a job that hangs, from Flight Recorder dumps.")
+@click.command(short_help="Name the rank that blocks a hanging job, from Flight Recorder dumps.")
 @click.argument("traces", metavar="STORE|DUMPS")
 @scope_options
 @audience_option("json (the analysis `hang`)")

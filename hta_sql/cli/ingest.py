@@ -115,7 +115,7 @@ def ingest(
     Traces of Ascend devices (trace_view.json) and MindSpore's cluster data
     (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
     So are Flight Recorder dumps of torch.distributed (nccl_trace_rank_N, or JSON), next to the
-    traces of the same job or alone: hta-sql hang names the rank that holds up the job.
+    traces of the same job or alone: hta-sql hang names the rank that blocks the job.
     Memory snapshots (torch.cuda.memory._dump_snapshot; .pickle, .pkl or JSON) are read as well, without
     unpickling them: hta-sql run STORE snapshot_peak shows what held the memory.
     """

@@ -100,7 +100,7 @@ def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row 
     least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
     if cause and abs(cause["diff_ns"]) >= least:
         is_sure = step["is_change"] or step["verdict"] in _SOME_STEPS
-        return f"{_cause_text(cause)}{'' if is_sure else ', which may be chance'}."
+        return f"{_cause_text(cause)}{'' if is_sure else ', not statistically significant'}."
     if first or changed:
         row = first or changed[0]
         beyond = "" if row["noise_ns"] is None else " beyond noise"
@@ -109,7 +109,7 @@ def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row 
         return ""
     if not same_way or step["verdict"] in ("unchanged", "within noise"):
         return "Nothing in it changed beyond noise in that direction."
-    return f"Most of it: {_row_text(same_way[0])}, which may be chance."
+    return f"Most of it: {_row_text(same_way[0])}, not statistically significant."
 
 
 def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:

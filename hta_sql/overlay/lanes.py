@@ -69,7 +69,7 @@ class Lanes:
     def names(self) -> Iterator[bytes]:
         """Yield the metadata events of new tracks: name, and sort index below the old track."""
         for pid, tid, lane, is_on_device in self._names:
-            about = {"name": f"{'stream' if is_on_device else 'thread'} {tid}: what overlaps"}
+            about = {"name": f"{'stream' if is_on_device else 'thread'} {tid}: overlapping events"}
             where = {"ts": 0, "pid": pid, "tid": lane}
             yield trace_event("M", "thread_name", **where, args=about)
             yield trace_event("M", "thread_sort_index", **where, args={"sort_index": tid})

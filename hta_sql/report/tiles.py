@@ -112,11 +112,11 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         of = f", {_percent(share)} of the device" if share is not None else ""
         yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
     if kpi["launch_bound_pct"] is not None:
-        yield "idle because the host is late", _percent(kpi["launch_bound_pct"])
+        yield "idle, launch-bound", _percent(kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
-        yield "communication that nothing hides", _percent(kpi["exposed_communication_pct"])
+        yield "exposed communication", _percent(kpi["exposed_communication_pct"])
     if kpi["idle_pct"] is not None:
-        yield "idle in all", _percent(kpi["idle_pct"])
+        yield "idle", _percent(kpi["idle_pct"])
 
 
 def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:

@@ -131,7 +131,7 @@ def test_s0_09_statistics_of_gaps(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
-    """Over all ranks; what overlaps is a type of its own."""
+    """Over all ranks; overlapping events is a type of its own."""
     types, _ = analyzer.get_gpu_kernel_breakdown(visualize=False)
     assert rows(types) == [
         ("COMPUTATION", 1560.0, 77.6),

@@ -123,7 +123,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Containers number their processes alike; what overlaps in time, or is of another host, is another rank."""
+    """Containers number their processes alike; overlapping events in time, or is of another host, is another rank."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)

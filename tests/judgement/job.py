@@ -66,7 +66,7 @@ class Job:
     """A job whose truth is known.
 
     Attributes:
-        framework: How the model is split, and what overlaps.
+        framework: How the model is split, and overlapping events.
         steps: Steps of the capture.
         warm_steps: Steps before the capture.
         layers: Layers of a stage.

@@ -116,7 +116,7 @@ def test_what_overlaps_has_a_track_beside_it(
     names = [
         event["args"] for event in found if event["name"] == "thread_name" and event["tid"] == 8
     ]
-    assert names == [{"name": "stream 7: what overlaps"}]
+    assert names == [{"name": "stream 7: overlapping events"}]
 
 
 def test_categories_are_chosen(

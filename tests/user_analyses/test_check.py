@@ -22,7 +22,7 @@ def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture
     assert main(["check", str(team)]) == 0
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == "All is well: 1 SQL file, 1 golden case.\n"
+    assert said.err == "No problems: 1 SQL file, 1 golden case.\n"
 
 
 @pytest.mark.slow

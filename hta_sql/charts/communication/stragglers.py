@@ -27,7 +27,7 @@ from hta_sql.charts.drawing.style import (
     present,
 )
 
-NO_VERDICT = "Some ranks are always the last, by HTA's rule: no verdict. Who is late is judged by “Who holds up the others” (stragglers)."
+NO_VERDICT = "Some ranks are always last, by HTA's rule; this is no verdict. The chart “Stragglers” has the verdict."
 
 AMONG_LAST, BEFORE = "among the last", "before them"
 
@@ -52,7 +52,7 @@ def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
 
     If there are many ranks, those with the largest excess are shown.
     """
-    title = "Who holds up the others"
+    title = "Stragglers"
     if not table["is_straggler"].notna().any():
         reasons = table["verdict_reason"].dropna().unique()
         return nothing(title, f"Nothing can be judged: {'; '.join(reasons)}.")

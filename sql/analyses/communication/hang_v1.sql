@@ -1,7 +1,7 @@
 -- What hangs: a row for each process group, or pair of sender and receiver, that is stuck, by Flight Recorder dumps.
 --
 -- A group is stuck at the first collective that a rank entered and did not finish. Ranks that never entered it, entered another operation
--- or size, or whose device did not start it hold up the others. If such a rank only waits in another stuck group, this group follows from
+-- or size, or whose device did not start it block the others. If such a rank only waits in another stuck group, this group follows from
 -- that one: is_root is false. Groups that wait for each other are roots together. A rank without a dump may be the cause; no
 -- verdict is given on it. A dump that was written while a healthy job ran shows its operations in flight as unfinished.
 --
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   not_started_ranks  VARCHAR       Ranks whose host enqueued it and whose device did not start it.
 --   finished_ranks     VARCHAR       Ranks that finished it.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
---   culprit_ranks      VARCHAR       Ranks that hold up the others and wait nowhere else.
+--   culprit_ranks      VARCHAR       Ranks that block the others and wait nowhere else.
 --   waits_for          VARCHAR       Groups in which ranks of this one wait, if it follows from them.
 --   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered it.
 --   since              VARCHAR       The same as text, UTC.

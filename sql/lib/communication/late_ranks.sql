@@ -1,4 +1,4 @@
--- Which ranks hold up the others: the verdict on what each does itself, block after block, compared with its peers.
+-- Stragglers: the verdict on the own time of each rank, block after block, compared with its peers.
 --
 -- A rank is named only if it does more itself than its peers and they wait for it, both by min_pct of the time. A
 -- suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains 80 % of the lateness and
