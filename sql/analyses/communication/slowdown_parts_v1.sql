@@ -24,9 +24,14 @@ CREATE OR REPLACE MACRO slowdown_parts_v1(
 WITH
     uniform AS (
         SELECT r.run, r.replayed_ns FROM replays AS r WHERE r.scenario = 'uniform' AND r.part_kind IS NULL AND lib.is_requested(runs, r.run)
+    ),
+    -- Parts of one rank, or of ranks that never meet, slow down no other one.
+    met AS (
+        SELECT DISTINCT m.run FROM matched_collectives AS m WHERE lib.is_requested(runs, m.run)
     )
 SELECT r.run, r.part_kind, r.part, r.replayed_ns / nullif(u.replayed_ns, 0) AS slowdown, r.replayed_ns, u.replayed_ns AS uniform_ns
 FROM replays AS r
 JOIN uniform AS u ON u.run = r.run
+JOIN met AS m ON m.run = r.run
 WHERE r.part_kind IS NOT NULL AND r.scenario = 'uniform'
 ORDER BY r.run, r.part_kind, slowdown DESC, r.part

@@ -14,9 +14,9 @@
 -- Shown: part, part_kind, factor, step_ns, replayed_step_ns, saved_ns, saved_pct, bound
 -- Status: stable
 -- Since: 0.1
--- Scope: runs; all ranks of a run take part
+-- Scope: runs; all ranks of a run take part, also a single one
 -- Reference: none
--- Needs: GPU activity of two ranks that communicate
+-- Needs: GPU activity
 CREATE OR REPLACE MACRO what_if_faster_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -2,8 +2,8 @@
 --
 -- Times are in the time that all ranks share. A launch returns at the end of its call, at the latest where its operation
 -- starts. Nodes are numbered in the order of time, so that what a node depends on has a lower number. An operation that
--- begins with others counts as later by `tolerance_ns`, if it computes: traces of some recorders round. Ranks without
--- matched collectives are left out, since nothing connects them to others.
+-- begins with others counts as later by `tolerance_ns`, if it computes: traces of some recorders round. Of a run
+-- with matched collectives, ranks without any are left out, since nothing connects them to others.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -50,6 +50,7 @@ WITH
         FROM matched_collectives AS m
         WHERE lib.is_requested(runs, m.run)
     ),
+    -- Ranks of a run without matched collectives do not wait for each other.
     _clocks AS MATERIALIZED (
         SELECT
             m.run, m.rank, m.span, any_value(m.clock_mid_ts) AS mid_ts,
@@ -57,6 +58,10 @@ WITH
             coalesce(any_value(CASE WHEN m.clock_is_applied THEN m.clock_drift END), 0) AS drift
         FROM _met AS m
         GROUP BY m.run, m.rank, m.span
+        UNION ALL
+        SELECT k.run, k.rank, k.span, 0, 0, 0
+        FROM rank_spans AS k
+        WHERE lib.is_requested(runs, k.run) AND NOT EXISTS (FROM _met AS m WHERE m.run = k.run)
     ),
     _rank_counts AS (
         SELECT c.run, count(DISTINCT c.rank) AS n FROM _clocks AS c GROUP BY c.run

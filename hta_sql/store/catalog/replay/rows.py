@@ -92,9 +92,7 @@ def replays_of_all(con: duckdb.DuckDBPyConnection) -> pa.Table:
     """
     import pyarrow as pa  # noqa: PLC0415 - only where used
 
-    runs = [
-        run for (run,) in con.table("matched_collectives").unique("run").order("run").fetchall()
-    ]
+    runs = [run for (run,) in con.table("ranks").unique("run").order("run").fetchall()]
     tables = [(run, replay_rows(con, run)) for run in runs]
     named = [
         rows.add_column(0, "run", pa.array([run] * len(rows), pa.string())) for run, rows in tables
