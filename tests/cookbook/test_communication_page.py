@@ -55,7 +55,7 @@ def test_names_are_those_of_analyses_and_columns(con: duckdb.DuckDBPyConnection)
     known |= {column.name for analysis in library.newest() for column in analysis.columns}
     known |= {p.name for analysis in library.newest() for p in analysis.parameters}
     known |= {"matched_collectives", "step_parts", "record_param_comms", "Seq", "doctor", "unknown"}
-    known |= {"replays", "uniform", "lower", "upper"}
+    known |= {"replays", "uniform", "balanced", "lower", "upper"}
     text = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
     words = set(re.findall(r"`(\w+)`", text))
     assert words <= known

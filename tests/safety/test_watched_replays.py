@@ -145,7 +145,7 @@ def test_a_replay_reports_its_progress(store: Path) -> None:
     replay = [(what, done) for what, done, _ in reports if what.startswith("replay of job")]
     assert [done for _, done in replay] == sorted({done for _, done in replay})
     assert replay[0][0] == "replay of job: replay_nodes"
-    assert replay[-1][0] == "replay of job: parts of the job"
+    assert replay[-1][0] == "replay of job: faster kernels"
     assert all(done < total for _, done, total in reports[:-1])
     assert reports[-1] == ("done", 1, 1)
 
