@@ -4,8 +4,8 @@
     python benchmarks/collectives.py --ranks 8 --ranks 64 --collectives 500
 
 The kernels are made in memory, tensor-parallel groups of eight within data-parallel ones, one rank 10 %
-late, captures that open at different moments; no traces are behind them. A fresh process matches them within
-the memory limit, writes what would be kept, and asks who waits and who is late. To be at
+late, captures that open at different moments; no traces are behind them. A fresh process computes and materializes
+the derived tables within the memory limit of the engine, as a store does, and runs `collective_waits` and `stragglers`. The goal is at
 most 1.3 times the CPU of the first size for each kernel.
 """
 
@@ -27,7 +27,7 @@ from benchmarks.measure import run_worker  # noqa: E402
 from tests.jobs.tables import database, fill  # noqa: E402
 
 TP = 8
-STAGES = ("matched_collectives", "collective_waits", "straggler_signals")
+STAGES = ("matched_collectives", "step_parts", "collective_waits", "stragglers")
 
 
 def kernels(ranks: int, collectives: int, *, numbered: bool) -> tuple[pa.Table, int]:
