@@ -392,6 +392,8 @@ def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None
     own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
     run(con, ingest_sql("link/kernel_classes", "class_rules"), {"files": files})
-    in_order = "SELECT position, regex FROM class_rules ORDER BY priority, position"
-    run(con, first_match_macro("first_rule", run(con, in_order).fetchall()))
+    run(con, ingest_sql("link/kernel_classes", "kernel_names"))
+    matching = run(con, ingest_sql("link/kernel_classes", "rules_in_order")).fetchall()
+    # A chain needs a rule; this one matches nothing.
+    run(con, first_match_macro("first_rule", matching or [(0, "a^")]))
     run(con, ingest_sql("link/kernel_classes", "kernel_classes"))

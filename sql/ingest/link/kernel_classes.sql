@@ -27,6 +27,28 @@ FROM read_csv(
     columns = {'priority': 'INTEGER', 'regex': 'VARCHAR', 'class': 'VARCHAR', 'collective': 'VARCHAR', 'vendor': 'VARCHAR', 'library': 'VARCHAR', 'role': 'VARCHAR', 'source': 'VARCHAR'}
 ) AS r;
 
+-- name: kernel_names
+-- Distinct names of device activity.
+CREATE OR REPLACE TABLE kernel_names AS
+SELECT DISTINCT g.name
+FROM staged_gpu_ops AS g;
+
+-- name: rules_in_order
+-- Rules that match some name, in order of precedence.
+--
+-- All names are one text with a line for each, so that a rule is compiled and run once: a compiled constant in a chain
+-- costs 0.3 ms to bind, whether it matches or not. A rule with an anchor of the whole text is always included.
+WITH
+    names AS (
+        SELECT string_agg(n.name, chr(10)) AS text
+        FROM kernel_names AS n
+    )
+SELECT r.position, r.regex
+FROM class_rules AS r
+CROSS JOIN names AS n
+WHERE contains(r.regex, '\A') OR contains(r.regex, '\z') OR contains(r.regex, '(?') OR regexp_matches(n.text, '(?im)' || r.regex)
+ORDER BY r.priority, r.position;
+
 -- name: kernel_classes
 -- Class of each distinct name of device activity that some rule matches.
 --
@@ -34,13 +56,9 @@ FROM read_csv(
 -- Each expression is compiled once, whereas a join on the regex column compiles one for every pair.
 CREATE OR REPLACE TABLE kernel_classes AS
 WITH
-    names AS (
-        SELECT DISTINCT g.name
-        FROM staged_gpu_ops AS g
-    ),
     known_names AS (
         SELECT n.name, first_rule(n.name) AS first_rule
-        FROM names AS n
+        FROM kernel_names AS n
     )
 SELECT n.name, {'class': r.class, 'collective': r.collective, 'library': r.library, 'role': r.role} AS rule
 FROM known_names AS n
