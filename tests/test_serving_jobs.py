@@ -13,12 +13,16 @@ import pytest
 import hta_sql
 from tests.serving_jobs import (
     ATTENTION,
+    COMBINE,
+    DISPATCH,
     GEMM,
     Iteration,
+    Kernel,
     attention_work,
     continuous_batching,
     decode,
     pairs_of,
+    ranks_of,
     slowed,
     trace,
     truth_of,
@@ -186,3 +190,35 @@ def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
         row for row in rows if (row["phase"], row["subject"]) == ("decode", "between iterations")
     )
     assert decode_gap["verdict"] == "longer"
+
+
+def test_an_imbalanced_expert_makes_the_other_ranks_wait(tmp_path: Path) -> None:
+    """Each call waits as long as it takes longer than on the rank whose experts have most to do."""
+    extra, count = 7_000, 6
+
+    def job(wait: int) -> list[Iteration]:
+        exchange = (
+            Kernel(DISPATCH, 3_000),
+            Kernel(GEMM, 50_000 - wait),
+            Kernel(COMBINE, 2_000 + wait),
+        )
+        return [decode(kernels=exchange, is_graph=True)] * count
+
+    parts = [job(extra), job(0), job(extra // 2)]
+    paths = {}
+    for rank, document in ranks_of(parts):
+        file = tmp_path / f"rank{rank}.json"
+        file.write_text(json.dumps(document), encoding="utf-8")
+        paths[rank] = str(file)
+    with hta_sql.ingest(paths, tmp_path / "job.store") as store:
+        rows = {
+            (row["rank"], row["comm_role"]): row for row in store.run("expert_parallel").records()
+        }
+    for rank, wait in ((0, extra), (1, 0), (2, extra // 2)):
+        combine, dispatch = rows[rank, "combine"], rows[rank, "dispatch"]
+        assert (combine["total_ns"], dispatch["total_ns"]) == (
+            count * (2_000 + wait),
+            count * 3_000,
+        )
+        assert (combine["wait_ns"], dispatch["wait_ns"]) == (count * wait, 0)
+        assert combine["exposed_ns"] == combine["total_ns"]
