@@ -172,6 +172,19 @@ def arrivals(ranks: int) -> pd.DataFrame:
     )
 
 
+def hanging(ranks: int) -> pd.DataFrame:
+    """Five groups of many ranks, for one of which all wait."""
+    table = crossed(
+        channel=[f"dp ({number})" for number in range(5)],
+        rank=range(ranks),
+        collective_seq_id=range(989, 1_001),
+    )
+    is_stuck = table["collective_seq_id"] == 1_000
+    state = is_stuck.map({True: "waiting", False: "finished"})
+    state = state.mask(is_stuck & (table["rank"] == ranks - 7), "missing")
+    return table.assign(is_stuck=is_stuck, state=state, op=table["channel"])
+
+
 def at_scale(*case: object) -> ParameterSet:
     """One of those that are drawn like others here."""
     return pytest.param(*case, marks=pytest.mark.slow)
@@ -206,6 +219,7 @@ def at_scale(*case: object) -> ParameterSet:
         # Two bars of the transfer, one of the wait, two ends of the line.
         ("p2p_pairs", lambda: messages(RANKS), 600 * 5),
         ("collective_arrivals", lambda: arrivals(RANKS), 96 * 2 - 1),
+        ("hang_grid", lambda: hanging(RANKS), 4 * 96 * 12),
     ],
 )
 def test_4096_ranks_stay_below_2_mb(
@@ -215,6 +229,12 @@ def test_4096_ranks_stay_below_2_mb(
     chart = themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE
+
+
+def test_the_rank_for_which_all_wait_is_drawn_among_many() -> None:
+    """Its row is unlike all others."""
+    rows = drawn_rows(charts.FIGURES["hang_grid"](hanging(RANKS)))
+    assert {row["rank"] for row in rows if row["cause"] == "yes"} == {RANKS - 7}
 
 
 def test_many_ranks_are_drawn_where_they_are() -> None:

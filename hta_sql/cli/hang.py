@@ -28,9 +28,6 @@ SHOWN = 10
 MAPS = 3
 """Stuck groups that have a map."""
 
-MOST_MAPPED = 128
-"""Dumps of a run up to which a map is printed; for more, the rows of hang_grid take a gigabyte of memory."""
-
 MOST_LINES = 16
 """Ranks of a group that have a line each in its map; of more, those that did the same share one."""
 
@@ -83,21 +80,28 @@ def hang(
         else:
             _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
             if rows:
-                if max(map(len, dumps.values())) <= MOST_MAPPED:
-                    _print_map(store.run("hang_grid", runs=runs, ranks=ranks).records())
+                _print_map(rows, store.run("hang_grid", runs=runs, ranks=ranks).records())
                 click.echo()
                 send(result, Output(columns=TABLE))
     if rows:
         ctx.exit(HANGS)
 
 
-def _print_map(cells: list[Row]) -> None:
-    """Print a line for each rank of the first stuck groups: what it did at each number."""
+def _print_map(rows: list[Row], cells: list[Row]) -> None:
+    """Print a line for each rank of the first stuck groups: what it did at each number.
+
+    Args:
+        rows: Rows of hang, the cause first.
+        cells: Rows of hang_grid.
+    """
     groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for cell in cells:
         lines = groups.setdefault((cell["run"], cell["channel"]), {})
         lines.setdefault(cell["rank"], []).append(cell)
-    for (_, channel), lines in list(groups.items())[:MAPS]:
+    # Sends and receives have no cells.
+    keys = [key for row in rows if (key := (row["run"], row["channel"])) in groups]
+    for key in list(dict.fromkeys(keys))[:MAPS]:
+        channel, lines = key[1], groups[key]
         last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
         width = len(str(max(lines)))
         click.echo(f"\n{printable(channel)}, up to number {last}:")

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from hta_sql.charts.communication import groups, overlap, pipeline, stragglers, waits, what_if
+from hta_sql.charts.communication import (
+    groups,
+    hangs,
+    overlap,
+    pipeline,
+    stragglers,
+    waits,
+    what_if,
+)
 
-__all__ = ["groups", "overlap", "pipeline", "stragglers", "waits", "what_if"]
+__all__ = ["groups", "hangs", "overlap", "pipeline", "stragglers", "waits", "what_if"]

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib._dump_members(
 WITH
     _stated AS (
         SELECT
-            g.run, g.rank, g.pg_desc, g.member_ranks, concat(coalesce(g.pg_name, ''), ' ', g.member_ranks) AS group_key, g.last_enqueued_id
+            g.run, g.rank, g.pg_desc, g.member_ranks, lib.dump_group_key(g.pg_name, g.member_ranks) AS group_key, g.last_enqueued_id
         FROM fr_groups AS g
         WHERE lib.is_requested(runs, g.run)
     ),

@@ -37,7 +37,7 @@ WITH
     _groups AS MATERIALIZED (
         SELECT
             g.run, g.rank, g.pg_name, g.member_ranks, from_json(g.member_ranks, '["INTEGER"]') AS members,
-            concat(coalesce(g.pg_name, ''), ' ', g.member_ranks) AS group_key,
+            lib.dump_group_key(g.pg_name, g.member_ranks) AS group_key,
             CASE WHEN nullif(nullif(g.pg_desc, ''), 'undefined') IS NULL THEN coalesce(g.pg_name, 'unknown') ELSE concat(g.pg_desc, ' (', g.pg_name, ')') END AS channel
         FROM fr_groups AS g
         WHERE lib.is_requested(runs, g.run)
@@ -46,7 +46,7 @@ SELECT
     e.run,
     e.rank,
     e.record_id,
-    coalesce(g.group_key, concat(coalesce(e.pg_name, ''), ' ')) AS group_key,
+    coalesce(g.group_key, lib.dump_group_key(e.pg_name, NULL)) AS group_key,
     coalesce(g.channel, e.pg_desc, e.pg_name, 'unknown') AS channel,
     e.pg_name,
     e.pg_desc,

@@ -1,0 +1,110 @@
+"""Figure of what hangs: the last collectives of stuck process groups, rank by rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.matrix import CELLS, filled, matrix
+from hta_sql.charts.drawing.palette import (
+    BLACK,
+    MISSING_COLOR,
+    OUTLIER_COLOR,
+    PALE_COLOR,
+    PURPLE,
+    SKY_BLUE,
+    WAIT_COLOR,
+)
+from hta_sql.charts.drawing.style import colors, headed, present, subtitled
+
+GROUPS = 4
+"""Maximum number of stuck groups with a panel, those with the cause first."""
+
+STATES = {
+    "finished": PALE_COLOR,
+    "waiting": WAIT_COLOR,
+    "missing": OUTLIER_COLOR,
+    "different": PURPLE,
+    "not started": SKY_BLUE,
+    "no dump": BLACK,
+    "unknown": MISSING_COLOR,
+}
+"""State of a cell ─▶ color."""
+
+ENTERED = frozenset({"waiting", "different", "not started"})
+"""States of a rank that is in the stuck collective."""
+
+HOLDING = frozenset({"missing", "different", "not started"})
+"""States of a rank for which the others wait."""
+
+
+@figure
+def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """Draw a matrix per stuck group: what each rank did at each of the last collectives.
+
+    Groups that only ranks hold up that wait in no other group come first. If there are many ranks,
+    those whose rows are rarest are shown, because such a rank is among them. If there are many
+    collectives, the last ones are shown.
+    """
+    cells = table.assign(is_cause=_causes(table))
+    cells["is_blocked"] = cells["is_stuck"] & cells["state"].eq("missing") & ~cells["is_cause"]
+    by_group = cells.groupby(["run", "channel"], sort=False)
+    counts = by_group[["is_cause", "is_blocked"]].sum()
+    order = counts.assign(has_cause=counts["is_cause"] > 0).sort_values(
+        ["has_cause", "is_blocked"], ascending=[False, True], kind="stable"
+    )
+    palette = present(STATES, table["state"])
+    several = len(set(table["run"])) > 1
+    panels = [
+        _panel(by_group.get_group(key), f"{key[0]}: {key[1]}" if several else key[1], palette)
+        for key in order.index[:GROUPS]
+    ]
+    notes = [
+        "Dot: others wait for this rank, and it waits in no other group. The last column is stuck."
+    ]
+    if len(order) > GROUPS:
+        notes.append(f"{GROUPS} of {len(order):,} stuck groups, those with the cause first.")
+    if (ranks := by_group["rank"].nunique().max()) > CELLS:
+        notes.append(f"The {CELLS} of {ranks:,} ranks of a group whose rows are rarest.")
+    return alt.vconcat(*panels, title=headed("Collectives of stuck groups, rank by rank", *notes))
+
+
+def _causes(table: pd.DataFrame) -> pd.Series[bool]:
+    """Return the stuck cells of ranks that hold up their group and wait in no other one."""
+    stuck = table["is_stuck"].astype(bool)
+    keys = pd.Series([*zip(table["run"], table["rank"], strict=True)], index=table.index)
+    waiting = set(keys[stuck & table["state"].isin(ENTERED)])
+    blocked = table["state"].eq("missing") & keys.isin(waiting)
+    return stuck & table["state"].isin(HOLDING) & ~blocked
+
+
+def _panel(table: pd.DataFrame, name: str, palette: dict[str, str]) -> Any:
+    """Draw the collectives of one group."""
+    numbers = sorted(table["collective_seq_id"].unique())[-CELLS:]
+    rows = table[table["collective_seq_id"].isin(numbers)]
+    cells = rows[rows["rank"].isin(_rarest(rows))].assign(
+        op=filled(rows["op"], "none"), cause=rows["is_cause"].map({True: "yes", False: "no"})
+    )
+    tooltip = {
+        "collective_seq_id:": "Collective no.",
+        "op": "Operation",
+        "state": "State",
+        "cause": "Holds up the others",
+    }
+    axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
+    x = alt.X("collective_seq_id:O", title="Number of the collective in its group", axis=axis)
+    base = matrix(cells, colors(palette, "State", "state"), tooltip, x=x)
+    dots = base.transform_filter("datum.cause == 'yes'").mark_point(filled=True, size=30, opacity=1)
+    return alt.layer(base, dots.encode(color=alt.value("white")), title=subtitled(name))
+
+
+def _rarest(table: pd.DataFrame) -> list[int]:
+    """Return the ranks to show: those with a cause, then those that few others are like."""
+    ordered = table.sort_values("collective_seq_id", kind="stable")
+    rows = ordered.groupby("rank").agg(row=("state", "/".join), is_cause=("is_cause", "any"))
+    counts = rows.assign(alike=rows.groupby("row")["row"].transform("size"))
+    first = counts.sort_values(["is_cause", "alike"], ascending=[False, True], kind="stable")
+    return sorted(first.index[:CELLS])

@@ -1,0 +1,18 @@
+-- Key of a process group in Flight Recorder dumps: its name and its ranks.
+--
+-- Of many ranks the key has the first ones and a checksum of all: each operation carries it, and the ranks of a large group are kilobytes.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.dump_group_key(
+    -- Process group name.
+    group_name,
+    -- Ranks of the group as JSON; NULL where no dump states them.
+    ranks_text
+) AS
+-- Returns: VARCHAR  Name, and ranks in brackets if they are known.
+concat(
+    coalesce(group_name, ''),
+    ' ',
+    CASE WHEN len(ranks_text) > 64 THEN concat(substr(ranks_text, 1, 24), ' ', md5(ranks_text)) ELSE ranks_text END
+)
