@@ -169,6 +169,22 @@ def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
     assert {row["last_in_pct"] for row in rows if row["rank"] == 5} == {100.0}
 
 
+def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> None:
+    """The rank is said to have no whole dump; the one that is missing elsewhere is the cause."""
+    job = training(8, 4, 3)
+    del job.programs[5][9:]
+    write_pickles(job, tmp_path / "dumps")
+    cut = tmp_path / "dumps" / "nccl_trace_rank_6"
+    cut.write_bytes(cut.read_bytes()[:-1500])
+    with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
+        rows = store.run("hang").records()
+        cells = store.run("hang_grid", ranks=[6]).records()
+    (tensor,) = [row for row in rows if row["channel"] == "tp (tp4)"]
+    assert (tensor["culprit_ranks"], tensor["undumped_ranks"]) == ("5", "6")
+    assert {row["culprit_ranks"] for row in rows} <= {"5", None}
+    assert "no dump" in {cell["state"] for cell in cells if cell["is_stuck"]}
+
+
 def test_half_a_dump_is_read_as_far_as_it_is_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -179,5 +195,11 @@ def test_half_a_dump_is_read_as_far_as_it_is_whole(
     path.write_bytes(path.read_bytes()[:-400])
     with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
         (count,) = store.sql("SELECT count(*) FROM fr_entries WHERE rank = 2").rows()[0]
+        assert store.run("hang").rows() == []
+        ((rank, reason),) = store.sql("SELECT rank, reason FROM quarantine").rows()
+        findings = {row["finding"]: row["message"] for row in store.run("findings").records()}
     assert 0 < count < 12
+    assert (rank, reason[:43]) == (2, "Flight Recorder dump: it is cut off at byte")
+    assert findings["damaged_artifact"] == f"{reason}."
+    assert "lost_spans" not in findings
     assert "nccl_trace_rank_2' is damaged: it is cut off at byte" in caplog.text

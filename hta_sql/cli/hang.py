@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, printable, rank_spans
 
 if TYPE_CHECKING:
+    from hta_sql.errors import HtaSqlError
     from hta_sql.store.query.trace_store import TraceStore
 
 Row = dict[str, Any]
@@ -69,9 +71,11 @@ def hang(
     printed first: group, operation, the rank that never entered it, and its last operation. Groups that
     only wait for another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
     """
+    from hta_sql.cli.messages import note  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
-    with opened_or_read(traces) as (store, is_new):
+    failures: list[HtaSqlError] = []
+    with opened_or_read(traces, on_failure=failures.append) as (store, is_new):
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()
@@ -79,12 +83,18 @@ def hang(
             send(result, Output("json"))
         else:
             _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
+            _print_damaged(store, dumps)
             if rows:
                 _print_map(rows, store.run("hang_grid", runs=runs, ranks=ranks).records())
                 click.echo()
                 send(result, Output(columns=TABLE))
-    if rows:
-        ctx.exit(HANGS)
+    if not rows:
+        for failure in failures:
+            raise failure
+        return
+    for failure in failures:
+        note(f"warning: {failure}")
+    ctx.exit(HANGS)
 
 
 def _print_map(rows: list[Row], cells: list[Row]) -> None:
@@ -135,6 +145,14 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
             "when it hangs: nccl_trace_rank_N."
         )
     return found
+
+
+def _print_damaged(store: TraceStore, runs: Iterable[str]) -> None:
+    """Print which dumps are damaged: no verdict is given on what they may have lost."""
+    query = "SELECT run, rank, reason FROM lib.damaged_artifacts(NULL) WHERE is_dump ORDER BY ALL"
+    for run, rank, reason in store.sql(query).rows():
+        if run in runs:
+            click.echo(f"\n{printable(run)} rank {rank}: damaged {printable(reason)}.")
 
 
 def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,16 @@ from hta_sql.store import STORE_NAME
 from hta_sql.store.disk.manifest import MANIFEST, SHARDS
 
 if TYPE_CHECKING:
+    from hta_sql.errors import HtaSqlError
     from hta_sql.store.query.trace_store import TraceStore
 
 
 @contextmanager
 def opened_or_read(
-    traces: str, analyses: Sequence[Path] | None = None, memory_limit: str | None = None
+    traces: str,
+    analyses: Sequence[Path] | None = None,
+    memory_limit: str | None = None,
+    on_failure: Callable[[HtaSqlError], None] | None = None,
 ) -> Iterator[tuple[TraceStore, bool]]:
     """Open the store, or the one inside the folder of traces, or else ingest the traces.
 
@@ -30,6 +34,8 @@ def opened_or_read(
         traces: A store, a folder of traces or a trace.
         analyses: Folders of user analyses; None: those of the environment.
         memory_limit: Memory of the engine; None: its default.
+        on_failure: Called if some files cannot be ingested; the others are then in the store. None:
+            the failure is raised.
 
     Yields:
         The store, and whether it is temporary; a temporary one is deleted afterwards.
@@ -47,7 +53,12 @@ def opened_or_read(
                 yield opened, False
             return
     with temporary_folder() as temporary:
-        hta_sql.ingest(traces, temporary, memory_limit=memory_limit).close()
+        try:
+            hta_sql.ingest(traces, temporary, memory_limit=memory_limit).close()
+        except hta_sql.TraceError as error:
+            if on_failure is None or not Path(temporary, MANIFEST).exists():
+                raise
+            on_failure(error)
         with opening(temporary) as opened:
             yield opened, True
 

@@ -182,7 +182,7 @@ def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: floa
     files = write_tables(con, [place], rows)
     facts = dict(facts_of(con))[job.run, job.rank]
     seconds = time.monotonic() - started
-    return RankResult(job, fingerprint, files, 0, 0, None, seconds, facts=facts)
+    return RankResult(job, fingerprint, files, 0, rows["quarantine"], None, seconds, facts=facts)
 
 
 def stored(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 from hta_sql.cli import main
+from tests.hang_jobs import training, write_pickles
 
 RECORDED = Path(__file__).parents[1] / "traces" / "recorded" / "hangs"
+HOSTILE = pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
 
 
 def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
@@ -57,3 +60,35 @@ def test_a_store_without_dumps_says_how_to_get_them(capsys: pytest.CaptureFixtur
     traces = RECORDED.parents[1] / "waits_0.json"
     assert main(["hang", str(traces)]) == 1
     assert "TORCH_FR_BUFFER_SIZE=2000" in capsys.readouterr().err
+
+
+def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By ingest and by hang, in a store and in a folder."""
+    job = training(4, 2, 3)
+    del job.programs[1][7:]
+    dumps, store = write_pickles(job, tmp_path / "dumps"), tmp_path / "job.store"
+    cut = dumps / "nccl_trace_rank_2"
+    cut.write_bytes(cut.read_bytes()[:-700])
+    assert main(["ingest", str(dumps), "-o", str(store)]) == 0
+    assert "1 damaged span put into the table quarantine" in capsys.readouterr().err
+    for given in (store, dumps):
+        assert main(["hang", str(given)]) == 4
+        assert "rank 2: damaged Flight Recorder dump: it is cut off" in capsys.readouterr().out
+
+
+def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If they show a hang; else it is an error, because nothing is known of that rank."""
+    job = training(4, 2, 3)
+    dumps = write_pickles(job, tmp_path / "dumps")
+    (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
+    assert main(["hang", str(dumps)]) == 1
+    assert "nccl_trace_rank_2' is refused" in capsys.readouterr().err
+    del job.programs[1][7:]
+    write_pickles(job, dumps)
+    (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
+    assert main(["hang", str(dumps)]) == 4
+    shown = capsys.readouterr()
+    assert "Rank 1 never entered" in shown.out
+    assert "nccl_trace_rank_2' is refused" in shown.err

@@ -141,14 +141,16 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
 
 
 def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
-    """And the same verdict."""
+    """And the same verdict, also on a rank whose dump is damaged."""
     job = training(4, 2, 2)
     del job.programs[3][4:]
     write_pickles(job, dumps)
+    cut = dumps / "nccl_trace_rank_1"
+    cut.write_bytes(cut.read_bytes()[:-700])
     hta_sql.ingest(dumps, tmp_path / "job.store").close()
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "given.store", Redactor("key"))
     query = """
-        SELECT kind, collective_seq_id, culprit_ranks, waiting_ranks, since_ns, is_root FROM hang ORDER BY ALL
+        SELECT kind, collective_seq_id, culprit_ranks, waiting_ranks, undumped_ranks, since_ns, is_root FROM hang ORDER BY ALL
     """
     verdicts = []
     for name in ("job.store", "given.store"):

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
@@ -82,12 +83,10 @@ def stage_dump(
         rows[table] = content.num_rows
     if dump.problem or dump.skipped:
         left_out = f"; {counted(dump.skipped, 'operation')} left out" if dump.skipped else ""
-        log.warning(
-            "Dump %r is damaged: %s%s. What is whole of it was read.",
-            path,
-            dump.problem or "some entries are no operations",
-            left_out,
-        )
+        problem = f"{dump.problem or 'some entries are no operations'}{left_out}"
+        log.warning("Dump %r is damaged: %s. What is whole of it was read.", path, problem)
+        quarantine_damage(con, "Flight Recorder dump", problem)
+        rows["quarantine"] = 1
     return rows, _metadata(dump)
 
 

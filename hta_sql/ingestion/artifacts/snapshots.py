@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
@@ -89,6 +90,8 @@ def stage_snapshot(
         log.warning(
             "Memory snapshot %r is damaged: %s. What is whole of it was read.", path, problem
         )
+        quarantine_damage(con, "Memory snapshot", problem)
+        rows.counts["quarantine"] = 1
     return rows.counts, {"memory_snapshot": {"problem": problem}}
 
 

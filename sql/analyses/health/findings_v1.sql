@@ -113,6 +113,11 @@ WITH
         LEFT JOIN dumped AS d ON d.run = h.run AND d.rank = h.rank
         WHERE h.event_count = 0 AND NOT h.is_summary AND d.rank IS NULL
         UNION ALL
+        SELECT d.run, d.rank, 'warning', 'damaged_artifact', NULL,
+            lib.message('findings.damaged_artifact', {'reason': d.reason})
+        FROM lib.damaged_artifacts(runs) AS d
+        WHERE lib.is_requested(ranks, d.rank)
+        UNION ALL
         SELECT h.run, h.rank, 'note', 'dump_only', NULL,
             lib.message('findings.dump_only', NULL)
         FROM health AS h

@@ -16,6 +16,10 @@ SELECT
     NULL::BIGINT AS recording_end_ts
 FROM job AS j;
 
+-- name: odd_arguments
+-- No row: what a dump holds are no arguments of events.
+CREATE OR REPLACE TABLE odd_arguments (event_id BIGINT, argument VARCHAR, excerpt VARCHAR);
+
 -- name: described_devices
 -- No row: a dump names no device.
 CREATE OR REPLACE TABLE described_devices AS

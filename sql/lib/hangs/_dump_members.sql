@@ -13,6 +13,7 @@ CREATE OR REPLACE MACRO lib._dump_members(
 --   group_key      VARCHAR   Name and ranks of the group, as in lib.dump_operations.
 --   rank           INTEGER   Rank of the group.
 --   has_dump       BOOLEAN   There is a dump of the rank.
+--   is_damaged     BOOLEAN   The dump is damaged: its last operations may be missing.
 --   last_enqueued_id  BIGINT    Number of the last collective that its host enqueued, as its dump states; NULL if it states none.
 WITH
     _stated AS (
@@ -38,7 +39,8 @@ WITH
         UNION
         SELECT s.run, s.group_key, s.rank FROM _stated AS s WHERE s.member_ranks IS NULL AND s.pg_desc IS DISTINCT FROM 'default_pg'
     )
-SELECT m.run, m.group_key, m.rank, d.rank IS NOT NULL AS has_dump, s.last_enqueued_id
+SELECT m.run, m.group_key, m.rank, d.rank IS NOT NULL AS has_dump, a.rank IS NOT NULL AS is_damaged, s.last_enqueued_id
 FROM _members AS m
 LEFT JOIN _dumped AS d ON d.run = m.run AND d.rank = m.rank
+LEFT JOIN (SELECT DISTINCT a.run, a.rank FROM lib.damaged_artifacts(runs) AS a WHERE a.is_dump) AS a ON a.run = m.run AND a.rank = m.rank
 LEFT JOIN _stated AS s ON s.run = m.run AND s.rank = m.rank AND s.group_key = m.group_key AND s.member_ranks IS NOT NULL

@@ -59,7 +59,7 @@ SELECT
     NULL::BIGINT AS collective_seq_id,
     e.rank,
     CASE
-        WHEN d.rank IS NULL THEN 'undumped'
+        WHEN d.rank IS NULL OR (m.rank IS NULL AND a.rank IS NOT NULL) THEN 'undumped'
         WHEN m.rank IS NULL THEN 'missing'
         WHEN m.is_finished THEN 'finished'
         ELSE 'waiting'
@@ -70,5 +70,6 @@ SELECT
     m.stack_id
 FROM _ends AS e
 LEFT JOIN _firsts AS d ON d.run = e.run AND d.rank = e.rank
+LEFT JOIN (SELECT DISTINCT a.run, a.rank FROM lib.damaged_artifacts(runs) AS a WHERE a.is_dump) AS a ON a.run = e.run AND a.rank = e.rank
 LEFT JOIN _messages AS m
     ON m.run = e.run AND m.group_key = e.group_key AND m.src_rank = e.src_rank AND m.dst_rank = e.dst_rank AND m.op = e.op AND m.number = e.number

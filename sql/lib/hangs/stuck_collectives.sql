@@ -1,7 +1,8 @@
 -- What each rank does at the first collective that a process group did not finish, by Flight Recorder dumps.
 --
 -- A rank is waiting (it entered and did not finish), scheduled (it entered, its device did not start while others did), different (it
--- entered another operation), missing (it never entered), finished, or undumped (there is no dump of it).
+-- entered another operation), missing (it never entered), finished, or undumped (there is no dump of it, or a damaged one that
+-- may have lost the operation).
 --
 -- Status: experimental
 -- Since: 0.1
@@ -62,6 +63,7 @@ SELECT
     CASE
         WHEN NOT m.has_dump THEN 'undumped'
         WHEN x.rank IS NOT NULL THEN 'different'
+        WHEN e.rank IS NULL AND m.is_damaged AND m.last_enqueued_id IS NULL AND coalesce(p.last_id, -1) < s.collective_seq_id THEN 'undumped'
         WHEN e.rank IS NULL AND coalesce(greatest(p.last_id, m.last_enqueued_id), -1) < s.collective_seq_id THEN 'missing'
         WHEN e.rank IS NULL OR e.is_finished THEN 'finished'
         WHEN NOT e.is_started AND bool_or(e.is_started) OVER (PARTITION BY s.run, s.group_key) THEN 'scheduled'
