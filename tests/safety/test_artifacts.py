@@ -1,0 +1,253 @@
+"""Flight Recorder dumps and memory snapshots go through what traces go through."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+import hta_sql
+from hta_sql.api import repair_store
+from hta_sql.errors import TraceError
+from hta_sql.ingestion.running.executors import executor_for
+from hta_sql.store.catalog import build
+from hta_sql.store.disk.manifest import read_manifest
+from hta_sql.store.maintenance.edits import remove_runs, rename_run
+from hta_sql.store.maintenance.retention import retain_runs
+from hta_sql.store.maintenance.verify import verify_store
+from tests.hang_jobs import training, write_pickles
+from tests.safety.dask_noise import NOISE
+
+pytestmark = NOISE
+
+SNAPSHOT = Path(__file__).parents[1] / "traces" / "snapshots" / "training.json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        write: Writes the files of four ranks to a folder.
+        table: A table that only such files fill.
+        analysis: What is asked.
+        refused: A file of the kind that would run a program.
+    """
+
+    write: Callable[[Path], Path]
+    table: str
+    analysis: str
+    refused: bytes
+
+
+def write_dumps(folder: Path) -> Path:
+    """Write the dumps of a job in which rank 3 ends early."""
+    job = training(4, 2, 3)
+    del job.programs[3][7:]
+    return write_pickles(job, folder)
+
+
+def write_snapshots(folder: Path) -> Path:
+    """Write the same snapshot for each rank."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank in range(4):
+        shutil.copy(SNAPSHOT, folder / f"rank{rank}_snapshot.json")
+    return folder
+
+
+def hostile(value: dict[str, Any]) -> bytes:
+    """Return a pickle that calls os.system after a value."""
+    return pickle.dumps(value, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
+
+
+KINDS = {
+    "dumps": Kind(write_dumps, "fr_entries", "hang", hostile({"version": "2.10", "pg_config": {}})),
+    "snapshots": Kind(
+        write_snapshots,
+        "snapshot_events",
+        "snapshot_peak",
+        hostile({"segments": [], "device_traces": []}),
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Return each kind in turn."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def files(kind: Kind, tmp_path: Path) -> Path:
+    """Return the folder with the files of four ranks."""
+    return kind.write(tmp_path / "files")
+
+
+def rows_of(store: Path | str, kind: Kind, **scope: Any) -> list[tuple[Any, ...]]:
+    """Return what the analysis answers, without the name of the run."""
+    with hta_sql.open(str(store)) as opened:
+        return [row[1:] for row in opened.run(kind.analysis, **scope).rows()]
+
+
+@pytest.fixture
+def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
+    """Return the answer of a store that was made in the ordinary way."""
+    hta_sql.ingest(files, tmp_path / "expected.store", run="job").close()
+    rows = rows_of(tmp_path / "expected.store", kind)
+    assert rows
+    return rows
+
+
+def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path: Path) -> None:
+    """By number and by age: such a run is as old as its ingest."""
+    store = tmp_path / "job.store"
+    for run in ("first", "second", "third"):
+        hta_sql.ingest(files, store, run=run).close()
+    assert retain_runs(store, keep=1, older_than=timedelta(days=1)) == []
+    assert retain_runs(store, keep=1) == ["first", "second"]
+    with hta_sql.open(store) as opened:
+        counted = f"SELECT DISTINCT run FROM {kind.table}"  # noqa: S608 - a constant
+        assert opened.sql(counted).rows() == [("third",)]
+    gc.collect()
+    hta_sql.ingest(files, store, run="fourth").close()
+    hta_sql.ingest(files, store, run="fifth").close()
+    left = {path.parts[-3] for path in (store / "tables" / kind.table).rglob("*.parquet")}
+    assert left == {"run=third", "run=fourth", "run=fifth"}
+    assert verify_store(store, deep=True).faults == []
+
+
+def test_a_run_is_renamed_and_removed(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """The answer stays the same."""
+    store = tmp_path / "expected.store"
+    rename_run(store, "job", "night")
+    assert rows_of(store, kind, runs=["night"]) == expected
+    hta_sql.ingest(files, store, run="job").close()
+    remove_runs(store, ["night"])
+    assert rows_of(store, kind) == expected
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut off", "changed"])
+def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
+    kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
+) -> None:
+    """With the same answer afterwards."""
+    store = tmp_path / "expected.store"
+    table = next((store / "tables" / kind.table).rglob("*.parquet"))
+    content = table.read_bytes()
+    if damage == "lost":
+        table.unlink()
+    else:
+        middle = len(content) // 2
+        changed = bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        table.write_bytes(content[:middle] + (changed if damage == "changed" else b""))
+    (fault,) = verify_store(store).faults
+    assert kind.table in fault.file
+    repaired = repair_store(store)
+    assert (len(repaired.read_again), repaired.aside) == (1, {})
+    assert verify_store(store, deep=True).faults == []
+    assert rows_of(store, kind) == expected
+
+
+def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """Until the file is back."""
+    store = tmp_path / "expected.store"
+    shutil.move(files, tmp_path / "moved")
+    next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
+    (reason,) = repair_store(store).aside.values()
+    assert "is not there" in reason
+    shutil.move(tmp_path / "moved", files)
+    assert len(repair_store(store).read_again) == 1
+    assert rows_of(store, kind) == expected
+
+
+def test_shards_are_published_together(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """As those of traces are."""
+    store = tmp_path / "job.store"
+    for number in (1, 2, 3):
+        hta_sql.ingest_shard(files, store, shard=(number, 3), run="job")
+    hta_sql.publish(store, expect=3).close()
+    assert rows_of(store, kind) == expected
+
+
+def test_an_interrupted_ingest_goes_on(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """What was read is not read again."""
+    store = tmp_path / "job.store"
+
+    def interrupt(_result: Any, done: int, _total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hta_sql.ingest(files, store, run="job", jobs=1, progress=interrupt)
+    with hta_sql.ingest(files, store, run="job", jobs=1) as opened:
+        assert opened.ingested
+        assert len(opened.ingested.resumed) >= 1
+        assert len(opened.ingested.results) + len(opened.ingested.resumed) == 4
+    assert rows_of(store, kind) == expected
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """Return a bucket in this process, and use a cache of its own."""
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setattr(build, "cache_folder", lambda _: tmp_path / "cache")
+    yield "memory://artifacts"
+    fsspec.filesystem("memory").store.clear()
+
+
+def test_files_and_stores_are_at_urls(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], memory: str, tmp_path: Path
+) -> None:
+    """Read, added to, verified and repaired there."""
+    fs, top = fsspec.url_to_fs(f"{memory}/files")
+    for path in files.iterdir():
+        fs.pipe_file(f"{top}/{path.name}", path.read_bytes())
+    hta_sql.ingest(f"{memory}/files", tmp_path / "near.store", run="job").close()
+    assert rows_of(tmp_path / "near.store", kind) == expected
+    store = f"{memory}/job.store"
+    hta_sql.ingest(f"{memory}/files", store, run="job").close()
+    assert rows_of(store, kind) == expected
+    with hta_sql.ingest(f"{memory}/files", store, run="job") as opened:
+        assert opened.ingested
+        assert len(opened.ingested.unchanged) == 4
+    assert verify_store(store).faults == []
+    (first, *_) = [e.files[kind.table]["path"] for e in read_manifest(store).entries]
+    fs.rm_file(f"{fsspec.url_to_fs(store)[1]}/{first}")
+    assert len(repair_store(store).read_again) == 1
+    assert rows_of(store, kind) == expected
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_reads_them(
+    kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """And names one that is refused; the others are in the store."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        address = str(cluster.scheduler_address).replace("tcp://", "dask://")
+        with executor_for(address) as executor:
+            hta_sql.ingest(files, tmp_path / "job.store", run="job", executor=executor).close()
+            assert rows_of(tmp_path / "job.store", kind) == expected
+            victim = sorted(files.iterdir())[1]
+            victim.write_bytes(kind.refused)
+            with pytest.raises(TraceError, match=victim.name):
+                hta_sql.ingest(files, tmp_path / "other.store", run="job", executor=executor)
+    assert len(read_manifest(tmp_path / "other.store").entries) == 3
