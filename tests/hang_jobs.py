@@ -199,6 +199,23 @@ def write_json(job: Job, folder: Path, name: str) -> None:
         path.write_text(json.dumps(dump, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def pipeline(steps: int = 5) -> Job:
+    """Return a healthy job of three pipeline stages of four ranks, which exchange experts in each stage."""
+    world = Group("0", "default_pg", tuple(range(12)))
+    experts = [Group(f"{10 + at}", "ep", tuple(range(4 * at, 4 * at + 4))) for at in range(3)]
+    stages = [Group(f"{20 + at}", "pp", (at, 4 + at, 8 + at)) for at in range(4)]
+    programs: Programs = {rank: [] for rank in range(12)}
+    for _ in range(steps):
+        for rank, program in programs.items():
+            if rank >= 4:
+                program.append(Op(stages[rank % 4], "recv", 2048, peer=rank - 4, line=80))
+            program.append(Op(experts[rank // 4], "all_to_all", 4096, line=55))
+            if rank < 8:
+                program.append(Op(stages[rank % 4], "send", 2048, peer=rank + 4, line=85))
+            program.append(Op(world, "all_gather", 64, line=99))
+    return Job([world, *experts, *stages], programs)
+
+
 def training(ranks: int = 8, width: int = 4, steps: int = 3) -> Job:
     """Return a healthy job: tensor-parallel groups of neighbors, data-parallel groups across them.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from tests.hang_jobs import Group, Job, Op, training, write_pickles
+from tests.hang_jobs import Group, Job, Op, pipeline, training, write_pickles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,6 +144,35 @@ def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
     assert (row["channel"], row["kind"], row["is_p2p"]) == ("pp (9) 1->3", "missing", True)
     assert (row["waiting_ranks"], row["culprit_ranks"]) == ("1", "3")
     assert row["frame"] == "/home/jo/train.py:71 in train_step"
+
+
+def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: Path) -> None:
+    """What waits for it directly is the cause; stages behind it follow."""
+    job = pipeline()
+    del job.programs[0][9:]  # at its fourth all-to-all
+    rows = rows_of(job, tmp_path, without=(0,))
+    found = roots(rows)
+    assert {(row["channel"], row["kind"], row["undumped_ranks"]) for row in found} == {
+        ("ep (10)", "no_dump", "0"),
+        ("pp (20) 0->4", "no_dump", "0"),
+    }
+    assert {row["culprit_ranks"] for row in rows} == {None}
+    assert len(rows) > len(found)
+
+
+def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
+    tmp_path: Path,
+) -> None:
+    """The sender waits for it, and it waits with all others for the sender."""
+    job = pipeline()
+    program = job.programs[5]
+    del program[[op.name for op in program].index("recv", 5)]
+    rows = rows_of(job, tmp_path)
+    assert {row["kind"] for row in rows} == {"deadlock"}
+    assert {(row["channel"], row["culprit_ranks"]) for row in rows} == {
+        ("pp (21) 1->5", "5"),
+        ("default_pg (0)", "1"),
+    }
 
 
 def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> None:

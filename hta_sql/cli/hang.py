@@ -118,12 +118,12 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         # What many ranks did alike is one line.
         alike: dict[str, list[int]] = {}
         for rank, row in lines.items():
-            alike.setdefault(" ".join(MARKS[cell["state"]] for cell in row), []).append(rank)
-        for marks, ranks in alike.items():
+            marks = " ".join(MARKS[cell["state"]] for cell in row)
+            alike.setdefault(marks, []).append(rank)
             if len(lines) <= MOST_LINES:
-                for rank in ranks:
-                    click.echo(f"  rank {rank:>{width}}  {marks}")
-            else:
+                click.echo(f"  rank {rank:>{width}}  {marks}")
+        if len(lines) > MOST_LINES:
+            for marks, ranks in alike.items():
                 click.echo(f"  {marks}  {counted(len(ranks), 'rank')}: {rank_spans(ranks)}")
     click.echo("  " + ", ".join(f"{mark} {state}" for state, mark in MARKS.items()))
 

@@ -92,3 +92,12 @@ def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
     shown = capsys.readouterr()
     assert "Rank 1 never entered" in shown.out
     assert "nccl_trace_rank_2' is refused" in shown.err
+
+
+def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever they did; the row that names a rank is before one that names none."""
+    assert main(["hang", str(RECORDED / "never_entered_group")]) == 4
+    out = capsys.readouterr().out
+    assert out.index("1. Rank 3 never entered") < out.index("2. All known ranks of group tp (2)")
+    ranks = [line.split()[1] for line in out.splitlines() if line.startswith("  rank ")]
+    assert ranks == ["0", "1", "2", "3", "2"]

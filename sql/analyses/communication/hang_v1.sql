@@ -278,4 +278,4 @@ SELECT
     lib.message_text(t.message, d.message.fields) AS message
 FROM told AS d
 LEFT JOIN messages AS t ON t.code = d.message.code
-ORDER BY d.run, NOT d.is_root, d.since_ns, d.item_key
+ORDER BY d.run, NOT d.is_root, d.kind = 'unfinished', d.since_ns, d.item_key
