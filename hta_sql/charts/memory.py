@@ -9,11 +9,13 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.figures import figure
+from hta_sql.charts.drawing.flames import flames, widest
 from hta_sql.charts.drawing.gaps import by_event
 from hta_sql.charts.drawing.palette import (
     CLASS_COLORS,
     NEUTRAL_COLOR,
     OUTLIER_COLOR,
+    PALE_COLOR,
     PHASE_COLORS,
     SKY_BLUE,
 )
@@ -38,6 +40,9 @@ from hta_sql.charts.drawing.style import (
 )
 from hta_sql.charts.memory_file import CATEGORIES
 from hta_sql.text import size_text
+
+MOMENTS, RECTANGLES = 4, 600
+"""Maximum number of flame graphs in a chart, and of rectangles in all of them."""
 
 LANES_SHOWN = 12
 """Maximum number of devices, each with its own panel or bar."""
@@ -99,6 +104,38 @@ def snapshot_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
         device_type=1, ts=known["time_ns"], reserved_bytes=math.nan, capacity_bytes=math.nan
     )
     return _curves(known, title, "Area: allocated. Point: the peak. Vertical line: out of memory.")
+
+
+@figure
+def snapshot_peak(table: pd.DataFrame) -> alt.TopLevelMixin:
+    """A flame graph per moment: bytes in use by stack, the outermost frames on top."""
+    keys = ["run", "rank", "device", "moment", "moment_id"]
+    names = table["folded_stack"].fillna("no stack") + ";" + table["category"]
+    moments = [*table.assign(stack=names).groupby(keys, sort=False, dropna=False)]
+    fullest = sorted(moments, key=lambda moment: -int(moment[1]["bytes"].sum()))[:MOMENTS]
+    panels = [_flame_of(rows, len(fullest)) for _, rows in fullest]
+    notes = ["Width: bytes in use. The last frame of each stack is the category."]
+    if len(fullest) < len(moments):
+        notes.append(f"The fullest {len(fullest)} of {len(moments)} moments.")
+    title = "What was in use at the peak and out of memory"
+    return alt.vconcat(*panels, title=headed(title, *notes))
+
+
+def _flame_of(table: pd.DataFrame, panels: int) -> Any:
+    """Draw one moment of a device."""
+    rows = widest(zip(table["stack"], table["bytes"], strict=True), RECTANGLES // panels)
+    whole = float(table["bytes"].sum())
+    size, unit = size_unit(whole)
+    parts = rows["name"].where(rows["name"].isin(IN_SNAPSHOT), "frame")
+    rows = rows.assign(shown=rows["size"] / size, part=parts)
+    palette = present({"frame": PALE_COLOR, **IN_SNAPSHOT}, rows["part"])
+    tooltip = {"name": "Frame", "shown:,.4~g": f"In use [{unit}]", "share:.2%": "of all"}
+    first = table.iloc[0]
+    text = (
+        f"{first['moment']} of rank {first['rank']}, device {first['device']}: {size_text(whole)}"
+    )
+    chart = flames(rows, tooltip, colors(palette, "Category"))
+    return chart.properties(title=subtitled(text))
 
 
 def _curves(known: pd.DataFrame, title: str, note: str) -> alt.TopLevelMixin:

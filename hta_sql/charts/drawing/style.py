@@ -43,7 +43,7 @@ ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 OWN_COLORS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
 """For panels that each have their own legend."""
 
-CHAINS = frozenset({"stack"})
+CHAINS = frozenset({"stack", "folded_stack"})
 """Columns with many names in each value."""
 
 _DIGITS = 6
