@@ -17,7 +17,7 @@ MACROS = (
         "_counted_shapes",
         "gemm_flops",
         "is_backward_op",
-        "_demangled_name",
+        "demangled_name",
         "loads_data",
         "_matmul_flops",
         "module_class",
@@ -25,7 +25,7 @@ MACROS = (
         "op_base_name",
         "_operator_flops",
         "_shape_of",
-        "_weighted_mean",
+        "weighted_mean",
     ),
 )
 
@@ -225,7 +225,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
     """Up to twelve parts, each as long as it says; other names stay as they are."""
-    assert value("lib._demangled_name(?)", mangled) == name
+    assert value("lib.demangled_name(?)", mangled) == name
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_annotations_that_load_data(name: str, loads: bool) -> None:
 )
 def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
     """Of what is known, to a millionth; of no weight there is none."""
-    call = "lib._weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
+    call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
 

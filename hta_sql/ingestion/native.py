@@ -40,7 +40,7 @@ REFUSALS = ("", "grammar", "key", "field", "argument", "time", "size", "panic")
 _EVENT = ("event_id", "ts", "dur", "pid", "tid", "name")
 _WHOLE = {
     "flows": ("cat", "phase", "flow_id", "binding_point"),
-    "counters": (),
+    "counters": ("cat",),
     "other_events": ("cat", "phase", "flow_id", "scope"),
 }
 """Tables that keep the arguments unparsed ─▶ fields in addition to the common ones."""

@@ -8,8 +8,10 @@ CREATE OR REPLACE VIEW counters AS
 --   ts        BIGINT [ns]  Time since the run's first event.
 --   pid       BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid       BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
---   name      VARCHAR      Name of the counter.
---   series    VARCHAR      Name of the series.
+--   name      VARCHAR      Name of the counter; of hardware counters, the metric.
+--   category  VARCHAR      Category: hardware_counters (PM sampling), mtia_counters, xpu_scope_profiler; NULL if not recorded.
+--   device    BIGINT       Device of a counter of those categories; NULL for other counters.
+--   series    VARCHAR      Name of the series; empty for hardware counters.
 --   value     DOUBLE [1]   Value in the counter's own unit.
 SELECT
     x.run,
@@ -20,6 +22,8 @@ SELECT
     x.pid,
     x.tid,
     x.name,
+    x.category,
+    x.device,
     x.series,
     x.value
 FROM stored.counters AS x

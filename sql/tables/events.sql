@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW events AS
 --   rank        INTEGER      Rank of the process.
 --   event_id    BIGINT       Position of the event in traceEvents.
 --   table_name  VARCHAR      Table with the event's other columns.
---   category    VARCHAR      Category as a current Kineto name; NULL for memory events and counters.
+--   category    VARCHAR      Category as a current Kineto name; NULL for memory events.
 --   name        VARCHAR      Name; empty if the event has none.
 --   ts          BIGINT [ns]  Start since the run's first event.
 --   dur         BIGINT [ns]  Duration; NULL for an instant.
@@ -33,7 +33,7 @@ UNION ALL
 SELECT f.run, f.rank, f.event_id, 'flows', f.category, f.name, f.ts, NULL, f.pid, f.tid, NULL
 FROM flows AS f
 UNION ALL
-SELECT DISTINCT n.run, n.rank, n.event_id, 'counters', NULL::VARCHAR, n.name, n.ts, NULL::BIGINT, n.pid, n.tid, NULL::BIGINT
+SELECT DISTINCT n.run, n.rank, n.event_id, 'counters', n.category, n.name, n.ts, NULL::BIGINT, n.pid, n.tid, NULL::BIGINT
 FROM counters AS n
 UNION ALL
 SELECT o.run, o.rank, o.event_id, 'other_events', o.category, o.name, o.ts, o.dur, TRY_CAST(o.pid AS BIGINT), TRY_CAST(o.tid AS BIGINT), NULL

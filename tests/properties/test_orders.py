@@ -40,6 +40,7 @@ ORDERS = {
     "idle_time_breakdown": "run rank device stream category",
     "idle_time_stats": "run rank device stream category",
     "kpi_trends": "=kpi job",
+    "kernel_counters": "run rank device -busy_ns name event_id counter",
     "kernel_sequence_events": "run rank event_id",
     "live_at_peak": "run rank device_type device -bytes",
     "memory_allocations": "run rank device_type device",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hta_sql.charts.kernels import busy_time, ranks, sequences, summary, table
+from hta_sql.charts.kernels import busy_time, counters, ranks, sequences, summary, table
 
-__all__ = ["busy_time", "ranks", "sequences", "summary", "table"]
+__all__ = ["busy_time", "counters", "ranks", "sequences", "summary", "table"]

@@ -24,6 +24,9 @@ NAME_KINDS = {
 COUNTED_KERNELS = "cuda_profiler_range"
 """Category of CUPTI's counters, which are named after a kernel."""
 
+SAMPLED_COUNTERS = "hardware_counters"
+"""Category of PM sampling, whose events are named after a counter."""
+
 _TEXTS = {"ph": "phase", "cat": "category", "bp": "phase", "s": "phase"}
 _EXACT = ("ts", "dur", "tdur", "tts")
 _PLACES = {"pid": "thread", "tid": "thread", "id": "id"}
@@ -91,6 +94,8 @@ def name_kind(category: object) -> str:
     text = str(category)
     if text == COUNTED_KERNELS:
         return "kernel"
+    if text == SAMPLED_COUNTERS:
+        return "counter"
     tables = category_tables()
     # A star matches the first part of a category; its known last part follows.
     table = tables.get(text) or tables.get(f"*_{text.rpartition('_')[2]}", "")

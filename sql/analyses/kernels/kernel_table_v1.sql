@@ -88,8 +88,8 @@ WITH
             min(k.dur) AS min_ns,
             max(k.dur) AS max_ns,
             lib.exact_std(k.dur) AS std_ns,
-            lib._weighted_mean(k.blocks_per_sm, k.dur) AS blocks_per_sm,
-            lib._weighted_mean(k.occupancy_pct, k.dur) AS occupancy_pct,
+            lib.weighted_mean(k.blocks_per_sm, k.dur) AS blocks_per_sm,
+            lib.weighted_mean(k.occupancy_pct, k.dur) AS occupancy_pct,
             coalesce(sum(k.dur) FILTER (k.occupancy_pct IS NOT NULL), 0) AS known_ns,
             count_if(k.dur < 1000)::BIGINT AS under_1us_count,
             count_if(k.dur >= 1000 AND k.dur < 10000)::BIGINT AS from_1us_count,
@@ -106,7 +106,7 @@ WITH
         SELECT
             n.name,
             -- Short names omit (anonymous namespace), which leaves a doubled ::.
-            CASE WHEN starts_with(n.name, '_Z') THEN lib._demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
+            CASE WHEN starts_with(n.name, '_Z') THEN lib.demangled_name(n.name) ELSE replace(n.short_name, '::::', '::') END AS short_name
         FROM lib.short_names('kernels') AS n
     ),
     tensor AS (

@@ -11,7 +11,7 @@ WHERE e.target = 'flows';
 -- Counter samples of one batch, one row per series of an event.
 WITH
     samples AS (
-        SELECT e.event_id, e.ts, e.pid, e.tid, e.name, e.args, map_entries(TRY_CAST(e.args AS MAP(VARCHAR, VARCHAR))) AS series
+        SELECT e.event_id, e.ts, e.pid, e.tid, e.name, e.cat, e.args, map_entries(TRY_CAST(e.args AS MAP(VARCHAR, VARCHAR))) AS series
         FROM batch_events AS e
         WHERE e.target = 'counters'
     ),
@@ -25,6 +25,7 @@ SELECT
     s.pid,
     s.tid,
     s.name,
+    s.cat,
     v.entry.key AS series,
     -- A whole number above 2^53 may not be exact as DOUBLE, so it stays in the arguments.
     CASE WHEN abs(TRY_CAST(v.entry.value AS DOUBLE)) <= 9_007_199_254_740_992 THEN TRY_CAST(v.entry.value AS DOUBLE) END AS value,

@@ -5,7 +5,7 @@
 --
 -- Status: stable
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib._weighted_mean(
+CREATE OR REPLACE MACRO lib.weighted_mean(
     -- Values, DOUBLE.
     x,
     -- Weights, BIGINT.
