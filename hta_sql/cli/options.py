@@ -171,6 +171,15 @@ _RUNS = click.option(
 _RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
 
 
+roles_option = click.option(
+    "--roles",
+    metavar="ROLE,ROLE",
+    callback=_run_names,
+    show_default="all",
+    help="Ranks with these roles (trainer, rollout, ...), as in the table ranks.",
+)
+
+
 def scope_options(command: Command) -> Command:
     """Add ``--runs`` and ``--ranks``: lists, or None for all."""
     return _RUNS(_RANKS(command))

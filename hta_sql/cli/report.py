@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from hta_sql.cli.messages import name_progress, note
-from hta_sql.cli.options import STORE, analyses_option, memory_limit_option, scope_options
+from hta_sql.cli.options import (
+    STORE,
+    analyses_option,
+    memory_limit_option,
+    roles_option,
+    scope_options,
+)
 from hta_sql.cli.verifying import verify_option
 
 
@@ -23,6 +29,7 @@ from hta_sql.cli.verifying import verify_option
     help="The HTML file.",
 )
 @scope_options
+@roles_option
 @analyses_option
 @memory_limit_option
 @verify_option

@@ -17,6 +17,7 @@ from hta_sql.cli.options import (
     chart_option,
     memory_limit_option,
     output_options,
+    roles_option,
 )
 from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
@@ -93,6 +94,7 @@ class AnalysisCommand(click.Command):
 @click.argument("store", type=STORE, metavar="STORE|TRACES")
 @click.argument("name", shell_complete=complete_analyses)
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
+@roles_option
 @analyses_option
 @memory_limit_option
 @verify_option

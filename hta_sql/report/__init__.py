@@ -23,6 +23,7 @@ from hta_sql.report.overview import overview_markup
 from hta_sql.report.rendering import render
 from hta_sql.report.section import PAPER, Rendered, not_shown, rendered
 from hta_sql.report.tiles import figures_markup
+from hta_sql.store.query.roles import ranks_of_roles
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.text import printable
 from hta_sql.traces.writing import replacing
@@ -39,6 +40,7 @@ def write_report(
     *,
     runs: Iterable[str] | None = None,
     ranks: Iterable[int] | None = None,
+    roles: Iterable[str] | None = None,
     title: str | None = None,
     rows: int = ROWS,
     progress: Progress | None = None,
@@ -50,6 +52,7 @@ def write_report(
         path: The HTML file; written atomically.
         runs: Runs to include; default: all.
         ranks: Ranks to include; default: all.
+        roles: Include only ranks with these roles (column ``role`` of ``ranks``); default: all.
         title: Title of the page; default: the names of the runs.
         rows: Maximum rows of a table on the page.
         progress: Called before each analysis with (name, analyses done, total analyses).
@@ -58,8 +61,12 @@ def write_report(
         The path.
 
     Raises:
-        RankError: A run or rank is not in the store.
+        RankError: A run, rank or role is not in the store.
+        ParameterError: The requested roles have other ranks in one run than in another.
     """
+    runs = list(runs or ())
+    if roles is not None:
+        ranks = ranks_of_roles(store.sql, roles, runs or None, list(ranks) if ranks else None)
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
     text = page_text(answers, title or _default_title(answers.scope.runs), rows)
     with replacing(Path(path)) as partial:

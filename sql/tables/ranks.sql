@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
 --   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; NULL unless distributedInfo states it.
---   role_rank             INTEGER         Rank of the process within its role; NULL unless distributedInfo states it.
+--   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, or else by rank; NULL without a role.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
 --   world_size            BIGINT [count]  Recorded number of ranks of the job.
 --   backend               VARCHAR         Communication backend.
@@ -38,7 +38,9 @@ SELECT
     x.source,
     x.rank_source,
     x.role,
-    x.role_rank,
+    CASE
+        WHEN x.role IS NOT NULL THEN coalesce(x.role_rank, row_number() OVER (PARTITION BY x.run, x.role, x.span ORDER BY x.rank) - 1)::INTEGER
+    END AS role_rank,
     x.stated_rank,
     x.world_size,
     x.backend,

@@ -26,6 +26,7 @@ from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
 from hta_sql.store.query.partitions import refuse_unknown, requested_sizes, tasks, unsplit_reason
+from hta_sql.store.query.roles import without_roles
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class TraceStore(ByName, Isolating, Closing):
                 Its workers open the store by its path, with the same threads and memory_limit.
                 Large results stay in the store: see ``Result.paths``. What is materialized or
                 cannot be partitioned is computed here.
-            **parameters: As documented by :meth:`describe`; values are bound, never interpolated.
+            **parameters: As documented by :meth:`describe`, bound, never interpolated; or ``roles``.
 
         Returns:
             The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
@@ -154,6 +155,7 @@ class TraceStore(ByName, Isolating, Closing):
             RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
+        parameters = without_roles(self.sql, parameters)
         analysis, values, is_kept = self._prepared(name, version, parameters)
         # Eagerly, because a chart may be drawn after the store is closed.
         drawn_from = None
@@ -176,6 +178,7 @@ class TraceStore(ByName, Isolating, Closing):
         self, name: str, count: int, *, version: int | None = None, **parameters: Any
     ) -> FirstRows:
         """Run an analysis like :meth:`run`, but return only the first ``count`` rows."""
+        parameters = without_roles(self.sql, parameters)
         analysis, values, is_kept = self._prepared(name, version, parameters)
 
         def question(con: duckdb.DuckDBPyConnection) -> FirstRows:

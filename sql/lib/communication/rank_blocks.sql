@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
---   set_id         VARCHAR      Set of peers: the stage, or the lowest rank that collectives connect.
+--   set_id         VARCHAR      Set of peers: the role if stated, and the stage, or the lowest rank that collectives connect.
 --   item_id        INTEGER      Rank of the process.
 --   stage          INTEGER      Stage of the pipeline, from 0; NULL without one.
 --   span           INTEGER      Recording of the rank.
@@ -71,7 +71,8 @@ WITH RECURSIVE
     )
 SELECT
     p.run,
-    coalesce('stage ' || s.stage, 'group ' || c.root, 'group') AS set_id,
+    -- Roles of a job do different work.
+    concat_ws(' ', k.role, coalesce('stage ' || s.stage, 'group ' || c.root, 'group')) AS set_id,
     p.rank AS item_id,
     s.stage,
     p.span,
@@ -87,6 +88,7 @@ SELECT
 FROM step_parts AS p
 JOIN _edges AS e ON e.run = p.run AND e.span = p.span AND e.block = p.block
 LEFT JOIN _stages AS s ON s.run = p.run AND s.rank = p.rank
+LEFT JOIN ranks AS k ON k.run = p.run AND k.rank = p.rank
 LEFT JOIN _connected AS c ON c.run = p.run AND c.rank = p.rank
 WHERE
     p.is_common

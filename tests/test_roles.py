@@ -1,0 +1,142 @@
+"""Jobs of several roles: each analysis by role is that of the role's traces alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hta_sql
+from hta_sql.cli import main
+from hta_sql.errors import ParameterError, RankError
+from hta_sql.report import write_report
+from hta_sql.synthetic import JobSpec, write_job
+
+RL = {"trainer": 4, "rollout": 4, "reward": 1}
+SERVING = {"prefill server": 2, "decode server": 2}
+PER_RANK = ("step_accounting", "temporal_breakdown", "kernel_table", "gpu_kernel_types")
+
+
+def write_role(folder: Path, role: str, count: int, first: int, world: int) -> dict[int, str]:
+    """Write the traces of a role: its own groups of ranks, in the ranks of the whole job."""
+    job = write_job(folder / role, JobSpec(ranks=count, steps=3, layers=2, seed=first, gzip=False))
+    found = {}
+    for path in job.files:
+        trace: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        stated = trace["distributedInfo"]
+        rank = first + stated["rank"]
+        trace["distributedInfo"] = stated | {"rank": rank, "world_size": world, "role": role}
+        for event in trace["traceEvents"]:
+            args = event.get("args", {})
+            if "Process Group Name" in args:
+                args["Process Group Name"] += f"_{role}"
+                own = json.loads(args["Process Group Ranks"])
+                args["Process Group Ranks"] = json.dumps([first + one for one in own])
+        path.write_text(json.dumps(trace), encoding="utf-8")
+        found[rank] = str(path)
+    return found
+
+
+class Roles:
+    """A job, its traces by role, and its store."""
+
+    def __init__(self, folder: Path, roles: dict[str, int]) -> None:
+        self.traces: dict[str, dict[int, str]] = {}
+        for role, count in roles.items():
+            first = sum(map(len, self.traces.values()))
+            self.traces[role] = write_role(folder, role, count, first, sum(roles.values()))
+        every = {rank: path for traces in self.traces.values() for rank, path in traces.items()}
+        self.store = hta_sql.ingest(every, folder / "job.store", run="job", jobs=1)
+        self.folder = folder
+
+    def alone(self, role: str) -> hta_sql.TraceStore:
+        """Ingest the traces of one role."""
+        return hta_sql.ingest(self.traces[role], self.folder / f"{role}.store", run="job", jobs=1)
+
+
+@pytest.fixture(scope="module", params=[RL, SERVING], ids=["training", "serving"])
+def job(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Roles]:
+    """A reinforcement learning job, and a job whose servers prefill or decode."""
+    made = Roles(tmp_path_factory.mktemp("roles"), request.param)
+    with made.store:
+        yield made
+
+
+def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
+    """The rank in the role counts the ranks of the role if the trace does not state it."""
+    rows = job.store.sql("SELECT rank, role, role_rank FROM ranks ORDER BY rank").rows()
+    assert rows == [
+        (rank, role, place)
+        for role, traces in job.traces.items()
+        for place, rank in enumerate(traces)
+    ]
+
+
+def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
+    """Every row and column, and no row of another role."""
+    for role, traces in job.traces.items():
+        with job.alone(role) as alone:
+            for name in PER_RANK:
+                rows = job.store.run(name, roles=[role]).arrow().to_pylist()
+                assert rows == alone.run(name).arrow().to_pylist(), (role, name)
+                assert {row["rank"] for row in rows} <= set(traces)
+
+
+def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
+    """A rank that is alone in its role has no peer, whatever the others do."""
+    rows = job.store.run("stragglers").arrow().to_pylist()
+    assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
+    assert not any(row["is_straggler"] for row in rows)
+    sets = job.store.sql(
+        "SELECT b.set_id, count(DISTINCT r.role) AS n FROM lib.rank_blocks(NULL) AS b "
+        "JOIN ranks AS r ON r.run = b.run AND r.rank = b.item_id GROUP BY ALL"
+    ).rows()
+    assert all(count == 1 for _, count in sets)
+
+
+def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
+    """Both together select the ranks that are in both; an empty choice is refused."""
+    role = next(iter(job.traces))
+    rows = job.store.run("temporal_breakdown", roles=[role], ranks=[1, 99]).arrow().to_pylist()
+    assert [row["rank"] for row in rows] == [1]
+    last = max(rank for one in job.traces.values() for rank in one)
+    with pytest.raises(RankError, match="None of the requested ranks has the role"):
+        job.store.run("temporal_breakdown", roles=[role], ranks=[last])
+
+
+def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
+    """The message lists them."""
+    with pytest.raises(RankError, match=f"No role 'critic'; there are: .*{min(job.traces)}"):
+        job.store.run("temporal_breakdown", roles=["critic"])
+
+
+def test_runs_that_disagree_about_a_role_are_not_mixed(job: Roles, tmp_path: Path) -> None:
+    """The ranks of a role in one run are others in the second: a run must be named."""
+    first, second = list(job.traces)[:2]
+    with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
+        pass
+    other = write_role(tmp_path, first, 2, 2, 4)
+    with hta_sql.ingest(other, tmp_path / "s", run="test", jobs=1) as store:
+        with pytest.raises(ParameterError, match="request one run"):
+            store.run("temporal_breakdown", roles=[first])
+        rows = store.run("temporal_breakdown", roles=[first], runs=["test"]).arrow().to_pylist()
+        assert [row["rank"] for row in rows] == [2, 3]
+    assert second in job.traces
+
+
+def test_the_command_line_and_the_report_take_roles(
+    job: Roles, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--roles selects the same ranks; the report has no row of another role."""
+    role, traces = next(iter(job.traces.items()))
+    asked = ["run", str(job.store.path), "temporal_breakdown", "--roles", role, "--format", "json"]
+    assert main(asked) == 0
+    assert [row["rank"] for row in json.loads(capsys.readouterr().out)] == list(traces)
+    page = write_report(job.store, tmp_path / "role.html", roles=[role])
+    by_ranks = write_report(job.store, tmp_path / "ranks.html", ranks=list(traces))
+    assert page.read_text(encoding="utf-8") == by_ranks.read_text(encoding="utf-8")
