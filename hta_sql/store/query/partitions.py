@@ -6,6 +6,7 @@ An analysis whose answers are materialized per run can be partitioned by run. On
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from hta_sql.errors import RankError
 from hta_sql.library.answers import is_of_runs
 from hta_sql.library.objects import Library, SqlObject
+
+log = logging.getLogger(__name__)
 
 APART_EVENTS = 4_000_000
 """Events above which ranks are queried separately; planning takes half a second each time."""
@@ -89,6 +92,13 @@ def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
     if "Materialized" in analysis.facts:
         return analysis.facts["Materialized"].partition("; ")[2]
     return None if is_of_runs(analysis) else "its rows are of several runs"
+
+
+def is_partitioned(analysis: SqlObject, library: Library) -> bool:
+    """Return whether an executor can compute partitions of an analysis; log why not."""
+    if why := unsplit_reason(analysis, library):
+        log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
+    return why is None
 
 
 def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:

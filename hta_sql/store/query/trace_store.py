@@ -25,7 +25,7 @@ from hta_sql.store.query.isolation import Isolating
 from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
-from hta_sql.store.query.partitions import refuse_unknown, requested_sizes, tasks, unsplit_reason
+from hta_sql.store.query.partitions import is_partitioned, refuse_unknown, requested_sizes, tasks
 from hta_sql.store.query.roles import without_roles
 from hta_sql.text import counted
 
@@ -163,7 +163,7 @@ class TraceStore(ByName, Isolating, Closing):
             taken = taken_by(self.library.find(drawn), parameters)
             drawn_from = self.run(drawn, executor=executor, **taken)
         about = (analysis, narrowing(parameters), drawn_from)
-        if executor and not is_kept and self._is_parted(analysis):
+        if executor and not is_kept and is_partitioned(analysis, self.library):
             self.check_scope(values.get("runs") or (), values.get("ranks") or ())
             parts = self._elsewhere(analysis, values, executor)
             paths = [self._folder.path(part) for part in parts if isinstance(part, str)]
@@ -211,12 +211,6 @@ class TraceStore(ByName, Isolating, Closing):
         if is_kept:
             return [(sqltext.of_scope(sqltext.stored_answer(analysis.base_name), values), values)]
         return questions_of(analysis, values, self._connection.opened().ranks)
-
-    def _is_parted(self, analysis: SqlObject) -> bool:
-        """Return whether an analysis can be partitioned for an executor; log why not."""
-        if why := unsplit_reason(analysis, self.library):
-            log.warning("%s is computed here, not by the executor: %s.", analysis.base_name, why)
-        return why is None
 
     def _elsewhere(
         self, analysis: SqlObject, values: Mapping[str, Any], executor: Executor
