@@ -273,6 +273,8 @@ def test_work_of_an_operator(place: int) -> None:
         ("NVIDIA GH200 480GB", 989.4, 4.0),
         ("NVIDIA B200", 2250, 7.7),
         ("NVIDIA GB200", 2500, 8.0),
+        ("NVIDIA B300 SXM6 AC", 2250, 7.7),
+        ("NVIDIA GB300", 2500, 8.0),
         ("NVIDIA A100-SXM4-80GB", 312, 2.039),
         ("NVIDIA A100 80GB PCIe", 312, 1.935),
         ("NVIDIA A100-SXM4-40GB", 312, 1.555),

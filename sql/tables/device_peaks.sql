@@ -18,7 +18,7 @@ CREATE OR REPLACE VIEW device_peaks AS
 --   fp8_tflops          DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit floating point.
 --   int8_tflops         DOUBLE [TFLOP/s]  Peak rate of matrix products in 8-bit integers.
 --   memory_tbps         DOUBLE [TB/s]     Peak memory bandwidth of the device.
---   source              VARCHAR           Document in which the vendor states the values.
+--   source              VARCHAR           Document that states the values.
 SELECT
     x.priority,
     x.pattern,
