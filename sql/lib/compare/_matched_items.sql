@@ -2,7 +2,8 @@
 --
 -- Seq is consistent in a channel if every item has it and it never decreases on a rank. In addition, a number must
 -- occur equally often on all ranks that have it, on kernels of one function. It must also agree with 98 % of the
--- matches by position, or yield a smaller spread of end times than they do. The spread is a mean: in a regular
+-- matches by position, or yield a smaller spread of end times than they do on the ranks where the two disagree: the
+-- other ranks would only add noise. The spread is a mean: in a regular
 -- sequence, a Seq that is off by one misses by microseconds only, which a median does not show. Matches by position
 -- are ignored if they are fewer than nine in ten of those by Seq, because a large shift leaves a few that fit by
 -- chance. A number that occurs twice on all ranks is distinguished by its position.
@@ -73,14 +74,21 @@ WITH
         FROM _by_order AS o
         GROUP BY o.lane_id
     ),
+    _disputed AS MATERIALIZED (
+        SELECT o.lane_id, o.rank
+        FROM _by_order AS o
+        JOIN _agreement AS a ON a.lane_id = o.lane_id AND a.agreement < 0.98
+        GROUP BY o.lane_id, o.rank
+        HAVING NOT bool_and(o.agrees)
+    ),
     _both_ways AS MATERIALIZED (
         SELECT o.lane_id, o.rank, 'ordinal' AS method, o.difference
         FROM _by_order AS o
-        JOIN _agreement AS a ON a.lane_id = o.lane_id AND a.agreement < 0.98
+        JOIN _disputed AS d ON d.lane_id = o.lane_id AND d.rank = o.rank
         UNION ALL
         SELECT n.lane_id, n.rank, 'seq', n.end_ts - r.end_ts
         FROM _numbered AS n
-        JOIN _agreement AS a ON a.lane_id = n.lane_id AND a.agreement < 0.98
+        JOIN _disputed AS d ON d.lane_id = n.lane_id AND d.rank = n.rank
         JOIN _reference AS r ON r.lane_id = n.lane_id AND r.seq = n.seq AND r.seq_nth = n.seq_nth
         WHERE n.rank <> n.ref_rank
     ),
