@@ -14,7 +14,7 @@ def quarantine_damage(con: duckdb.DuckDBPyConnection, kind: str, problem: str) -
 
     Args:
         con: The database of the rank.
-        kind: What the file is. SQL tells damaged files from damaged events of traces by it.
+        kind: What the file is. SQL distinguishes damaged files from damaged events of traces by it.
         problem: What is missing, and why.
     """
     prepare(con)

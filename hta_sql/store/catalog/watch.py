@@ -30,7 +30,7 @@ class Watch:
 
     Attributes:
         seconds: Time after which it is interrupted; None: no limit.
-        memory_limit: Memory of the engine, and of a replay beside it; None: the engine's default.
+        memory_limit: Memory of the engine, and in addition of a replay; None: the engine's default.
         progress: Called as the computation proceeds.
     """
 

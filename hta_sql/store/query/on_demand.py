@@ -23,7 +23,7 @@ class OnDemand:
         folder: The store.
         library: Library of the tables.
         seconds: Time after which a computation is interrupted [s]; None: no limit.
-        memory_limit: Memory of the engine, and of a replay beside it.
+        memory_limit: Memory of the engine, and in addition of a replay.
 
     Attributes:
         progress: Called as tables are computed, and with done = total at the end; None: nothing is.
