@@ -100,7 +100,7 @@ WITH
         FROM met AS m
         WHERE m.step IS NOT NULL
         GROUP BY m.run, m.span, m.step
-        QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 3
+        QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 2
     ),
     -- Runs whose hosts start many a step before the collectives of the step before are over.
     ahead AS MATERIALIZED (
