@@ -34,6 +34,13 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 )
 @click.option("--steps", "--step", "steps", type=INTEGERS, help="Profiler steps to show.")
 @click.option(
+    "--iterations",
+    "--iteration",
+    "iterations",
+    type=INTEGERS,
+    help="Iterations of a serving engine to show, from 1.",
+)
+@click.option(
     "--finding", metavar="ID", help="Show the events of a recommendation: its finding_id or rule."
 )
 @click.option("--event", type=int, metavar="ID", help="Show the event with this event_id.")
@@ -79,7 +86,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 )
 @verify_option
 def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any) -> None:
-    """Open a rank of a STORE in the Perfetto UI, or some ranks, steps or categories of a run.
+    """Open a rank of a STORE in the Perfetto UI, or some ranks, steps, iterations or categories.
 
     The trace is served once, from 127.0.0.1 to the browser only. It is read from the original trace
     files.
@@ -87,13 +94,14 @@ def open_(*, store: Path, output: Path | None, only_prints: bool, **options: Any
     \b
     hta-sql open job.store --rank 3 --step 12
     hta-sql open job.store --finding launch_bound
+    hta-sql open job.store --iteration 40
     hta-sql open job.store --ranks 0-7 --step 12 --category kernel
     """  # noqa: D301 - \b is click's marker for preformatted lines
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.overlay.looks import look_at  # noqa: PLC0415
     from hta_sql.overlay.slices import write_slice  # noqa: PLC0415
 
-    keys = ("run", "ranks", "steps", "finding", "event")
+    keys = ("run", "ranks", "steps", "iterations", "finding", "event")
     more = ("align", "critical_path", "counters")
     with logged(verbose=False), hta_sql.open(store, verify=verifies()) as opened:
         look = look_at(

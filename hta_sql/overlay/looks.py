@@ -1,4 +1,4 @@
-"""Find the window of a run to view: from ranks, steps, an event or a finding of the advice."""
+"""Find the window of a run to view: from ranks, steps, iterations, an event or a finding of the advice."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ def look_at(
     run: str | None = None,
     ranks: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
+    iterations: Sequence[int] | None = None,
     finding: str | None = None,
     event: int | None = None,
     **more: Any,
@@ -77,6 +78,8 @@ def look_at(
         run: Run to show; default: the first run, or that of the finding.
         ranks: Ranks to show; default: the first rank of the run, or that of the finding.
         steps: Profiler steps to show; default: all.
+        iterations: Iterations of a serving engine to show, by their number in the analysis
+            ``iterations``; default: all.
         finding: ``finding_id`` or ``rule`` of a row of the analysis ``advice``.
         event: ``event_id`` of an event of the rank.
         **more: ``categories``, ``align``, ``critical_path``, ``counters`` of
@@ -84,9 +87,11 @@ def look_at(
 
     Raises:
         RankError: The run or rank does not exist.
-        ParameterError: The finding, event or step does not exist, or both a finding and an event
-            are given.
+        ParameterError: The finding, event, step or iteration does not exist, or both a finding and
+            an event, or steps and iterations, are given.
     """
+    if steps and iterations:
+        raise ParameterError("Steps and iterations are two windows; pass only one of them.")
     if finding is not None:
         if event is not None:
             raise ParameterError("A finding has its own event; pass only one of them.")
@@ -103,7 +108,9 @@ def look_at(
     look = Look(Wanted(run, chosen, **more), f"{run}, {_listed('rank', chosen)}")
     if steps:
         look = _steps(store, look, steps)
-    return look if event is None else _event(store, look, event, has_steps=bool(steps))
+    if iterations:
+        look = _iterations(store, look, iterations)
+    return look if event is None else _event(store, look, event)
 
 
 def _finding(
@@ -129,12 +136,38 @@ def _steps(store: TraceStore, look: Look, steps: Sequence[int]) -> Look:
         known = sorted({row["step"] for row in rows})
         there = f"there are: {known}" if known else "the traces have no profiler steps"
         raise ParameterError(f"No {_listed('step', tuple(steps))}; {there}.")
-    window = (start, until)
-    title = f"{look.title}, {_listed('step', tuple(steps))}"
+    return _windowed(look, (start, until), _listed("step", tuple(steps)))
+
+
+def _iterations(store: TraceStore, look: Look, iterations: Sequence[int]) -> Look:
+    scope: dict[str, Any] = {"runs": [look.wanted.run], "ranks": list(look.wanted.ranks)}
+    rows = store.run("iterations", **scope).records()
+    named = _listed("iteration", tuple(iterations))
+    spans = [_span(row) for row in rows if row["iteration"] in iterations]
+    if not spans:
+        last = max((row["iteration"] for row in rows), default=0)
+        there = f"there are 1 to {last}" if last else "the traces have no iterations of an engine"
+        raise ParameterError(f"No {named}; {there}.")
+    starts, ends = zip(*spans, strict=True)
+    return _windowed(look, (min(starts), max(ends)), named)
+
+
+def _span(row: dict[str, Any]) -> tuple[int, int]:
+    """Return start and end of an iteration; its device part usually ends after its host part."""
+    start, until = row["ts"], row["ts"] + row["host_ns"]
+    if row["device_ts"] is None:
+        return start, until
+    device_end = row["device_ts"] + row["device_ns"] + row["unrecorded_ns"]
+    return min(start, row["device_ts"]), max(until, device_end)
+
+
+def _windowed(look: Look, window: tuple[int, int], named: str) -> Look:
+    """Return a look at a window of time, and at nothing outside of it."""
+    title = f"{look.title}, {named}"
     return replace(look, wanted=replace(look.wanted, window=window), title=title, zoom=window)
 
 
-def _event(store: TraceStore, look: Look, event_id: int, *, has_steps: bool) -> Look:
+def _event(store: TraceStore, look: Look, event_id: int) -> Look:
     run, (rank, *others) = look.wanted.run, look.wanted.ranks
     if others:
         raise ParameterError("Event ids are those of one rank; name it.")
@@ -144,7 +177,7 @@ def _event(store: TraceStore, look: Look, event_id: int, *, has_steps: bool) -> 
     ((name, ts, dur, pid, tid),) = rows
     pad = max(_AROUND * MS, _AROUND * dur)
     wanted = look.wanted
-    if not has_steps:
+    if wanted.window is None:
         wanted = replace(wanted, window=(ts - pad, ts + dur + pad))
     near = max(dur, MS // 10)
     where = {"pid": pid, "tid": tid}

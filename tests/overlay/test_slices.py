@@ -19,6 +19,7 @@ from hta_sql.overlay.slices import Slice, Wanted, write_slice
 from tests.jobs.kinds import DP
 from tests.jobs.spec import Clock
 from tests.jobs.traces import write_job
+from tests.serving_jobs import continuous_batching, trace
 
 Json = dict[str, Any]
 MS = 1_000_000
@@ -87,6 +88,27 @@ def test_a_window_has_every_event_that_is_in_it(
     found = sliced(store, tmp_path, window=look.wanted.window)
     assert found == expected
     assert 0 < len(found) < len(events)
+
+
+def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
+    """From its annotation to the end on the device, with all its kernels and none of another iteration."""
+    job = continuous_batching(6, 8)
+    file = tmp_path / "rank0.json"
+    file.write_text(json.dumps(trace(job)), encoding="utf-8")
+    with hta_sql.ingest(file, tmp_path / "job.store", run="job") as opened:
+        rows = opened.run("iterations").records()
+        for numbers in ([1], [4], [3, 5]):
+            look = look_at(opened, iterations=numbers)
+            first, last = rows[numbers[0] - 1], rows[numbers[-1] - 1]
+            assert look.zoom == (first["ts"], last["device_ts"] + last["device_ns"])
+            found = recorded(write_slice(opened, look.wanted, tmp_path / "slice.json").path)
+            kernels = [event["name"] for event in found if event.get("cat") == "kernel"]
+            between = job[numbers[0] - 1 : numbers[-1]]
+            assert kernels == [kernel.name for one in between for kernel in one.kernels]
+        with pytest.raises(ParameterError, match=r"No iteration 9; there are 1 to 8\."):
+            look_at(opened, iterations=[9])
+        with pytest.raises(ParameterError, match="pass only one of them"):
+            look_at(opened, iterations=[1], steps=[1])
 
 
 def test_what_overlaps_has_a_track_beside_it(
