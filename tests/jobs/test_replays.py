@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import hta_sql
 from hta_sql.authoring.golden_messages import render
 from hta_sql.store.catalog.replay.graph import read_replay
 from hta_sql.store.catalog.replay.scenarios import recorded
@@ -14,6 +17,7 @@ from tests.jobs.conftest import Jobs
 from tests.jobs.kinds import CAUSES, KINDS, UNSURE, every_kind
 from tests.jobs.simulator import simulate
 from tests.jobs.spec import PlantedJob
+from tests.serving_jobs import decode, trace
 
 ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
 """Of two ranks the other one alone is the usual."""
@@ -70,3 +74,16 @@ def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: 
     recorded, replayed, _ = answers(jobs, run)["no late rank"]
     assert replayed is not None
     assert replayed / recorded == pytest.approx(length(healthy) / length(job), abs=0.02)
+
+
+def test_a_call_that_waits_before_every_operation_is_replayed(tmp_path: Path) -> None:
+    """A server synchronizes with the device before a capture begins: nothing that it waits for is recorded."""
+    document = trace([decode(is_graph=True)] * 3)
+    wait = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
+    document["traceEvents"].append(wait | {"ts": 1, "dur": 4, "args": {}})
+    file = tmp_path / "rank0.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    with hta_sql.ingest(file, tmp_path / "job.store") as store:
+        rows = store.run("what_if_faster").records()
+    assert rows
+    assert all(row["saved_ns"] >= 0 for row in rows)

@@ -38,7 +38,9 @@ WITH
     _ordered AS (
         SELECT
             n.run, n.rank, n.span, n.node_id, n.stage, n.name_id, n.collective_id, n.channel_id, n.rank_count, n.elements, n.lag_ns, n.transfer_ns,
-            CASE WHEN n.kind = 'operation' THEN n.queued_ns ELSE n.return_ns END AS at_ns, n.class = 'communication' AS is_anchor,
+            CASE WHEN n.kind = 'operation' THEN n.queued_ns ELSE n.return_ns END AS at_ns,
+            -- Calls have no class.
+            n.class IS NOT DISTINCT FROM 'communication' AS is_anchor,
             coalesce(n.step, CASE WHEN n.kind <> 'operation' THEN last_value(n.step IGNORE NULLS) OVER (PARTITION BY n.run, n.rank, n.span ORDER BY n.node_id) END, -1) AS step
         FROM query_table(replay_nodes) AS n
     ),
