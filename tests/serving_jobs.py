@@ -219,6 +219,25 @@ def trace(
     }
 
 
+def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
+    """The trace in which an engine captures a graph of kernels for each number of tokens, the largest first."""
+    events: list[Event] = []
+    at = 1_000_000
+    for tokens in sorted(graphs, reverse=True):
+        begin = at
+        events.append(_host("cuda_runtime", "cudaStreamBeginCapture", at + 10, CALL_NS))
+        for kernel in graphs[tokens]:
+            at += 2 * LAUNCH_NS
+            launch = {"kernel": kernel.name, "correlation": at}
+            events.append(_host("cuda_runtime", "cudaLaunchKernel", at, CALL_NS, **launch))
+        at += 2 * LAUNCH_NS
+        events.append(_host("cuda_runtime", "cudaStreamEndCapture", at, CALL_NS))
+        label = f"capture_{tokens}_FULL"
+        at += 2 * LAUNCH_NS
+        events.append(_host("user_annotation", label, begin, at - begin - 100))
+    return {"schemaVersion": 1, "traceEvents": events}
+
+
 def _attention(one: Iteration, launched: int) -> Event:
     """The operator around a launch: queries, and pages of keys and values."""
     query, page = [one.tokens, HEADS, HEAD_SIZE], [1_000, 16, KV_HEADS, HEAD_SIZE]

@@ -21,6 +21,7 @@ from tests.serving_jobs import (
     Iteration,
     Kernel,
     attention_work,
+    capture,
     decode,
     layers,
     ranks_of,
@@ -199,3 +200,23 @@ def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> N
         with hta_sql.ingest(folder / "rank0.json", folder / "s") as store:
             rules = {row["rule"] for row in store.run("advice").records()}
         assert ("scheduling_gap" in rules) == speaks
+
+
+@pytest.mark.parametrize("factor", [1.2, 0.8])
+def test_captures_say_how_far_a_graph_is_padded(tmp_path: Path, factor: float) -> None:
+    """The smallest graph that holds the tokens, as its name says; an engine that states no padding has one, too."""
+    threshold = RULES["graph_padding"][1]
+    (job,), lost = graph_padding(factor * threshold)
+    job = [replace(one, padded=None) for one in job]
+    kernels = job[0].kernels
+    small = tuple(replace(kernel, name=f"{kernel.name}_small") for kernel in kernels)
+    ((_, document),) = ranks_of([job])
+    (tmp_path / "rank0.json").write_text(json.dumps(document), encoding="utf-8")
+    captured = capture({200: kernels, 100: kernels, 64: small})
+    (tmp_path / "graph_capture_rank_0.json").write_text(json.dumps(captured), encoding="utf-8")
+    with hta_sql.ingest(tmp_path, tmp_path / "job.store") as store:
+        iterations = store.run("iterations").records()
+        found = [row for row in store.run("advice").records() if row["rule"] == "graph_padding"]
+    assert {row["padded_tokens"] for row in iterations} == {100}
+    assert {row["padded_request_count"] for row in iterations} == {None}
+    assert [row["ceiling_ns"] for row in found] == ([lost] if factor > 1 else [])

@@ -34,6 +34,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
 --   attention_pair_count     BIGINT [count]   Pairs of a query and a key of causal attention.
 --   padded_request_count     BIGINT [count]   Requests that its graph is captured for.
+--   padded_tokens            BIGINT [tokens]  Tokens that its graph is captured for, as the annotation around the capture says; else padded_request_count if each request has one token.
 --   ts                       BIGINT [ns]      Start on the host since the run's first event.
 --   host_ns                  BIGINT [ns]      Length on the host.
 --   device_ts                BIGINT [ns]      Start of its first device operation; NULL without any.

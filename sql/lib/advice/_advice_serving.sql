@@ -2,7 +2,7 @@
 -- padding of graphs, decodes that wait for prompts.
 --
 -- Idle time is that of `idle_parts`, without unrecorded time. Between two iterations it counts up to 50 ms: a server without
--- requests waits longer. Padding is the busy time of a decode times the share of rows of its graph without a request. An
+-- requests waits longer. Padding is the busy time of a decode times the share of rows of its graph without a token or request. An
 -- iteration that processes prompts next to decodes stalls these by what it takes longer than the median decode.
 --
 -- Status: experimental
@@ -36,7 +36,8 @@ WITH
     ),
     _measured AS MATERIALIZED (
         SELECT
-            m.run, m.rank, m.event_id, m.phase, m.request_count, m.padded_request_count, m.execution, m.device_ns, m.busy_ns, m.device_ts,
+            m.run, m.rank, m.event_id, m.phase, m.execution, m.device_ns, m.busy_ns, m.device_ts,
+            coalesce((m.padded_tokens - m.new_tokens) / nullif(m.padded_tokens, 0), (m.padded_request_count - m.request_count) / nullif(m.padded_request_count, 0)) AS padded_share,
             m.device_ts + m.device_ns + m.unrecorded_ns AS device_end,
             lead(m.event_id) OVER (PARTITION BY m.run, m.rank ORDER BY m.device_ts, m.event_id) AS next_id
         FROM query_table(named_iterations) AS m
@@ -77,9 +78,9 @@ WITH
         UNION ALL
         SELECT
             i.run, i.rank, 'graph_padding', i.event_id, i.device_ns,
-            (i.busy_ns * ((i.padded_request_count - i.request_count) / nullif(i.padded_request_count, 0)))::BIGINT
+            (i.busy_ns * i.padded_share)::BIGINT
         FROM _iterations AS i
-        WHERE i.padded_request_count > i.request_count AND i.phase IN ('decode', 'speculative')
+        WHERE i.padded_share > 0 AND i.phase IN ('decode', 'speculative')
         UNION ALL
         SELECT i.run, i.rank, 'mixed_iterations', i.event_id, i.device_ns, i.device_ns - u.decode_ns
         FROM _iterations AS i

@@ -23,6 +23,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
 --   attention_pair_count     BIGINT [count]   Pairs of a query and a key of causal attention.
 --   padded_request_count     BIGINT [count]   Requests that its graph is captured for.
+--   padded_tokens            BIGINT [tokens]  Tokens that its graph is captured for, as the annotation around the capture says; else padded_request_count if each request has one token.
 --   ts                       BIGINT [ns]      Start on the host since the run's first event.
 --   host_ns                  BIGINT [ns]      Length on the host.
 --   device_ts                BIGINT [ns]      Start of its first device operation; NULL without any.
@@ -53,8 +54,10 @@ WITH
     _parts AS (
         SELECT
             b.run, b.rank, b.iteration_id, min(b.ts) AS device_ts, max(b.end_ts) AS device_end, sum(b.added_ns)::BIGINT AS busy_ns,
-            count(*) AS op_count, count(b.replay_id) AS replayed_count, count(DISTINCT b.replay_id) AS graph_count
+            count(*) AS op_count, count(b.replay_id) AS replayed_count, count(DISTINCT b.replay_id) AS graph_count,
+            CASE WHEN min(c.graph_tokens) = max(c.graph_tokens) THEN min(c.graph_tokens) END AS graph_tokens
         FROM _busy AS b
+        LEFT JOIN graph_matches AS c ON c.run = b.run AND c.rank = b.rank AND c.event_id = b.event_id
         GROUP BY b.run, b.rank, b.iteration_id
     ),
     _numbered AS (
@@ -86,6 +89,7 @@ WITH
 SELECT
     m.run, m.rank, m.iteration, m.detected_by, m.framework, m.phase, m.request_count, m.new_tokens, m.prefill_tokens,
     m.min_output_tokens, m.max_output_tokens, m.context_tokens, m.attention_pair_count, m.padded_request_count,
+    coalesce(m.graph_tokens, CASE WHEN m.new_tokens = m.request_count THEN m.padded_request_count END) AS padded_tokens,
     m.ts, m.end_ts - m.ts AS host_ns, m.device_ts, m.device_ns,
     CASE WHEN m.device_ts IS NOT NULL THEN m.unrecorded_ns END AS unrecorded_ns,
     m.busy_ns, 100 * m.busy_ns / nullif(m.device_ns, 0) AS busy_pct, m.gap_before_ns,
