@@ -1,0 +1,69 @@
+-- Allocations of memory snapshots by the operator, module and step that made them, from the trace of the same rank.
+--
+-- Needs a snapshot and a trace of one rank in one run: ingest both in one folder. Only allocations during the trace count. They are
+-- joined by time if the trace has a Unix clock that overlaps the snapshot, and otherwise by the order of addresses and sizes in the
+-- memory events of the trace (profile_memory=True). Rows without matched_by are allocations that could not be joined: their events
+-- were lost, two threads ran operators at that time, or the sequence fits at several places.
+--
+-- Title: Allocations of the snapshot by operator
+-- Status: stable
+-- Since: 0.1
+-- Scope: runs, ranks; the column step has the steps
+-- Reference: none
+-- Needs: memory snapshots with their history, and the trace of the same rank
+-- Report: table; at most 16 ranks
+CREATE OR REPLACE MACRO snapshot_operators_v1(
+    -- Runs to include; NULL means every run.
+    runs VARCHAR[] := NULL,
+    -- Ranks to include; NULL means every rank.
+    ranks INTEGER[] := NULL,
+    -- Largest distance [ns] of an allocation and its memory event if the clocks are shared.
+    tolerance_ns BIGINT := 1000000,
+    -- Fewest consecutive allocations that are aligned if the clocks are not shared.
+    least_run BIGINT := 4
+) AS TABLE
+-- Columns:
+--   run               VARCHAR         Run name.
+--   rank              INTEGER         Rank of the process.
+--   device            BIGINT          Device number.
+--   step              BIGINT          Profiler step; NULL outside steps.
+--   operator_name     VARCHAR         Innermost operator that does more than allocate; NULL outside operators.
+--   module            VARCHAR         nn.Module call, or that of the forward operator in the backward pass; NULL if none or unknown.
+--   matched_by        VARCHAR         address and time, time, or sequence; NULL if not joined.
+--   allocation_count  BIGINT [count]  Allocations.
+--   bytes             BIGINT [bytes]  Their requested size.
+--   match_rate        DOUBLE [1]       Share of the allocations of the device during the trace that were joined.
+WITH
+    matches AS MATERIALIZED (
+        FROM lib._snapshot_matches(runs, ranks, tolerance_ns, least_run)
+    ),
+    around AS MATERIALIZED (
+        FROM lib.operators_around('matches')
+    ),
+    rates AS (
+        SELECT m.run, m.rank, m.device, count(m.matched_by) / count(*) AS match_rate
+        FROM matches AS m
+        GROUP BY m.run, m.rank, m.device
+    ),
+    modules AS (
+        SELECT p.run, p.rank, p.event_id, lib.module_name(p.name) AS name
+        FROM python_calls AS p
+        WHERE starts_with(p.name, 'nn.Module: ')
+    )
+SELECT
+    m.run,
+    m.rank,
+    m.device,
+    m.step,
+    a.operator_name,
+    p.name AS module,
+    m.matched_by,
+    count(*) AS allocation_count,
+    sum(m.bytes)::BIGINT AS bytes,
+    any_value(r.match_rate) AS match_rate
+FROM matches AS m
+JOIN rates AS r ON r.run = m.run AND r.rank = m.rank AND r.device = m.device
+LEFT JOIN around AS a ON a.run = m.run AND a.rank = m.rank AND a.op_id = m.op_id
+LEFT JOIN modules AS p ON p.run = m.run AND p.rank = m.rank AND p.event_id = coalesce(m.module_id, a.forward_module_id)
+GROUP BY m.run, m.rank, m.device, m.step, a.operator_name, p.name, m.matched_by
+ORDER BY m.run, m.rank, m.device, bytes DESC, m.step NULLS LAST, a.operator_name NULLS LAST, p.name NULLS LAST, m.matched_by NULLS LAST
