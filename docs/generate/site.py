@@ -36,6 +36,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "Serving": "serving.md",
         "A job hangs": "hangs.md",
         "Out of memory": "memory.md",
+        "Execution traces": "execution_traces.md",
         "What changed": "comparing.md",
         "Gates in CI": "gate.md",
         "Cookbook of SQL": "cookbook.md",

@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 
 from hta_sql.ingestion.artifacts.dumps import stage_dump
+from hta_sql.ingestion.artifacts.execution_traces import stage_execution_trace
 from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.ingestion.graph_matching import match_graphs
 from hta_sql.ingestion.rank import RankJob, ReadTrace, link_events
@@ -33,6 +34,7 @@ def defined_columns() -> Columns:
         stage_cluster_data(con, None)
         stage_dump(con, None)
         stage_snapshot(con, None)
+        stage_execution_trace(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         match_graphs(con, {})
         frames = frames_of(con)

@@ -118,6 +118,8 @@ def ingest(
     traces of the same job or alone: hta-sql hang names the rank that blocks the job.
     Memory snapshots (torch.cuda.memory._dump_snapshot; .pickle, .pkl or JSON) are read as well, without
     unpickling them: hta-sql run STORE snapshot_peak shows what held the memory.
+    Execution traces (torch.profiler.ExecutionTraceObserver) next to the traces of the same ranks say which
+    operator produced what another consumes: hta-sql run STORE execution_trace_producers.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
@@ -144,7 +146,7 @@ def ingest(
 
 
 def _by_kind(entries: Iterable[RankEntry]) -> dict[str, list[RankEntry]]:
-    """Group entries by what was read: trace, dump or snapshot."""
+    """Group entries by what was read: trace, dump, snapshot or execution trace."""
     from hta_sql.store.disk.spans import ARTIFACTS  # noqa: PLC0415 - lazy, to start faster
 
     found: dict[str, list[RankEntry]] = {}
@@ -167,6 +169,8 @@ def _follow_up(report: IngestReport, folder: str) -> str:
             f"hta-sql run {folder} snapshot_summary",
             f"hta-sql run {folder} snapshot_peak",
         ]
+    if "execution_trace" in kinds:
+        commands.append(f"hta-sql run {folder} execution_trace_joins")
     if "trace" in kinds:
         commands.append(of_traces)
     return ", ".join(commands)
@@ -202,6 +206,8 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
     read_now = _by_kind(results)
     dumps, snapshots = read_now.get("dump", []), read_now.get("snapshot", [])
     recorded = sum(entry.files.get("snapshot_events", {"rows": 0})["rows"] for entry in snapshots)
+    nodes = read_now.get("execution_trace", [])
+    node_count = sum(entry.files.get("et_nodes", {"rows": 0})["rows"] for entry in nodes)
     operations = sum(entry.files.get("fr_entries", {"rows": 0})["rows"] for entry in dumps)
     events = sum(result.event_count for result in results)
     quarantined = sum(result.quarantined for result in results)
@@ -216,6 +222,8 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
         read.append(f"{counted(len(dumps), 'Flight Recorder dump')}, {operations:,} operations")
     if snapshots:
         read.append(f"{counted(len(snapshots), 'memory snapshot')}, {recorded:,} allocator events")
+    if nodes:
+        read.append(f"{counted(len(nodes), 'execution trace')}, {node_count:,} nodes")
     parts = [f"Read {' and '.join(read)} in {seconds:.1f} s"] if read else []
     if report.resumed:
         parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")

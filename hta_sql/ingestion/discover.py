@@ -31,7 +31,7 @@ from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_
 from hta_sql.store.disk.manifest import RANKS
 from hta_sql.text import counted, first_of, rank_spans
 from hta_sql.traces import TraceNames
-from hta_sql.traces.peek import Stated, peek
+from hta_sql.traces.peek import Kind, Stated, peek
 from hta_sql.traces.source import is_remote, located
 
 log = logging.getLogger(__name__)
@@ -103,12 +103,13 @@ def discover(
             found = recognized
     dumps = [file for file in found if file.kind == "dump"]
     snapshots = [file for file in found if file.kind == "snapshot"]
+    nodes = [file for file in found if file.kind == "execution_trace"]
     found = [file for file in found if file.kind == "trace"]
     if not one_job:
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
-    found += number_captures(dumps) + number_captures(snapshots)
+    found += number_captures(dumps) + number_captures(snapshots) + number_captures(nodes)
     if ranks is None:
         return found
     wanted = sorted(set(ranks))
@@ -223,10 +224,11 @@ def _by_ladder(
     _warn_of_skipped(skipped)
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
-    # A snapshot belongs to the rank of a trace beside it.
-    for is_snapshot in (False, True):
-        taken = {file.rank for file in found if (file.kind == "snapshot") == is_snapshot}
-        of_kind = [item for item in unknown if (item[1].kind == "snapshot") == is_snapshot]
+    # A snapshot or an execution trace belongs to the rank of a trace next to it.
+    kinds: tuple[set[Kind], ...] = ({"trace", "dump"}, {"snapshot"}, {"execution_trace"})
+    for kind in kinds:
+        taken = {file.rank for file in found if file.kind in kind}
+        of_kind = [item for item in unknown if item[1].kind in kind]
         found += _by_order(of_kind, taken)
     return found
 

@@ -19,8 +19,8 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.errors import TraceError, TraceFormatError
-from hta_sql.ingestion.artifacts.dumps import place_dump, stage_dump
-from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
+from hta_sql.ingestion.artifacts.dumps import place_dump
+from hta_sql.ingestion.artifacts.reading import stage_artifact
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
 from hta_sql.ingestion.fingerprints import ChangedWhileReadError, fingerprint, unchanged
 from hta_sql.ingestion.native import best_build
@@ -173,10 +173,9 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
 
 
 def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: float) -> RankResult:
-    """Read a dump or a snapshot and write its tables: none of the statements about events is run."""
-    stage = stage_dump if job.span == DUMP_SPAN else stage_snapshot
+    """Read a file that is no trace and write its tables: none of the statements about events is run."""
     with unchanged(job.path) as fingerprint:
-        rows, metadata = stage(con, job.path)
+        rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
     place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
     place = RankOutput(job.tables, job.run, job.rank, job.writer)
     files = write_tables(con, [place], rows)

@@ -16,6 +16,7 @@ from types import MappingProxyType
 import duckdb
 
 from hta_sql.ingestion.artifacts.dumps import DUMP_TABLES
+from hta_sql.ingestion.artifacts.execution_traces import EXECUTION_TRACE_TABLES
 from hta_sql.ingestion.artifacts.snapshots import SNAPSHOT_TABLES
 from hta_sql.ingestion.running.side_by_side import side_by_side
 from hta_sql.ingestion.staged_tables import EXTRACTED
@@ -36,6 +37,7 @@ STORED = (
     *CLUSTER_TABLES,
     *DUMP_TABLES,
     *SNAPSHOT_TABLES,
+    *EXECUTION_TRACE_TABLES,
 )
 """The tables of a store.
 

@@ -22,5 +22,5 @@ class TraceFile:
 
     @property
     def kind(self) -> Kind:
-        """Whether it is a trace, a dump of a Flight Recorder or a memory snapshot."""
+        """Whether it is a trace, a dump of a Flight Recorder, a memory snapshot or an execution trace."""
         return self.stated.kind if self.stated else "trace"

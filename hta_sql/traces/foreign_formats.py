@@ -36,12 +36,17 @@ class Foreign(NamedTuple):
 
 _RECORD = "Record with torch.profiler and pass what export_chrome_trace or its handler writes."
 
+_OF_PYTORCH = (
+    "Pass the JSON that torch.profiler.ExecutionTraceObserver wrote, next to the Kineto trace of the "
+    "same rank."
+)
+
 _JSON = (
     (
-        rb'^\s*\{(?=[\s\S]*"nodes"\s*:)(?=[\s\S]*"(?:schema|pid)"\s*:)(?=[\s\S]*"(?:rf_id|ctrl_deps|attrs|op_schema)")',
+        rb'^\s*\{(?=[\s\S]*"nodes"\s*:)(?=[\s\S]*"(?:schema|pid)"\s*:)(?=[\s\S]*"(?:rf_id|ctrl_deps|data_deps|attrs?|op_schema)")',
         Foreign(
-            "a PyTorch or Chakra execution trace (ExecutionTraceObserver)",
-            "It has no timeline of the device; pass the Kineto trace of the same job.",
+            "a Chakra execution trace (chakra_trace_link, chakra_converter)",
+            _OF_PYTORCH,
         ),
     ),
     (
@@ -79,6 +84,11 @@ _GUESSES = tuple((re.compile(pattern), foreign) for pattern, foreign in _JSON)
 _BINARY = (
     (b"SQLi", Foreign("an SQLite database (Nsight Systems, Ascend)", _RECORD)),
     (b"PAR1", Foreign("a Parquet file", "Pass traces; a store is opened with hta_sql.open.")),
+    # A message of 7 bytes whose first field is the version of the schema, such as 0.0.4.
+    (
+        b"\x07\n\x05",
+        Foreign("a Chakra execution trace in protobuf (chakra_converter)", _OF_PYTORCH),
+    ),
     (
         b"\x80",
         Foreign(

@@ -7,6 +7,7 @@ import re
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from hta_sql.errors import TraceFormatError
+from hta_sql.traces.execution_trace import is_execution_trace
 from hta_sql.traces.flight_recorder import is_dump, rank_of_name
 from hta_sql.traces.foreign_formats import ACTIVITY, CHROME, guess_json, kineto_sign
 from hta_sql.traces.memory_snapshot import is_snapshot
@@ -30,7 +31,9 @@ _WINDOW_END = re.compile(rb'"Record Window End"[^{}]*?"ts"\s*:\s*"?(-?[0-9.]+)')
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
 
-Kind = Literal["trace", "dump", "snapshot"]
+_ARTIFACTS = (is_snapshot, is_dump, is_execution_trace)
+
+Kind = Literal["trace", "dump", "snapshot", "execution_trace"]
 
 
 class Stated(NamedTuple):
@@ -49,7 +52,7 @@ class Stated(NamedTuple):
     role: str | None = None
     """Role of the process in a job of several roles."""
     kind: Kind = "trace"
-    """A trace, a dump of a Flight Recorder, or a memory snapshot. Only the name of a dump may state its rank."""
+    """A trace, a dump of a Flight Recorder, a memory snapshot or an execution trace. Only the name of a dump may state its rank."""
 
 
 def peek(path: str) -> Stated:
@@ -59,7 +62,7 @@ def peek(path: str) -> Stated:
     file (a tenth of the cost of parsing).
 
     Raises:
-        TraceFormatError: The file is no Kineto trace, Flight Recorder dump or memory snapshot; the message says what it looks like.
+        TraceFormatError: The file is of none of these kinds; the message says what it looks like.
     """
     with open_any(path) as stream:
         head = _head(stream)
@@ -67,6 +70,8 @@ def peek(path: str) -> Stated:
             return Stated(None, 0, kind="snapshot")
         if is_dump(head):
             return Stated(rank_of_name(path.rpartition("/")[2]), 0, kind="dump")
+        if is_execution_trace(head):
+            return Stated(None, 0, kind="execution_trace")
         check_text(path, head[:4])
         _check_json(path, head, getattr(stream, "problem", None))
         is_kineto = bool(kineto_sign().search(head))
@@ -122,8 +127,9 @@ def _process(head: bytes, tail: bytes) -> str | None:
 
 def _head(stream: BinaryIO) -> bytes:
     head = bytearray(stream.read(PEEK_BYTES))
-    if head.lstrip()[:1] != b"{" or is_snapshot(bytes(head)) or is_dump(bytes(head)):
-        return bytes(head)
+    start = bytes(head)
+    if head.lstrip()[:1] != b"{" or any(is_kind(start) for is_kind in _ARTIFACTS):
+        return start
     seen = 0
     while not _EVENTS_KEY.search(head, max(0, seen - OVERLAP_BYTES)):
         seen = len(head)

@@ -31,5 +31,5 @@ SELECT
     r.drops_last_step AS drops_last_step
 FROM stored.ranks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span
--- Numbers from 65,536 on are of Flight Recorder dumps and memory snapshots.
+-- Numbers from 65,536 on are of Flight Recorder dumps, memory snapshots and execution traces.
 WHERE x.span < 65536

@@ -33,6 +33,7 @@ NAMES = {
     "devices": "device",
     "cluster_communication": "operator",
     "fr_frames": "frame",
+    "et_nodes": "operator",
     "snapshot_annotations": "annotation",
 }
 """Table ─▶ kind of its column ``name``; event for all others."""
@@ -82,6 +83,7 @@ KIND_OF_COLUMN = {
     **dict.fromkeys(("pid", "tid", "pid_text", "tid_text"), "thread"),
     "series": "counter",
     "operator": "operator",
+    "kernel_backend": "backend",
     "reason": "reason",
 }
 """Column ─▶ kind of its texts; texts of other columns are hashed."""
@@ -93,6 +95,7 @@ JSON_KINDS = {
     "input_types": "type",
     "output_types": "type",
     "concrete_inputs": "scalar",
+    **dict.fromkeys(("inputs", "outputs", "input_shapes", "output_shapes"), "scalar"),
 }
 """JSON column ─▶ default kind of its texts, if their key does not determine it."""
 

@@ -1,4 +1,4 @@
-"""Quarantines what is damaged of a Flight Recorder dump or a memory snapshot."""
+"""Quarantines what is damaged of a Flight Recorder dump, a memory snapshot or an execution trace."""
 
 from __future__ import annotations
 

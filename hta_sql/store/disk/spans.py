@@ -20,7 +20,14 @@ DUMP_SPAN = 1 << 16
 SNAPSHOT_SPAN = DUMP_SPAN + 1
 """Likewise of a memory snapshot, whose events have ids of their own."""
 
-ARTIFACTS: dict[int, Literal["dump", "snapshot"]] = {DUMP_SPAN: "dump", SNAPSHOT_SPAN: "snapshot"}
+EXECUTION_TRACE_SPAN = DUMP_SPAN + 2
+"""Likewise of an execution trace, whose nodes have ids of their own."""
+
+ARTIFACTS: dict[int, Literal["dump", "snapshot", "execution_trace"]] = {
+    DUMP_SPAN: "dump",
+    SNAPSHOT_SPAN: "snapshot",
+    EXECUTION_TRACE_SPAN: "execution_trace",
+}
 """Number in place of a span ─▶ kind of the file; all other numbers are of traces."""
 
 

@@ -1,4 +1,4 @@
--- Flight Recorder dumps and memory snapshots of which a part is missing.
+-- Flight Recorder dumps, memory snapshots and execution traces of which a part is missing.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -9,8 +9,8 @@ CREATE OR REPLACE MACRO lib.damaged_artifacts(
 -- Columns:
 --   run      VARCHAR  Run name.
 --   rank     INTEGER  Rank of the process.
---   is_dump  BOOLEAN  Flight Recorder dump; else memory snapshot.
+--   is_dump  BOOLEAN  Flight Recorder dump; else memory snapshot or execution trace.
 --   reason   VARCHAR  What the file is, what is missing, and why.
 SELECT q.run, q.rank, starts_with(q.reason, 'Flight Recorder dump: ') AS is_dump, q.reason
 FROM quarantine AS q
-WHERE lib.is_requested(runs, q.run) AND regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
+WHERE lib.is_requested(runs, q.run) AND regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot|Execution trace): ')

@@ -1,0 +1,27 @@
+-- Tensors that nodes of execution traces consume and produce.
+CREATE OR REPLACE VIEW et_tensors AS
+-- Columns:
+--   run              VARCHAR         Run: one capture of one job.
+--   rank             INTEGER         Rank of the process whose execution trace it is.
+--   node_id          BIGINT          Node, in et_nodes.
+--   is_output        BOOLEAN         Whether the node produces it; else it consumes it.
+--   tensor_position  BIGINT [1]      Position among the tensors of the inputs or outputs, from 0; those in lists count too.
+--   tensor_id        BIGINT          Number of the tensor in the execution trace.
+--   storage_id       BIGINT          Number of its storage; views share it. 0: none.
+--   storage_offset   BIGINT [1]      Offset in the storage.
+--   element_count    BIGINT [count]  Number of elements.
+--   element_bytes    BIGINT [bytes]  Size of an element.
+--   device           VARCHAR         Device, such as cuda:0.
+SELECT
+    x.run,
+    x.rank,
+    x.node_id,
+    x.is_output,
+    x.tensor_position,
+    x.tensor_id,
+    x.storage_id,
+    x.storage_offset,
+    x.element_count,
+    x.element_bytes,
+    x.device
+FROM stored.et_tensors AS x
