@@ -79,7 +79,8 @@ def _card(
         saved, of_what = row["ceiling_ns"], "of the capture"
     ceiling = None
     if row["ceiling_ns"] is not None:
-        share = "" if is_short else f" {of_what}, {row['ceiling_pct']:.1f} %"
+        has_share = not is_short and row["ceiling_pct"] is not None
+        share = f" {of_what}, {row['ceiling_pct']:.1f} %" if has_share else ""
         ceiling = f"{duration_text(saved)}{share}"
     subject = row["subject"] and printable(cut_middle(row["subject"], SUBJECT_CHARACTERS))
     return {
