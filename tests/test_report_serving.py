@@ -13,6 +13,7 @@ import pytest
 import hta_sql
 from hta_sql.report.answers import first_screen
 from hta_sql.report.overview import overview_markup
+from hta_sql.report.tables import table_markup
 from tests.serving_jobs import ALL_REDUCE, Iteration, Kernel, decode, layers, trace
 
 TRACES = Path(__file__).parent / "traces"
@@ -90,3 +91,22 @@ def test_a_training_job_that_replays_graphs_is_about_its_steps(tmp_path: Path) -
         page = overview_markup(first_screen(store, {}), set())
     assert "A step takes" in page
     assert "iteration takes" not in page
+
+
+def test_tables_leave_out_what_no_engine_states(tmp_path: Path) -> None:
+    """Replays without annotations: unknown numbers are named below the table, and codes of reasons are for programs."""
+    document = trace([DECODE])
+    events = document["traceEvents"]
+    document["traceEvents"] = [event for event in events if event["cat"] != "user_annotation"]
+    (tmp_path / "rank0.json").write_text(json.dumps(document), encoding="utf-8")
+    with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "s") as store:
+        one = str(table_markup(store.run("serving"), 10))
+        roofline = str(table_markup(store.run("serving_roofline"), 10))
+    table, _, note = one.partition("</table>")
+    assert 'data-name="iteration_p50_ns"' in table
+    assert 'data-name="phase"' not in table
+    assert "No values (not recorded or not asked for): Phase, " in note
+    assert "KV heads" in roofline
+    assert "reason_code" not in roofline
+    places = [roofline.index(f"<td>{kind}</td>") for kind in ("all", "gemm", "attention")]
+    assert places == sorted(places)

@@ -53,7 +53,7 @@ def serving(
         roofs = {
             (row["run"], row["rank"], row["phase"]): row
             for row in _of_first_ranks(store, "serving_roofline", runs, ranks)
-            if row["category"] is None
+            if row["category"] == "all"
         }
         exchanges = _by(
             _of_first_ranks(store, "expert_parallel", runs, ranks), "run", "rank", "comm_library"

@@ -22,7 +22,7 @@ _ACRONYMS = {
     word.lower(): word
     for word in (
         *("AMD", "API", "CPU", "CUDA", "CUPTI", "FLOPs", "GPU", "HIP", "ID", "MFU", "NCCL", "P2P"),
-        *("SM", "SMs", "SQL", "TFLOPS", "URL"),
+        *("KV", "SM", "SMs", "SQL", "TFLOPS", "URL"),
     )
 }
 _WORDS = {

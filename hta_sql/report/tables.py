@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from hta_sql.report.headings import column_texts, headings
 from hta_sql.report.rendering import render
 from hta_sql.report.row_selection import kept_text, largest, order_of
 from hta_sql.results.display import Rows, is_number
-from hta_sql.results.fitting import SENTENCES
+from hta_sql.results.fitting import CODES, SENTENCES
 from hta_sql.results.lower_bounds import BOUNDED, mark_lower_bounds
 from hta_sql.text import cut_middle
 
@@ -64,7 +64,7 @@ def table_markup(result: Rows, rows: int) -> Markup:
     """
     total = len(result)
     analysis = result.analysis
-    table = _without_single_run(result.arrow())
+    table = _without_codes(_without_single_run(result.arrow()))
     order = order_of(analysis, table)
     table, column = largest(table, rows, order)
     named = headings(table, analysis)
@@ -99,16 +99,20 @@ def _upright(
 ) -> Markup:
     """Render few rows with many columns as a transposed table that fits the page."""
     lines = []
+    unknown = []
     covered = table.to_pydict() if analysis and analysis.base_name in BOUNDED else {}
     for field, values in zip(table.schema, table.columns, strict=True):
         exact = values.to_pylist()
         words, texts = column_texts(field.name, exact, analysis, named[field.name])
+        if table.num_rows and values.null_count == table.num_rows:
+            unknown.append(words)
+            continue
         texts = mark_lower_bounds(field.name, texts, analysis, covered)
         cell = _number if is_number(field.type) else _plain
         cells = [cell(text, value) for text, value in zip(texts, exact, strict=True)]
         about = f"{field.name}: {docs.get(field.name, '')}"
         lines.append((Heading(field.name, words, about), cells))
-    return render("upright", label=label, lines=lines)
+    return render("upright", label=label, lines=lines, notes=_unknown_text(unknown))
 
 
 def _without_equal(
@@ -137,10 +141,13 @@ def _without_equal(
             # It is obvious that a row about a step is about one step.
             said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
     lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
-    lines += (
-        [f"No values (not recorded or not asked for): {', '.join(unknown)}."] if unknown else []
-    )
+    lines += _unknown_text(unknown)
     return table, [" ".join(lines)] if lines else []
+
+
+def _unknown_text(words: Sequence[str]) -> list[str]:
+    """Return the note on columns without any value."""
+    return [f"No values (not recorded or not asked for): {', '.join(words)}."] if words else []
 
 
 def _without_single_run(table: pa.Table) -> pa.Table:
@@ -149,6 +156,13 @@ def _without_single_run(table: pa.Table) -> pa.Table:
         return table
     runs = table.column("run").unique()
     return table.drop_columns(["run"]) if len(runs) == 1 else table
+
+
+def _without_codes(table: pa.Table) -> pa.Table:
+    """Drop codes of messages next to the messages, which are for programs."""
+    names = set(table.column_names)
+    codes = [code for code in CODES & names if code.removesuffix("_code") in names]
+    return table.drop_columns(codes)
 
 
 def _number(text: str, value: Any) -> Cell:

@@ -5,7 +5,7 @@
 -- the type of the cache. What is not recorded is NULL, with the reason. Engines do not record sliding windows: unless
 -- window_tokens is given, attention is only known to take at most max_roofline_ns.
 --
--- The row without a category is the whole iteration. Of calls without a known roofline it counts nothing: covered_pct is
+-- The row all is the whole iteration. Of calls without a known roofline it counts nothing: covered_pct is
 -- the share of the rest. If weights and cache sizes are known otherwise, give weight_bytes and kv_token_bytes: a decode
 -- reads all weights and all contexts once, which is its time per token at the memory roof.
 --
@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   run               VARCHAR         Run name.
 --   rank              INTEGER         Rank of the process.
 --   phase             VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
---   category          VARCHAR         Kind of work: attention, gemm, …; NULL for the whole iteration.
+--   category          VARCHAR         Kind of work: attention, gemm, …; all for the whole iteration.
 --   iteration_count   BIGINT [count]  Iterations.
 --   iteration_ns      BIGINT [ns]     Mean time of an iteration as in serving; NULL for a kind of work.
 --   call_count        BIGINT [count]  Calls of operators in all of them; without an operator, kernels.
@@ -119,7 +119,7 @@ SELECT
     s.run,
     s.rank,
     s.phase,
-    s.category,
+    coalesce(s.category, 'all') AS category,
     s.iteration_count,
     CASE WHEN s.category IS NULL THEN s.iteration_ns END AS iteration_ns,
     s.call_count,
@@ -142,4 +142,4 @@ LEFT JOIN main_reasons AS r ON r.run = s.run AND r.rank = s.rank AND r.phase IS 
 -- Work is known, but no peak.
 CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN 'operator_work.unknown_device' ELSE r.reason_code END AS reason_code) AS x
 LEFT JOIN messages AS t ON t.code = x.reason_code
-ORDER BY s.run, s.rank, s.phase, s.category NULLS FIRST
+ORDER BY s.run, s.rank, s.phase, s.category IS NOT NULL, s.device_ns DESC, s.category
