@@ -45,6 +45,7 @@ NAV: dict[str, dict[str, str] | str] = {
         "Where the time goes": "notebooks/trace_analysis_demo.md",
         "Kernels": "notebooks/kernels.md",
         "Who is late": "notebooks/stragglers.md",
+        "A serving engine": "notebooks/serving.md",
         "What changed": "notebooks/trace_diff_demo.md",
         "The operator that eats time and memory": "notebooks/operator_story.md",
         "SQL cookbook": "notebooks/sql_cookbook.md",
