@@ -158,6 +158,12 @@ def _means(rows: list[list[Any]]) -> list[list[Any]]:
     for row in rows:
         of.setdefault((row[0], row[1]), []).append(row[3:])
     return [
-        [*key, None, *(sum(values) // len(steps) for values in zip(*steps, strict=True))]
+        [*key, None, *(_mean(values) for values in zip(*steps, strict=True))]
         for key, steps in of.items()
     ]
+
+
+def _mean(values: Sequence[int | None]) -> int | None:
+    """Return the mean; unknown if a value is."""
+    known = [value for value in values if value is not None]
+    return sum(known) // len(known) if len(known) == len(values) else None
