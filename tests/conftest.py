@@ -121,9 +121,9 @@ DEEP = (
     *("judgement/", "test_report_serving.py", "test_graph_captures.py", "test_serving_jobs.py"),
     *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
 )
-"""Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in six."""
+"""Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in ten."""
 
-ONE_OF = 6
+ONE_OF = 10
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -129,14 +129,18 @@ def test_runs_that_disagree_about_a_role_are_not_mixed(job: Roles, tmp_path: Pat
     assert second in job.traces
 
 
-def test_the_command_line_and_the_report_take_roles(
-    job: Roles, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--roles selects the same ranks; the report has no row of another role."""
+def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+    """--roles selects the ranks of a role."""
     role, traces = next(iter(job.traces.items()))
     asked = ["run", str(job.store.path), "temporal_breakdown", "--roles", role, "--format", "json"]
     assert main(asked) == 0
     assert [row["rank"] for row in json.loads(capsys.readouterr().out)] == list(traces)
+
+
+@pytest.mark.slow
+def test_a_report_takes_roles(job: Roles, tmp_path: Path) -> None:
+    """It has no row of another role."""
+    role, traces = next(iter(job.traces.items()))
     page = write_report(job.store, tmp_path / "role.html", roles=[role])
     by_ranks = write_report(job.store, tmp_path / "ranks.html", ranks=list(traces))
     assert page.read_text(encoding="utf-8") == by_ranks.read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ from hta_sql.serve.mcp.bounded_json import MOST_BYTES, MOST_COLUMNS, size_of
 from hta_sql.serve.mcp.limits import Limits
 from hta_sql.serve.mcp.responses import StoreTools
 from hta_sql.serve.mcp.server import ANALYSES, SCHEMA, make_server
+from hta_sql.store.catalog.materialize import materialize_if_free
 from tests.questions.job import trace
 from tests.shared_stores import ingest_only
 
@@ -37,6 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
     folder = tmp_path_factory.mktemp("mcp")
     (folder / "rank0.json").write_text(json.dumps(trace()), encoding="utf-8")
     ingest_only(folder / "rank0.json", folder / "job.store", run="job")
+    materialize_if_free(folder / "job.store")  # as the command does
     with hta_sql.TraceStore(folder / "job.store", safe=True) as opened:
         yield opened
 

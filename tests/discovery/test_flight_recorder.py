@@ -24,6 +24,8 @@ from tests.hang_jobs import training, write_json, write_pickles
 TRACES = Path(__file__).parents[1] / "traces"
 PRIVATE = ("jo/", "train", "/home", "/opt")
 RECORDED = TRACES / "recorded" / "hangs"
+FAST = ("healthy", "rank_missing")
+"""Recorded jobs that ``make test`` reads; the golden test has the rows of all."""
 
 
 @pytest.fixture
@@ -202,7 +204,13 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
         ).rows() == [(0, "all_reduce", "[[3]]", None, None, True)]
 
 
-@pytest.mark.parametrize("job", sorted(path.name for path in RECORDED.iterdir()))
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(path.name, marks=[] if path.name in FAST else [pytest.mark.slow])
+        for path in sorted(RECORDED.iterdir())
+    ],
+)
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
     """The golden test has the rows; here the folder is found as it was written."""
     with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:

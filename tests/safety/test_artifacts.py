@@ -79,7 +79,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["dumps", pytest.param("snapshots", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Return each kind in turn."""
     return KINDS[request.param]

@@ -137,7 +137,7 @@ class _Rows:
             for values, type_ in zip(zip(*rows, strict=True), schema.types, strict=True)
         ]
         self._con.register("node_rows", pa.Table.from_arrays(columns, schema=schema))
-        run(self._con, ingest_sql("link/execution_trace_rows", table))
+        run(self._con, ingest_sql("link/artifact_rows", table))
         self._con.unregister("node_rows")
 
 

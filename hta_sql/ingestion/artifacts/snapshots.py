@@ -211,7 +211,7 @@ class _Rows:
             for values, type_ in zip(zip(*rows, strict=True), schema.types, strict=True)
         ]
         self._con.register("snapshot_rows", pa.Table.from_arrays(columns, schema=schema))
-        run(self._con, ingest_sql("link/snapshot_rows", table))
+        run(self._con, ingest_sql("link/artifact_rows", table))
         self._con.unregister("snapshot_rows")
 
 

@@ -1,4 +1,4 @@
--- Rows of a memory snapshot are added to its staged tables, a batch at a time.
+-- Rows of memory snapshots and execution traces are added to their staged tables, a batch at a time.
 
 -- name: snapshot_segments
 INSERT INTO staged_snapshot_segments FROM snapshot_rows;
@@ -14,3 +14,9 @@ INSERT INTO staged_snapshot_annotations FROM snapshot_rows;
 
 -- name: snapshot_frames
 INSERT INTO staged_snapshot_frames FROM snapshot_rows;
+
+-- name: et_nodes
+INSERT INTO staged_et_nodes FROM node_rows;
+
+-- name: et_tensors
+INSERT INTO staged_et_tensors FROM node_rows;
