@@ -123,16 +123,27 @@ DEEP = (
 )
 """Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in ten."""
 
-ONE_OF = 10
+WIDE = (
+    *("arguments/", "discovery/", "questions/", "user_analyses/", "ingestion/test_native.py"),
+    *("test_hangs.py", "test_message_rules.py", "test_validation.py", "test_trace_frames.py"),
+    *("test_hta_operators.py", "test_hta_counters.py", "test_trace_diff.py"),
+)
+"""Suites of many alike cases: of each, ``make test`` runs one case in three."""
+
+ONE_OF = {DEEP: 10, WIDE: 3}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of the deep suites as slow, the same ones each time."""
+    """Mark most cases of these suites as slow, the same ones each time."""
     counts: Counter[str] = Counter()
     for item in items:
         path = item.nodeid.removeprefix("tests/").partition("::")[0]
-        if path.startswith(DEEP) and not item.get_closest_marker("slow"):
-            if counts[path] % ONE_OF:
-                item.add_marker(pytest.mark.slow)
-            counts[path] += 1
+        if item.get_closest_marker("slow"):
+            continue
+        for suites, ratio in ONE_OF.items():
+            if path.startswith(suites):
+                if counts[path] % ratio:
+                    item.add_marker(pytest.mark.slow)
+                counts[path] += 1
+                break
