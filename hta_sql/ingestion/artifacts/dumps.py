@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
+from hta_sql.ingestion.artifacts.rows import whole
 from hta_sql.ingestion.statements import run
 from hta_sql.library.sql_files import ingest_sql
 from hta_sql.library.sqltext import create_table
@@ -56,7 +57,6 @@ _GROUPS = pa.schema(
         ),
     ]
 )
-_INT64 = range(-(1 << 63), 1 << 63)
 
 
 def stage_dump(
@@ -211,7 +211,7 @@ def _whole(value: Any) -> int | None:
     """Return an integer, also one that is written as text; None of anything else."""
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         value = int(value)
-    return value if type(value) is int and value in _INT64 else None
+    return whole(value)
 
 
 def _from_zero(value: Any) -> int | None:

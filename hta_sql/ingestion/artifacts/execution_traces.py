@@ -12,14 +12,10 @@ import duckdb
 import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
-from hta_sql.ingestion.statements import run
-from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table
+from hta_sql.ingestion.artifacts.rows import StagedRows, text, whole
 from hta_sql.traces.execution_trace import Node, read_execution_trace
 
 log = logging.getLogger(__name__)
-
-BATCH_ROWS = 20_000
 
 MAX_TEXT = 1 << 20
 """Characters of a list of values that are stored; a longer one is NULL."""
@@ -47,8 +43,6 @@ _SCHEMAS = {
 }
 EXECUTION_TRACE_TABLES = tuple(_SCHEMAS)
 """The tables that only execution traces fill."""
-
-_LIMIT = 1 << 63
 
 
 def stage_execution_trace(
@@ -78,21 +72,15 @@ def stage_execution_trace(
     return rows.counts, {"execution_trace": {"problem": problem}}
 
 
-class _Rows:
-    """Rows of the staged tables, written a batch at a time."""
+class _Rows(StagedRows):
+    """Rows of the staged tables of an execution trace."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self.counts: Counter[str] = Counter()
-        self._con = con
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _SCHEMAS}
-        for table, schema in _SCHEMAS.items():
-            con.register("node_rows", schema.empty_table())
-            run(con, create_table(f"staged_{table}", "FROM node_rows"))
-            con.unregister("node_rows")
+        super().__init__(con, _SCHEMAS)
 
     def take(self, node: Node) -> None:
         """Take a node of any schema: before 1.0.2, all values are in the node itself."""
-        number = _whole(node.get("id"))
+        number = whole(node.get("id"))
         if number is None:
             return
         attributes = {**node, **_attributes(node.get("attrs"))}
@@ -105,40 +93,16 @@ class _Rows:
             else:
                 names = (f"{side}s", f"{side}_shapes", f"{side}_types")
                 lists |= {name: node.get(name) for name in names}
-        parent = _whole(node.get("ctrl_deps", node.get("parent")))
+        parent = whole(node.get("ctrl_deps", node.get("parent")))
         row = (
-            *(number, parent, *(_whole(attributes.get(name)) for name in _ATTRIBUTES)),
-            *(_text(attributes.get(name)) for name in ("name", *_TEXTS)),
+            *(number, parent, *(whole(attributes.get(name)) for name in _ATTRIBUTES)),
+            *(text(attributes.get(name)) for name in ("name", *_TEXTS)),
             *(_json(lists.get(name)) for name in _LISTS),
         )
-        self._add("et_nodes", row)
+        self.add("et_nodes", row)
         for side in ("input", "output"):
             for position, tensor in enumerate(_tensors(lists.get(f"{side}s"))):
-                self._add("et_tensors", (number, side == "output", position, *tensor))
-
-    def flush(self) -> None:
-        """Write the rows that wait."""
-        for table in _SCHEMAS:
-            self._write(table)
-
-    def _add(self, table: str, row: tuple[Any, ...]) -> None:
-        self.counts[table] += 1
-        self._waiting[table].append(row)
-        if len(self._waiting[table]) >= BATCH_ROWS:
-            self._write(table)
-
-    def _write(self, table: str) -> None:
-        rows, self._waiting[table] = self._waiting[table], []
-        if not rows:
-            return
-        schema = _SCHEMAS[table]
-        columns = [
-            pa.array(values, type_)
-            for values, type_ in zip(zip(*rows, strict=True), schema.types, strict=True)
-        ]
-        self._con.register("node_rows", pa.Table.from_arrays(columns, schema=schema))
-        run(self._con, ingest_sql("link/artifact_rows", table))
-        self._con.unregister("node_rows")
+                self.add("et_tensors", (number, side == "output", position, *tensor))
 
 
 def _attributes(values: Any) -> Node:
@@ -163,7 +127,7 @@ def _tensors(values: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
             continue
         numbers = value[:5]
         is_tensor = len(value) >= 6 and isinstance(value[5], str)
-        if is_tensor and all(_whole(number) is not None for number in numbers):
+        if is_tensor and all(whole(number) is not None for number in numbers):
             yield (*numbers, value[5])
         else:
             yield from _tensors(value, depth + 1)
@@ -172,13 +136,5 @@ def _tensors(values: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
 def _json(value: Any) -> str | None:
     if not isinstance(value, list):
         return None
-    text = json.dumps(value, separators=(",", ":"))
-    return text if len(text) <= MAX_TEXT else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and -_LIMIT <= value < _LIMIT else None
-
-
-def _text(value: Any) -> str | None:
-    return value or None if isinstance(value, str) else None
+    listed = json.dumps(value, separators=(",", ":"))
+    return listed if len(listed) <= MAX_TEXT else None

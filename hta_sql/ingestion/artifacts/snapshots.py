@@ -11,17 +11,12 @@ import pyarrow as pa
 
 from hta_sql.ingestion.artifacts.damage import quarantine_damage
 from hta_sql.ingestion.artifacts.frames import FRAMES
-from hta_sql.ingestion.statements import run
-from hta_sql.library.sql_files import ingest_sql
-from hta_sql.library.sqltext import create_table
+from hta_sql.ingestion.artifacts.rows import StagedRows, text, whole
 from hta_sql.traces.memory_snapshot import SnapshotSink, Stack, Stacks, read_snapshot
 
 log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
-Row = tuple[Any, ...]
-
-BATCH_ROWS = 20_000
 
 _PLACED = [("address", pa.int64()), ("size", pa.int64()), ("stack_id", pa.int64())]
 _SCHEMAS = {
@@ -59,8 +54,6 @@ _SCHEMAS = {
 SNAPSHOT_TABLES = tuple(_SCHEMAS)
 """The tables that only memory snapshots fill."""
 
-_LIMIT = 1 << 63
-
 
 def stage_snapshot(
     con: duckdb.DuckDBPyConnection, path: str | None
@@ -95,18 +88,12 @@ def stage_snapshot(
     return rows.counts, {"memory_snapshot": {"problem": problem}}
 
 
-class _Rows:
-    """Rows of the staged tables, written a batch at a time."""
+class _Rows(StagedRows):
+    """Rows of the staged tables of a memory snapshot."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self.counts: Counter[str] = Counter()
+        super().__init__(con, _SCHEMAS)
         self.stacks = Stacks()
-        self._con = con
-        self._waiting: dict[str, list[Row]] = {table: [] for table in _SCHEMAS}
-        for table, schema in _SCHEMAS.items():
-            con.register("snapshot_rows", schema.empty_table())
-            run(con, create_table(f"staged_{table}", "FROM snapshot_rows"))
-            con.unregister("snapshot_rows")
 
     def segments(self, records: list[Record]) -> None:
         """Take segments with their blocks."""
@@ -116,19 +103,19 @@ class _Rows:
             blocks = [b for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
             pool = get("segment_pool_id")
             row = (
-                *(number, _whole(get("address")), _whole(get("total_size")), self._stack(record)),
-                *(_whole(get("device")), _whole(get("stream"))),
-                *(_whole(get(f"{name}_size")) for name in ("allocated", "active", "requested")),
-                *(len(blocks), _text(get("segment_type"))),
+                *(number, whole(get("address")), whole(get("total_size")), self._stack(record)),
+                *(whole(get("device")), whole(get("stream"))),
+                *(whole(get(f"{name}_size")) for name in ("allocated", "active", "requested")),
+                *(len(blocks), text(get("segment_type"))),
                 ",".join(map(str, pool)) if isinstance(pool, (tuple, list)) else None,
                 bool(get("is_expandable")),
             )
-            self._add("snapshot_segments", row)
-            self._blocks(number, _whole(get("address")), blocks)
+            self.add("snapshot_segments", row)
+            self._blocks(number, whole(get("address")), blocks)
 
     def _blocks(self, segment: int, address: int | None, blocks: list[Record]) -> None:
         for block in blocks:
-            size = _whole(block.get("size"))
+            size = whole(block.get("size"))
             history = block.get("history")
             oldest = history[0] if isinstance(history, list) and history else {}
             if not isinstance(oldest, dict):
@@ -136,10 +123,10 @@ class _Rows:
             requested = block.get("requested_size", oldest.get("real_size", size))
             stack = self._stack(block if "frames" in block else oldest)
             # Blocks of early versions have no address: they follow each other.
-            at = _whole(block.get("address"))
+            at = whole(block.get("address"))
             at = address if at is None else at
-            row = (self.counts["snapshot_blocks"], segment, at, size, stack, _whole(requested))
-            self._add("snapshot_blocks", (*row, _text(block.get("state"))))
+            row = (self.counts["snapshot_blocks"], segment, at, size, stack, whole(requested))
+            self.add("snapshot_blocks", (*row, text(block.get("state"))))
             address = at + size if at is not None and size is not None else None
 
     def events(self, device: int, records: list[Record]) -> None:
@@ -152,72 +139,37 @@ class _Rows:
                 (
                     number,
                     device,
-                    _whole(get("addr")),
-                    _whole(get("size")),
+                    whole(get("addr")),
+                    whole(get("size")),
                     frames.number if type(frames) is Stack else self._stack(record),
-                    _text(get("action")),
-                    _whole(get("stream")),
-                    _whole(get("time_us")),
-                    _whole(get("device_free")),
-                    _text(get("compile_context")),
-                    _text(get("user_metadata")),
+                    text(get("action")),
+                    whole(get("stream")),
+                    whole(get("time_us")),
+                    whole(get("device_free")),
+                    text(get("compile_context")),
+                    text(get("user_metadata")),
                 )
             )
-        self.counts["snapshot_events"] += len(rows)
-        self._waiting["snapshot_events"] += rows
-        if len(self._waiting["snapshot_events"]) >= BATCH_ROWS:
-            self._write("snapshot_events")
+        self.extend("snapshot_events", rows)
 
     def annotations(self, records: list[Record]) -> None:
         """Take starts and ends of annotations."""
         for record in records:
             get = record.get
             row = (
-                _whole(get("device")),
-                _whole(get("time_us")),
-                _text(get("stage")),
-                _text(get("name")),
+                whole(get("device")),
+                whole(get("time_us")),
+                text(get("stage")),
+                text(get("name")),
             )
-            self._add("snapshot_annotations", (self.counts["snapshot_annotations"], *row))
+            self.add("snapshot_annotations", (self.counts["snapshot_annotations"], *row))
 
     def frames(self) -> None:
         """Write the stacks that segments, blocks and events named."""
         for number, stack in enumerate(self.stacks.stacks):
             for depth, frame in enumerate(stack):
-                self._add("snapshot_frames", (number, depth, *self.stacks.frames[frame]))
-
-    def flush(self) -> None:
-        """Write the rows that wait."""
-        for table in _SCHEMAS:
-            self._write(table)
+                self.add("snapshot_frames", (number, depth, *self.stacks.frames[frame]))
 
     def _stack(self, record: Record) -> int | None:
         stack = self.stacks.of(record.get("frames"))
         return stack.number if stack else None
-
-    def _add(self, table: str, row: Row) -> None:
-        self.counts[table] += 1
-        self._waiting[table].append(row)
-        if len(self._waiting[table]) >= BATCH_ROWS:
-            self._write(table)
-
-    def _write(self, table: str) -> None:
-        rows, self._waiting[table] = self._waiting[table], []
-        if not rows:
-            return
-        schema = _SCHEMAS[table]
-        columns = [
-            pa.array(values, type_)
-            for values, type_ in zip(zip(*rows, strict=True), schema.types, strict=True)
-        ]
-        self._con.register("snapshot_rows", pa.Table.from_arrays(columns, schema=schema))
-        run(self._con, ingest_sql("link/artifact_rows", table))
-        self._con.unregister("snapshot_rows")
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and -_LIMIT <= value < _LIMIT else None
-
-
-def _text(value: Any) -> str | None:
-    return value or None if isinstance(value, str) else None
