@@ -10,7 +10,7 @@ from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS
 
 _PARTS = {
-    "overlapped_ns": ("hidden", CLASS_COLORS["computation+communication"]),
+    "overlapped_ns": ("overlapped", CLASS_COLORS["computation+communication"]),
     "exposed_ns": ("exposed", CLASS_COLORS["communication"]),
 }
 
@@ -23,9 +23,9 @@ def comm_comp_overlap(table: pd.DataFrame, *, percent: bool | None = None) -> al
     """
     exposed = table["communication_ns"] - table["overlapped_ns"]
     stack = Stack(
-        title="Communication hidden behind computation",
+        title="Communication overlapped by computation",
         notes=(
-            "All communication of each rank. Hidden: the rank computes meanwhile. Exposed: it waits for the data.",
+            "All communication of each rank. Overlapped: the rank computes meanwhile. Exposed: it does not.",
         ),
         legend="Communication",
         whole="communication",

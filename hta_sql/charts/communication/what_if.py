@@ -57,7 +57,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     known = table[table["replayed_ns"].notna()]
     if known.empty:
         reasons = table["reason"].dropna().unique()
-        return nothing(title, f"That cannot be said: {'; '.join(reasons) or 'no rows'}.")
+        return nothing(title, f"Unknown: {'; '.join(reasons) or 'no rows'}.")
     then = known["replayed_step_ns"].fillna(known["replayed_ns"]).astype(float)
     size, unit = duration_unit(float(then.max()))
     bars = known.assign(
