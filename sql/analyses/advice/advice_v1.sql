@@ -95,8 +95,11 @@ WITH
         UNION ALL
         SELECT j.run FROM slow_transfers AS j
     ),
+    annotated AS MATERIALIZED (
+        SELECT 'annotation' AS detected_by, a.* FROM lib.annotated_iterations(runs, ranks) AS a
+    ),
     named_iterations AS MATERIALIZED (
-        FROM lib.measured_iterations(runs, ranks) AS m WHERE m.detected_by = 'annotation'
+        FROM lib.measured_iterations('annotated', runs, ranks)
     ),
     served AS MATERIALIZED (
         FROM lib._advice_serving(runs, ranks, steps, include_last_profiler_step, 'parts', 'named_iterations')
@@ -157,7 +160,7 @@ WITH
         UNION ALL BY NAME
         FROM lib._advice_quantized_products('spans', 'unclaimed')
         UNION ALL BY NAME
-        FROM lib._advice_slow_attention('spans', 'modeled', runs, ranks)
+        FROM lib._advice_slow_attention('spans', 'modeled', 'annotated', runs, ranks)
         UNION ALL BY NAME
         FROM lib._advice_slow_products('spans', 'products')
         UNION ALL BY NAME

@@ -68,7 +68,7 @@ WITH
             CASE WHEN m.context_tokens / nullif(m.request_count, 0) IS NOT NULL THEN floor(log2(greatest(m.context_tokens / m.request_count, 1)))::INTEGER ELSE -1 END AS context_power,
             m.request_count, m.new_tokens, m.context_tokens, m.min_output_tokens,
             greatest(coalesce(m.gap_before_ns, 0), 0) AS gap_ns, m.device_ns - m.busy_ns AS idle_ns, m.busy_ns
-        FROM lib.measured_iterations(runs, ranks) AS m
+        FROM lib.measured_iterations('found', runs, ranks) AS m
         JOIN pair AS p ON m.run IN (p.control_run, p.test_run)
         WHERE m.device_ns IS NOT NULL AND p.control_run <> p.test_run
     ),

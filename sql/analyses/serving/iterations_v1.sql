@@ -50,5 +50,9 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   op_count                 BIGINT [count]   Device operations.
 --   name                     VARCHAR          Name of the annotation, or of the call that replays.
 --   event_id                 BIGINT           event_id of that annotation or call.
-FROM lib.measured_iterations(runs, ranks) AS m
+WITH
+    found AS MATERIALIZED (
+        FROM lib.serving_iterations(runs, ranks)
+    )
+FROM lib.measured_iterations('found', runs, ranks) AS m
 ORDER BY m.run, m.rank, m.iteration

@@ -69,7 +69,7 @@ WITH
             m.run, m.rank, m.phase, count(*) AS iteration_count,
             (sum(m.iteration_ns) / count(*))::BIGINT AS iteration_ns,
             CASE WHEN count(m.context_tokens) = count(*) THEN sum(m.context_tokens) / count(*) END AS context_tokens
-        FROM lib.measured_iterations(runs, ranks) AS m
+        FROM lib.measured_iterations('found', runs, ranks) AS m
         GROUP BY m.run, m.rank, m.phase
     ),
     -- Roofline times are rounded to whole picoseconds: sums are exact in any order.

@@ -42,8 +42,11 @@ CREATE OR REPLACE MACRO serving_v1(
 --   unrecorded_ns            BIGINT [ns]      Unrecorded time inside of iterations, which is in no other column.
 --   graph_pct                DOUBLE [%]       Iterations that replay graphs, wholly or in pieces, as a share of iteration_count.
 WITH
+    found AS MATERIALIZED (
+        FROM lib.serving_iterations(runs, ranks)
+    ),
     timed AS MATERIALIZED (
-        FROM lib.measured_iterations(runs, ranks)
+        FROM lib.measured_iterations('found', runs, ranks)
     )
 SELECT
     t.run,

@@ -10,6 +10,8 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     spans,
     -- Name of a relation with the columns of lib.modeled_calls.
     calls,
+    -- Name of a relation with the columns of lib.serving_iterations: those that an engine names.
+    annotated,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -17,12 +19,9 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
 ) AS TABLE
 -- Columns: those of _advice_data_loading.
 WITH
-    _named AS MATERIALIZED (
-        SELECT i.* FROM lib.serving_iterations(runs, ranks) AS i WHERE i.detected_by = 'annotation'
-    ),
     _far AS (
         SELECT c.run, c.rank, c.name, c.event_id, c.device_ns, round(c.max_roofline_ns)::BIGINT AS least_ns
-        FROM lib.iteration_calls('_named', calls, runs, ranks, NULL, 0, NULL) AS c
+        FROM lib.iteration_calls(annotated, calls, runs, ranks, NULL, 0, NULL) AS c
         WHERE c.category = 'attention' AND 2 * c.max_roofline_ns < c.device_ns AND c.device_ns >= 10000
     ),
     _summed AS (

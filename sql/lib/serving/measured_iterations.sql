@@ -3,6 +3,8 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.measured_iterations(
+    -- Name of a relation with the columns of lib.serving_iterations.
+    iterations,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -40,15 +42,12 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   name                     VARCHAR          Name of the annotation, or of the call that replays.
 --   event_id                 BIGINT           event_id of that annotation or call.
 WITH
-    _found AS MATERIALIZED (
-        FROM lib.serving_iterations(runs, ranks)
-    ),
     -- Each operation adds what reaches beyond all before it.
     _busy AS (
         SELECT
             o.*, o.ts + o.dur AS end_ts,
             greatest(0, o.ts + o.dur - greatest(o.ts, coalesce(max(o.ts + o.dur) OVER earlier, o.ts))) AS added_ns
-        FROM lib.iteration_ops('_found', runs, ranks) AS o
+        FROM lib.iteration_ops(iterations, runs, ranks) AS o
         WINDOW earlier AS (PARTITION BY o.run, o.rank, o.iteration_id ORDER BY o.ts, o.ts + o.dur, o.event_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
     _parts AS (
@@ -65,7 +64,7 @@ WITH
             f.*, p.* EXCLUDE (run, rank, iteration_id),
             row_number() OVER (PARTITION BY f.run, f.rank ORDER BY f.ts, f.event_id) AS iteration,
             lag(p.device_end) OVER (PARTITION BY f.run, f.rank ORDER BY p.device_ts NULLS LAST, f.event_id) AS previous_end
-        FROM _found AS f
+        FROM query_table(iterations) AS f
         LEFT JOIN _parts AS p ON p.run = f.run AND p.rank = f.rank AND p.iteration_id = f.event_id
     ),
     _windows AS (

@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   end_ts                BIGINT [ns]      End on the host.
 WITH
     _annotated AS MATERIALIZED (
-        FROM lib._annotated_iterations(runs, ranks)
+        FROM lib.annotated_iterations(runs, ranks)
     ),
     _replays AS (
         SELECT c.run, c.rank, c.span, c.event_id, c.pid, c.tid, c.name, c.ts, c.ts + c.dur AS end_ts, count(*) AS op_count

@@ -5,7 +5,7 @@
 --
 -- Status: experimental
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib._annotated_iterations(
+CREATE OR REPLACE MACRO lib.annotated_iterations(
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
