@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import BLUE, CHANGE_COLORS, OUTLIER_COLOR, SKY_BLUE, STEP_COLOR
 from hta_sql.charts.drawing.style import (
@@ -121,7 +122,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     )
     columns = ["lane", "short", "diff", "least", "most", "side", "told", "noise", "verdict"]
     columns += ["control_count", "test_count", "control_kernel", "test_kernel"]
-    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows))
+    base = Chart(data(rows[columns])).encode(y=by_name(rows))
     drawn = base.mark_bar().encode(
         x=alt.X("diff:Q", title=f"Test less control, of a step [{unit}]"),
         color=colors(SIDES, "In the test", field="side"),
@@ -257,7 +258,7 @@ def _panel(rows: pd.DataFrame, kpi: str, job: str) -> alt.LayerChart | alt.Facet
         axis=alt.Axis(tickMinStep=1, format="d", values=ticks),
         scale=alt.Scale(nice=False, padding=8),
     )
-    base = alt.Chart(data(rows)).encode(x=x)
+    base = Chart(data(rows)).encode(x=x)
     name = kpi.removesuffix("_ns").removesuffix("_pct").removesuffix("_bytes").replace("_", " ")
     y = alt.Y("value:Q", title=f"{name} [{unit}]", scale=alt.Scale(zero=False))
     tooltip = {

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from hta_sql.charts.drawing.chart import share
 from hta_sql.charts.drawing.style import ZOOM
 from hta_sql.charts.page import page_of_chart
 from hta_sql.errors import ParameterError
@@ -46,7 +47,11 @@ def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Its parts were validated when they were created; validating the whole again would take most of
     the time.
     """
-    spec: dict[str, Any] = json.loads(chart.to_json(indent=None, validate=False))
+    share(chart, shared=True)
+    try:
+        spec: dict[str, Any] = json.loads(chart.to_json(indent=None, validate=False))
+    finally:
+        share(chart, shared=False)
     _scrollable(spec)
     return spec
 

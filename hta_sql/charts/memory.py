@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.flames import flames, widest
 from hta_sql.charts.drawing.gaps import by_event
@@ -177,7 +178,7 @@ def _curve(
     # Slightly above the maximum, because a peak at the edge would be cut in half.
     height = alt.Scale(domain=[0, 1.06 * top / size], nice=False)
     y = alt.Y("allocated:Q", title=name, scale=height)
-    base = alt.Chart(data(points[["lane", "time", "allocated", "reserved"]]))
+    base = Chart(data(points[["lane", "time", "allocated", "reserved"]]))
     area = base.mark_area(
         interpolate="step-after", color=CLASS_COLORS["memory"], opacity=0.6
     ).encode(x=x, y=y)

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import CELLS, spread
 from hta_sql.charts.drawing.palette import (
@@ -109,7 +110,7 @@ def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
         color=colors(palette, None, "pass"),
     ).properties(width=WIDTH, height=tall)
     arrows = (
-        alt.Chart(data(lines), width=WIDTH, height=tall)
+        Chart(data(lines), width=WIDTH, height=tall)
         .mark_line(strokeWidth=1, color="#555555", opacity=0.6, clip=True)
         .encode(x=x, y=y, detail="message:N")
     )

@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR
 from hta_sql.charts.drawing.style import (
@@ -99,7 +100,7 @@ def _panel(rows: pd.DataFrame, unit: str, run: str) -> alt.TopLevelMixin:
     order = list(rows["scenario"])
     y = alt.Y("scenario:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
     x = alt.X("then:Q", title=f"Step [{unit}]")
-    base = alt.Chart(data(rows[["scenario", "then", "label", "kind"]]), width=WIDTH - 160)
+    base = Chart(data(rows[["scenario", "then", "label", "kind"]]), width=WIDTH - 160)
     below = alt.Legend(orient="bottom")
     color = colors(KINDS, None, "kind", legend=below)
     tooltip = [alt.Tooltip("scenario:N", title="Scenario"), alt.Tooltip("label:N", title="Step")]

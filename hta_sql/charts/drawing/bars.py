@@ -11,6 +11,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import (
     MANY,
@@ -161,12 +162,12 @@ def _few(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> al
         y = alt.Y("lane:N", sort=names, title=stack.lane if number == 0 else None, axis=axis)
         x = _measure(stack, unit, percent=percent)
         bars = (
-            _tall(alt.Chart(), stack, averaged=averaged)
+            _tall(Chart(), stack, averaged=averaged)
             .mark_bar()
             .encode(y=y, x=alt.X(**x), **_common(stack, unit))
         )
         labels = (
-            _tall(alt.Chart(), stack, averaged=averaged)
+            _tall(Chart(), stack, averaged=averaged)
             # Not filtered, because small parts must keep their space in the stack.
             .transform_calculate(
                 label=f"datum.share >= {_LABELED_SHARE} ? format(datum.share, '.0%') : ''"
@@ -212,7 +213,7 @@ def _many(table: pd.DataFrame, stack: Stack, wanted: list[bool], unit: str) -> a
                 ),
             )
             bars = (
-                _tall(alt.Chart(data(wide) if number == 0 else alt.Undefined), stack)
+                _tall(Chart(data(wide) if number == 0 else alt.Undefined), stack)
                 .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
                 .mark_bar(clip=True, binSpacing=0, strokeWidth=_SOLID)
                 .encode(

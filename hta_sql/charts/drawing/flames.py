@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.palette import ON_COLOR
 from hta_sql.charts.drawing.style import data, readable, tooltips
 
@@ -54,7 +55,7 @@ def flames(rows: pd.DataFrame, tooltip: dict[str, str], color: alt.Color) -> Any
     y = alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[depth, 0], nice=False))
     own = [name.partition(":")[0] for name in tooltip]
     columns = list(dict.fromkeys(["name", "part", *own, "share", "x", "x2", "level", "y2"]))
-    base = alt.Chart(data(rows[columns]))
+    base = Chart(data(rows[columns]))
     boxes = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
         x=x, x2="x2:Q", y=y, y2="y2:Q", color=color, tooltip=tooltips(tooltip)
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.gaps import by_steps
 from hta_sql.charts.drawing.style import (
     MANY,
@@ -157,7 +158,7 @@ def distribution(
     shown = known[:MANY]
     y = alt.Y("lane:N", title=None, sort=list(shown["lane"]), axis=alt.Axis(labelLimit=300))
     tooltip = {f"{part}:,.4~g": words for part, words in DISTRIBUTION.items()}
-    base = alt.Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
+    base = Chart(data(followed(shown, ["lane", *DISTRIBUTION])))
     base = base.encode(y=y, tooltip=[alt.Tooltip("lane:N"), *tooltips(tooltip)])
     subtitle = "Line: lowest to highest. Bar: quartiles. Tick: median. Point: mean over time"
     if len(shown) < len(known):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
 
 WIDTH = 640
@@ -168,7 +169,7 @@ def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
     """Draw a sentence instead of a chart without data."""
     look = alt.MarkDef("text", align="left", fontSize=13, color="#555555")
     return (
-        alt.Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
+        Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
         .encode(text="text:N", x=alt.value(0), y=alt.value(14))
         .properties(width=WIDTH, height=28)
     )
@@ -179,10 +180,16 @@ def data(table: pd.DataFrame) -> alt.InlineData:
 
     Fractions keep six digits, enough for a tooltip, with half the bytes.
     """
-    plain = table.astype(object).where(table.notna(), None)
-    records: list[Any] = plain.to_dict(orient="records")
+    columns = [
+        [
+            None if unknown else _short(value)
+            for value, unknown in zip(column.tolist(), column.isna(), strict=True)
+        ]
+        for _, column in table.items()
+    ]
+    names = [str(name) for name in table]
     # A tuple, because altair copies a list of rows whenever a chart becomes part of another.
-    rows: Any = tuple({key: _short(value) for key, value in each.items()} for each in records)
+    rows: Any = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
     return alt.InlineData(values=rows)
 
 
@@ -271,7 +278,7 @@ def marks(
         for channel in (*channels.values(), *tips)
     ]
     held = data(followed(rows, [name.partition(":")[0] for name in named]))
-    return alt.Chart(held, mark=mark).encode(tooltip=tips, **channels)
+    return Chart(held, mark=mark).encode(tooltip=tips, **channels)
 
 
 def bars(

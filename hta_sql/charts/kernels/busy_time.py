@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, ramp
 from hta_sql.charts.drawing.style import (
@@ -76,7 +77,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
     ]
     totals = totals.sort_values("place")
     ranks = len(table["rank"].drop_duplicates())
-    base = alt.Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
+    base = Chart(data(totals[["part", "label", "place", "time", "share"]])).encode(
         theta=alt.Theta("time:Q", stack=True),
         order=alt.Order("place:Q"),
         tooltip=tooltips(
@@ -102,7 +103,7 @@ def _donut(table: pd.DataFrame, run: str) -> alt.LayerChart | alt.FacetChart:
         .mark_text(radius=138, fontSize=12)
         .encode(text=alt.Text("share:Q", format=".1%"))
     )
-    middle = alt.Chart(data(totals[["part"]].head(1)))
+    middle = Chart(data(totals[["part"]].head(1)))
     total = middle.mark_text(fontSize=18, dy=-7).encode(text=alt.value(duration_text(busy)))
     what = f"busy, {ranks:,} ranks" if ranks != 1 else "busy"
     below = middle.mark_text(fontSize=12, dy=13, color="#555555").encode(text=alt.value(what))
@@ -189,7 +190,7 @@ def _bars_with_spans(
             "max_rank:d": "which is rank",
             "spread:.1%": "(highest - lowest) / mean",
         }
-    base = alt.Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltips(tooltip))
+    base = Chart(data(rows[columns])).encode(y=by_name(rows), tooltip=tooltips(tooltip))
     x = alt.X("time:Q", title=f"{'Time of a rank' if ranks > 1 else 'Total time'} [{unit}]")
     return mean_and_span(base, x, CLASS_COLORS[class_], ranks).properties(
         title=subtitled(f"{class_}, run {run}" if run else class_), width=WIDTH, height=alt.Step(20)

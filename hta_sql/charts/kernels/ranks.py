@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.matrix import filled, spread
 from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, ORANGE, OUTLIER_COLOR
@@ -98,7 +99,7 @@ def _bands(
     # The page's step selection must not remove the other occurrences, which serve as comparison.
     rows = rows.drop(columns="step", errors="ignore")
     bars = marks(look, rows, tooltip, x=x, x2="high:Q", y=y, color=color)
-    band = alt.Chart(bars.data).mark_area(
+    band = Chart(bars.data).mark_area(
         orient="horizontal", opacity=0.3, color=NORMAL_COLOR, clip=True
     )
     tall = max(40, min(240, 26 * rows["rank"].nunique()))

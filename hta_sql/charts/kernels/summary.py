@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, PURPLE, SKY_BLUE, TENSOR_COLOR
 from hta_sql.charts.drawing.style import (
@@ -98,7 +99,7 @@ def _measures_of_few(
     for number, (words, color) in enumerate(measures.values()):
         rows = tall[tall["measure"] == words]
         axis = alt.Axis(labelLimit=220, minExtent=20) if number == 0 else None
-        base = alt.Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
+        base = Chart(data(followed(rows, ["lane", "share", "unknown", "top"]))).encode(
             y=alt.Y("lane:N", sort=lanes, title=title if number == 0 else None, axis=axis),
             tooltip=_tooltip(words, title),
         )
@@ -131,7 +132,7 @@ def _measures_of_many(
         rows = tall[(tall["measure"] == words) & tall["share"].notna()]
         rows = rows.assign(lane=rows["at"].map(names))
         panels.append(
-            alt.Chart(data(rows[["lane", "at", "share", "unknown"]]), title=subtitled(words))
+            Chart(data(rows[["lane", "at", "share", "unknown"]]), title=subtitled(words))
             .transform_calculate(low="datum.at - 0.5", high="datum.at + 0.5")
             .mark_bar(clip=True, binSpacing=0, color=color, stroke=color, strokeWidth=0.7)
             .encode(

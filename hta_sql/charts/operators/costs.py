@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.names import distinct
 from hta_sql.charts.drawing.palette import HOST_COLORS, NEUTRAL_COLOR
@@ -61,7 +62,7 @@ def user_annotation_breakdown(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
         "of_ranks:,": "Ranks that have it",
     }
     columns = ["lane", "short", "time", "low", "high", "calls", "of_ranks"]
-    base = alt.Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltips(tooltip))
+    base = Chart(data(bars[columns])).encode(y=by_name(bars), tooltip=tooltips(tooltip))
     x = alt.X("time:Q", title=f"Total duration on a rank [{unit}]")
     note = "Sum over each rank; nested annotations count each for itself."
     if ranks > 1:

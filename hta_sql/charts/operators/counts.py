@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import NEUTRAL_COLOR
 from hta_sql.charts.drawing.style import (
@@ -39,7 +40,7 @@ def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
         cells = kept[["kind", "rank", "op_count", "differs", "meaning"]]
         ranks = [str(rank) for rank in sorted(cells["rank"].unique())]
         x = alt.X("rank:O", title="Rank", axis=alt.Axis(labelAngle=label_angle(ranks, 32)))
-        base = alt.Chart(data(cells), width=alt.Step(32), height=alt.Step(20)).encode(
+        base = Chart(data(cells), width=alt.Step(32), height=alt.Step(20)).encode(
             x=x, y=alt.Y("kind:N", title=None, axis=alt.Axis(labelLimit=260))
         )
         boxes = base.mark_rect().encode(

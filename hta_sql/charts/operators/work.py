@@ -10,6 +10,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, stacked_bars
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import CLASS_COLORS, NORMAL_COLOR, PHASE_COLORS
 from hta_sql.charts.drawing.style import (
@@ -115,8 +116,8 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
     )
     y = alt.Y("tflops:Q", title="Achieved [TFLOP/s]", scale=alt.Scale(type="log"))
-    lines = alt.Chart(data(roofs)).mark_line(color="#555555", strokeWidth=1.2)
-    names = alt.Chart(data(_named(roofs, points["tflops"].min()))).encode(
+    lines = Chart(data(roofs)).mark_line(color="#555555", strokeWidth=1.2)
+    names = Chart(data(_named(roofs, points["tflops"].min()))).encode(
         x=x, y=alt.Y("label:Q"), text="roof:N"
     )
     area = alt.Size(

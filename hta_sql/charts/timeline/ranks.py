@@ -7,6 +7,7 @@ import math
 import altair as alt
 import pandas as pd
 
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.gaps import by_event
 from hta_sql.charts.drawing.palette import (
@@ -157,7 +158,7 @@ def _labels(drawn: pd.DataFrame, y: alt.Y) -> alt.Chart:
     )
     on_dark = alt.FieldOneOfPredicate("part", dark)
     held = data(followed(rows, ["lane", "part", "label", "left", "right"]))
-    return alt.Chart(held, mark=look).encode(
+    return Chart(held, mark=look).encode(
         x="left:Q",
         y=y,
         text="label:N",

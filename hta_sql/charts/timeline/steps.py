@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from hta_sql.charts.drawing.bars import Stack, mean_steps, stacked_parts
+from hta_sql.charts.drawing.chart import Chart
 from hta_sql.charts.drawing.figures import figure
 from hta_sql.charts.drawing.palette import (
     CLASS_COLORS,
@@ -93,7 +94,7 @@ def profiler_steps(table: pd.DataFrame) -> alt.TopLevelMixin:
         "high:,.3f": f"Longest [{unit}]",
         "ranks:": "Ranks",
     }
-    base = alt.Chart(data(steps)).encode(
+    base = Chart(data(steps)).encode(
         x=alt.X("step:O", title="Profiler step", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
         tooltip=tooltips(tooltip),
     )
