@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from hta_sql.store.disk.reports import IngestReport
 
 
+def _role_of(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> str | dict[str, list[str]] | None:
+    """Convert ``ROLE`` to a role of all traces, and ``ROLE=PATH`` to role ─▶ paths."""
+    if not values:
+        return None
+    found: dict[str, list[str]] = {}
+    for value in values:
+        role, equals, path = value.partition("=")
+        if not equals and len(values) > 1:
+            raise click.BadParameter(f"{value!r} is for all traces, so it must be the only --role")
+        if equals and not path:
+            raise click.BadParameter(f"{value!r} is not ROLE=PATH")
+        found.setdefault(role, []).append(path)
+    return found if "=" in values[0] else values[0]
+
+
 @click.command(short_help="Read traces into a store.")
 @click.argument("traces", nargs=-1, required=True)
 @click.option(
@@ -36,6 +53,13 @@ if TYPE_CHECKING:
     "--run", metavar="NAME", show_default="the folder's or file's", help="Name of the run."
 )
 @tag_option("Tag of the run, for example git_sha=8c1f0e. May be repeated.")
+@click.option(
+    "--role",
+    multiple=True,
+    metavar="ROLE[=PATH]",
+    callback=_role_of,
+    help="Role of the processes: of all traces, or of those at or below PATH. May be repeated.",
+)
 @click.option("--ranks", type=INTEGERS, help="Read only these ranks, for example 0,1-3.")
 @click.option(
     "--jobs",

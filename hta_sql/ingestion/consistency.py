@@ -22,7 +22,7 @@ NAMES = 3
 
 
 def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
-    """Log contradictions between the traces of each capture.
+    """Log contradictions between the traces of each capture, and of each role that counts its own ranks.
 
     Args:
         found: The traces; those without stated facts are ignored.
@@ -31,10 +31,10 @@ def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
     Raises:
         RankError: A rank is not below the world size that the traces of its capture state.
     """
-    captures: dict[int, list[TraceFile]] = defaultdict(list)
+    worlds: dict[tuple[int, int], list[TraceFile]] = defaultdict(list)
     for file in found:
-        captures[file.capture].append(file)
-    for files in captures.values():
+        worlds[file.capture, file.first_rank].append(file)
+    for files in worlds.values():
         if len(files) < 2:
             continue
         _warn_of_values(
@@ -83,12 +83,13 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
     sizes = [file.stated.world_size for file in files if file.stated and file.stated.world_size]
     if not sizes:
         return
-    size, ranks = max(sizes), {file.rank for file in files}
-    beyond = [file for file in files if file.rank >= size]
+    first = files[0].first_rank
+    size, ranks = max(sizes), {file.rank - first for file in files}
+    beyond = [file for file in files if file.rank - first >= size]
     # A rank given explicitly for a file overrides what the trace states.
     refused = [file for file in beyond if file.rank_source != "given"]
     if refused:
-        numbers = ", ".join(map(str, sorted({file.rank for file in refused})[:NAMES]))
+        numbers = ", ".join(map(str, sorted({file.rank - first for file in refused})[:NAMES]))
         raise RankError(
             f"The job has a world size of {size}, so there is no rank {numbers}: "
             f"{_names(file.path for file in refused)}. Ingest the traces of each job separately, "
@@ -100,7 +101,9 @@ def _check_ranks(files: Sequence[TraceFile], *, all_wanted: bool) -> None:
         )
     missing = missing_rank_spans(ranks, size)
     if missing and all_wanted:
-        log.warning("The job has %d ranks; there is no trace of rank %s.", size, missing)
+        role = files[0].role if first else None
+        whole = f"Role {role} has" if role else "The job has"
+        log.warning("%s %d ranks; there is no trace of rank %s.", whole, size, missing)
 
 
 def _warn_of_copies(found: Sequence[TraceFile]) -> None:

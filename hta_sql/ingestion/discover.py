@@ -12,7 +12,8 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count, pairwise
+from dataclasses import replace
+from itertools import count, pairwise, product
 
 from hta_sql.errors import (
     ParameterError,
@@ -24,8 +25,15 @@ from hta_sql.errors import (
 from hta_sql.ingestion.captures import folder_of, number_captures, process_of
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.graph_captures import split_captures, with_captures
-from hta_sql.ingestion.jobs import check_one_job
+from hta_sql.ingestion.jobs import BY_ORDER, check_one_job
 from hta_sql.ingestion.listing import list_trace_paths
+from hta_sql.ingestion.roles import (
+    DiscoveredRoles,
+    RoleOf,
+    check_requested,
+    place_roles,
+    with_role,
+)
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.store.disk.manifest import RANKS
@@ -64,6 +72,7 @@ def discover(
     join_spans: bool = False,
     one_job: bool = False,
     captures: TraceNames | None = None,
+    roles: DiscoveredRoles | None = None,
 ) -> list[TraceFile]:
     """Find the traces and their ranks.
 
@@ -76,31 +85,38 @@ def discover(
         join_spans: Whether several captures are joined into one run, so that no warning is needed.
         one_job: Whether to treat the traces as one job, whatever they state.
         captures: Traces of graph captures, like traces; those among the traces are recognized by name.
+        roles: Roles that the caller gives, and roles in the store.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are several captures in
         time order; they are never merged.
 
     Raises:
-        TraceNotFoundError: No file was found, or none is a trace.
+        TraceNotFoundError: No file was found, none is a trace, or a role is given to none.
         RankError: A requested rank is missing, or the traces are of several jobs.
         ParameterError: rank_regex is not a regular expression with a group.
     """
-    look = look or peek
-    of_graphs = _captures_of(captures, rank_regex, look)
+    look, roles = look or peek, roles or DiscoveredRoles()
+    of_graphs = _captures_of(captures, rank_regex, look, roles)
     if isinstance(traces, Mapping):
-        found = [_given(int(rank), path, look) for rank, path in traces.items()]
+        role_of = roles.finder()
+        check_requested(roles.requested, list(traces.values()))
+        found = [_given(int(rank), path, look, role_of) for rank, path in traces.items()]
     else:
-        listed, named = split_captures(list_trace_paths(traces))
-        clusters, paths = _split(listed)
+        every = list_trace_paths(traces)
+        check_requested(roles.requested, every)
+        listed, named = split_captures(every)
+        role_of = roles.finder()
+        clusters, paths = _split(listed, role_of)
         patterns = _compiled(rank_regex)
         beside = len(clusters) + len(named)
-        found = _by_ladder(paths, patterns, look, beside=beside) + clusters
-        recognized = _by_ladder(named, patterns, look, beside=0) if named else []
+        found = _by_ladder(paths, patterns, look, role_of, beside=beside) + clusters
+        recognized = _by_ladder(named, patterns, look, role_of, beside=0) if named else []
         if found:
             of_graphs += recognized
         else:  # captures alone are traces like any others
             found = recognized
+    found = place_roles(found, roles.requested, roles.known([file.path for file in found]))
     dumps = [file for file in found if file.kind == "dump"]
     snapshots = [file for file in found if file.kind == "snapshot"]
     nodes = [file for file in found if file.kind == "execution_trace"]
@@ -123,26 +139,28 @@ def discover(
 
 
 def _captures_of(
-    captures: TraceNames | None, rank_regex: str | None, look: Peek
+    captures: TraceNames | None, rank_regex: str | None, look: Peek, roles: DiscoveredRoles
 ) -> list[TraceFile]:
     """Find the captures of graphs that the caller names, with the rank of each."""
     if captures is None:
         return []
     if isinstance(captures, Mapping):
-        return [_given(int(rank), path, look) for rank, path in captures.items()]
-    return _by_ladder(list_trace_paths(captures), _compiled(rank_regex), look, beside=0)
+        role_of = roles.finder()
+        return [_given(int(rank), path, look, role_of) for rank, path in captures.items()]
+    paths = list_trace_paths(captures)
+    return _by_ladder(paths, _compiled(rank_regex), look, roles.finder(), beside=0)
 
 
-def _given(rank: int, path: str, look: Peek) -> TraceFile:
+def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
     if cluster_file(_existing(path)):
-        return TraceFile(path, rank, "given")
+        return with_role(TraceFile(path, rank, "given"), role_of)
     if rank not in RANKS:
         raise RankError(f"Rank {rank} of {path!r}: a rank is below {RANKS.stop:,}.")
     stated = look(path)
-    return TraceFile(path, rank, "given", stated.start_ns, stated=stated)
+    return with_role(TraceFile(path, rank, "given", stated.start_ns, stated=stated), role_of)
 
 
-def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
+def _split(paths: list[str], role_of: RoleOf) -> tuple[list[TraceFile], list[str]]:
     """Separate MindSpore's cluster data, in which several files form one rank, from traces.
 
     Returns:
@@ -167,7 +185,8 @@ def _split(paths: list[str]) -> tuple[list[TraceFile], list[str]]:
             rest.append(path)
     kinds = ("step_trace", "analysis", "hccl", "flops", "memory")
     firsts = [min(files, key=lambda file: kinds.index(file.kind)) for files in ranks.values()]
-    return [TraceFile(file.path, file.rank, "file name") for file in firsts], rest
+    files = [TraceFile(file.path, file.rank, "file name") for file in firsts]
+    return [with_role(file, role_of) for file in files], rest
 
 
 def _existing(path: str) -> str:
@@ -194,11 +213,16 @@ def _compiled(rank_regex: str | None) -> tuple[re.Pattern[str], ...]:
 
 
 def _by_ladder(
-    paths: list[str], patterns: tuple[re.Pattern[str], ...], look: Peek, *, beside: int
+    paths: list[str],
+    patterns: tuple[re.Pattern[str], ...],
+    look: Peek,
+    role_of: RoleOf,
+    *,
+    beside: int,
 ) -> list[TraceFile]:
     """Determine the rank of each trace, given the number of ranks already known."""
     found: list[TraceFile] = []
-    unknown: list[tuple[str, Stated]] = []
+    unknown: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
     for path in paths:
         try:
@@ -218,17 +242,21 @@ def _by_ladder(
         elif stated.rank is not None:
             source, rank = "file name", stated.rank
         else:
-            unknown.append((path, stated))
+            unknown.append(
+                with_role(TraceFile(path, -1, BY_ORDER, stated.start_ns, stated=stated), role_of)
+            )
             continue
-        found.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
+        found.append(
+            with_role(TraceFile(path, rank, source, stated.start_ns, stated=stated), role_of)
+        )
     _warn_of_skipped(skipped)
     if not found and not unknown and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
     # A snapshot or an execution trace belongs to the rank of a trace next to it.
     kinds: tuple[set[Kind], ...] = ({"trace", "dump"}, {"snapshot"}, {"execution_trace"})
-    for kind in kinds:
-        taken = {file.rank for file in found if file.kind in kind}
-        of_kind = [item for item in unknown if item[1].kind in kind]
+    for kind, role in product(kinds, dict.fromkeys(file.role for file in unknown)):
+        taken = {file.rank for file in found if file.kind in kind and file.role == role}
+        of_kind = [file for file in unknown if file.kind in kind and file.role == role]
         found += _by_order(of_kind, taken)
     return found
 
@@ -260,30 +288,34 @@ def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
         )
 
 
-def _by_order(unknown: list[tuple[str, Stated]], taken: set[int]) -> list[TraceFile]:
-    """Assign the free ranks to processes in the order of their file names."""
+def _by_order(unknown: list[TraceFile], taken: set[int]) -> list[TraceFile]:
+    """Assign the free ranks of a role to its processes in the order of their file names."""
     free = (rank for rank in count() if rank not in taken)
     ranks: dict[str, int] = {}
     found = []
     processes = _processes_by_path(unknown)
-    for path, stated in unknown:
-        process = processes.get(path) or _process(path)
+    for file in unknown:
+        process = processes.get(file.path) or _process(file.path)
         rank = ranks[process] if process in ranks else ranks.setdefault(process, next(free))
-        found.append(TraceFile(path, rank, "order of names", stated.start_ns, stated=stated))
+        found.append(replace(file, rank=rank))
     if len(ranks) + len(taken) > 1:
         for file in found:
-            log.warning("%s does not say its rank; took it as rank %d.", file.path, file.rank)
+            of_role = f" of role {file.role}" if file.role else ""
+            log.warning(
+                "%s does not say its rank; took it as rank %d%s.", file.path, file.rank, of_role
+            )
     return found
 
 
-def _processes_by_path(unknown: list[tuple[str, Stated]]) -> dict[str, str]:
+def _processes_by_path(unknown: list[TraceFile]) -> dict[str, str]:
     """Return the process of each file, if files of a folder state the same process without overlap.
 
     Processes on two hosts may have the same process ID, but then their recordings overlap.
     """
     said: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for path, stated in unknown:
-        if stated.process and stated.end_ns and not process_of(path):
+    for file in unknown:
+        path, stated = file.path, file.stated
+        if stated and stated.process and stated.end_ns and not process_of(path):
             process = f"{folder_of(path)}/{stated.process}"
             said[process].append((stated.start_ns, stated.end_ns, path))
     return {

@@ -47,4 +47,7 @@ def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
         ingested_ns=time.time_ns(),
         facts=result.facts,
         span=job.span,
+        role=job.role,
+        role_source=job.role_source,
+        first_rank=job.first_rank,
     )

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from hta_sql.errors import TraceError, TraceNotFoundError
+from hta_sql.ingestion.roles import KnownRoles, known_roles
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.ingestion.vendors.mindspore import cluster_file, parts_of_rank
 from hta_sql.library.definitions import definitions
 from hta_sql.store.disk.manifest import Fingerprint, RankEntry, in_order
+from hta_sql.store.disk.run_names import first_capture
 from hta_sql.store.disk.spans import ARTIFACTS
 from hta_sql.traces.peek import Stated, peek
 from hta_sql.traces.source import located, refuse_special_file
@@ -119,12 +121,14 @@ class KnownTraces:
         self.options = ingest_options(kernel_classes)
         self._fingerprints: dict[str, Fingerprint] = {}
         self._by_source: dict[str, RankEntry] = {}
+        self._by_path: dict[str, RankEntry] = {}
         self._by_rank: dict[tuple[str, int, int], RankEntry] = {}
 
     def learn(self, entries: Iterable[RankEntry]) -> None:
         """Add the entries of a manifest; later entries take precedence."""
         for entry in entries:
             self._by_rank[in_order(entry)] = entry
+            self._by_path[entry.path] = entry
             if entry.rank_source in _FOUND_IN_FILE:
                 self._by_source[entry.path] = entry
 
@@ -140,10 +144,31 @@ class KnownTraces:
         if entry is None or entry.fingerprint != self.fingerprint(path):
             return peek(path)
         if kind := ARTIFACTS.get(entry.span):
-            return Stated(entry.rank if kind == "dump" else None, 0, kind=kind)
-        stated = entry.rank if _FOUND_IN_FILE[entry.rank_source] else None
+            rank = entry.rank - entry.first_rank if kind == "dump" else None
+            return Stated(rank, 0, kind=kind)
+        stated = entry.rank - entry.first_rank if _FOUND_IN_FILE[entry.rank_source] else None
         start_ns = entry.start_ns or 0
-        return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
+        role = entry.role if entry.role_source == "distributedInfo" else None
+        return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns, role=role)
+
+    def role(self, path: str) -> tuple[str, str] | None:
+        """Return the role with which an unchanged trace is stored, and its source."""
+        entry = self._by_path.get(path)
+        if entry is None or not entry.role or not entry.role_source:
+            return None
+        return (
+            (entry.role, entry.role_source) if entry.fingerprint == self.fingerprint(path) else None
+        )
+
+    def roles(self, run: str, paths: Iterable[str]) -> KnownRoles:
+        """Return the roles in the captures of a run.
+
+        Args:
+            run: Name of its first capture.
+            paths: The traces that are ingested.
+        """
+        entries = [one for one in self._by_rank.values() if first_capture(one.run) == run]
+        return known_roles(entries, paths)
 
     def stored_as(self, captures: Sequence[str]) -> dict[str, Any]:
         """Return the options and captures digest that, with the trace, determine the stored data of a rank."""
@@ -154,7 +179,13 @@ class KnownTraces:
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace if it is stored unchanged, with today's options."""
         entry = self._by_rank.get((run, file.rank, span))
-        if entry and entry.path == file.path and entry.options == self.stored_as(file.captures):
+        if entry and _is_same(entry, file) and entry.options == self.stored_as(file.captures):
             with suppress(TraceNotFoundError):  # reading the trace reports it
                 return entry if entry.fingerprint == self.fingerprint(file.path) else None
         return None
+
+
+def _is_same(entry: RankEntry, file: TraceFile) -> bool:
+    """Return whether an entry is of a trace, with its role."""
+    role = entry.role, entry.first_rank
+    return entry.path == file.path and role == (file.role, file.first_rank)

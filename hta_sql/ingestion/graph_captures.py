@@ -33,8 +33,16 @@ def with_captures(files: list[TraceFile], captures: list[TraceFile]) -> list[Tra
     """
     if not captures:
         return files
-    by_rank: dict[int, list[str]] = defaultdict(list)
+    by_rank: dict[str | None, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for capture in captures:
-        by_rank[capture.rank].append(capture.path)
-    first = by_rank[min(by_rank)]
-    return [replace(file, captures=tuple(by_rank.get(file.rank, first))) for file in files]
+        by_rank[capture.role][capture.rank].append(capture.path)
+    # Captures without a role serve all roles.
+    every = by_rank.get(None) or by_rank[captures[0].role]
+    return [
+        replace(file, captures=_of_rank(by_rank.get(file.role, every), file.rank - file.first_rank))
+        for file in files
+    ]
+
+
+def _of_rank(captures: dict[int, list[str]], rank: int) -> tuple[str, ...]:
+    return tuple(captures[rank] if rank in captures else captures[min(captures)])

@@ -52,7 +52,7 @@ def check_one_job(found: Sequence[TraceFile]) -> None:
 def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
     roles: dict[object, list[TraceFile]] = defaultdict(list)
     for file in files:
-        roles[file.stated and file.stated.role].append(file)
+        roles[file.role].append(file)
     of_roles = list(roles.values())
     if any(len({s.world_size for s in _stated(of) if s.world_size}) > 1 for of in of_roles):
         yield "they state different world sizes"
@@ -61,7 +61,7 @@ def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
     if any(_differ(one, other) for one, other in _of_one_rank(files)):
         yield "different processes recorded one rank"
     telling = {folder_of(f.path) for f in files if f.stated and f.stated.world_size}
-    silent = [file for file in files if file.rank_source == BY_ORDER]
+    silent = [file for file in files if file.rank_source == BY_ORDER and file.role is None]
     if telling and any(folder_of(file.path) not in telling for file in silent):
         yield "traces in other folders state neither rank nor world size"
     if _is_apart(silent):
@@ -75,7 +75,7 @@ def _stated(files: Iterable[TraceFile]) -> list[Stated]:
 def _of_one_rank(files: Sequence[TraceFile]) -> Iterator[tuple[TraceFile, TraceFile]]:
     ranks: dict[tuple[object, int], list[TraceFile]] = defaultdict(list)
     for file in files:
-        ranks[file.stated and file.stated.role, file.rank].append(file)
+        ranks[file.role, file.rank].append(file)
     for of_rank in ranks.values():
         yield from combinations(of_rank, 2)
 

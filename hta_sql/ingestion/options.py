@@ -33,6 +33,9 @@ class IngestOptions:
             cluster, in which several files form one rank.
         store: Folder of the store, or its fsspec URL; created if missing, otherwise extended.
         run: Name of the run; default: the name of the folder or file.
+        role: Role of the processes in a job of several roles, or ``{role: traces}``: files, folders or
+            globs among the traces. If roles count their ranks separately, ``rank`` is unique in the
+            run, and ``role_rank`` is the rank that a trace states.
         tags: Tags of the run, as in the table ``run_tags``: tag ─▶ value. Its other tags remain.
         ranks: Ingest only these ranks.
         jobs: Number of processes; default: the cores available to this process.
@@ -63,6 +66,7 @@ class IngestOptions:
     store: str | os.PathLike[str]
     _: KW_ONLY
     run: str | None = None
+    role: str | Mapping[str, Traces] | None = None
     tags: Mapping[str, object] | None = None
     ranks: Iterable[int] | None = None
     jobs: int | None = None

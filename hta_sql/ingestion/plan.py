@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import IngestOptions
 from hta_sql.ingestion.rank import RankJob
+from hta_sql.ingestion.roles import DiscoveredRoles, RequestedRole, requested_roles
 from hta_sql.ingestion.running.workers import Progress, WorkerPlan, plan_workers
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.machine import engine_share
@@ -48,6 +50,7 @@ class IngestPlan:
         executor: Executor that reads the ranks; None: threads or processes.
         kernel_classes: Path of a CSV with the user's own rules.
         captures: Location of traces of graph captures; None: only those among the traces.
+        roles: Roles that the caller gives to traces.
         strict: Whether to reject a trace with any defect.
         progress: Called after each rank.
         target: Where to write.
@@ -65,6 +68,7 @@ class IngestPlan:
     executor: Executor | None
     kernel_classes: str | None
     captures: TraceNames | None
+    roles: list[RequestedRole]
     strict: bool
     progress: Progress | None
     target: IngestTarget
@@ -109,6 +113,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
         executor=options.executor,
         kernel_classes=os.fspath(options.kernel_classes) if options.kernel_classes else None,
         captures=None if options.captures is None else _names(options.captures),
+        roles=requested_roles(options.role),
         strict=options.strict,
         progress=options.progress,
         target=IngestTarget(
@@ -142,6 +147,9 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         join_spans=plan.join_spans,
         one_job=plan.one_job,
         captures=plan.captures,
+        roles=DiscoveredRoles(
+            plan.roles, plan.known.role, partial(plan.known.roles, plan.target.run)
+        ),
     )
     work = compared(plan, found)
     # One that is also published was left by an ingest that ended before it could clean up.
@@ -196,6 +204,9 @@ def rank_jobs(
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,
             span=span,
+            role=file.role,
+            role_source=file.role_source,
+            first_rank=file.first_rank,
             writer=writer,
             size=sizes[file.path],
             is_small=plan.engine_memory is None and sizes[file.path] <= SMALL_TRACE_BYTES,

@@ -18,7 +18,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from hta_sql.errors import TraceError, TraceFormatError
+from hta_sql.errors import TraceError
+from hta_sql.ingestion.ages import refuse_ages
 from hta_sql.ingestion.artifacts.dumps import place_dump
 from hta_sql.ingestion.artifacts.reading import stage_artifact
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
@@ -43,13 +44,6 @@ log = logging.getLogger(__name__)
 
 SPAN_BITS = 32
 """Event ids of span n start at n * 2**SPAN_BITS: no file has that many events."""
-
-NS_OF_A_YEAR = 365.25 * 86400 * 1e9
-MAX_YEARS = (1 << 60) / NS_OF_A_YEAR
-"""Maximum total duration of a rank's events, including nested ones.
-
-A day of a hundred threads with fifty nested calls is less than half of it.
-"""
 
 MAX_READS = 3
 """Maximum attempts to read a file that changes meanwhile."""
@@ -93,6 +87,11 @@ class RankJob:
     end_ns: int | None = None
     span: int = 0
     """Which recording of the rank; each has its own range of event ids."""
+    role: str | None = None
+    """Role of the process in a job of several roles."""
+    role_source: str | None = None
+    first_rank: int = 0
+    """Rank in the run of rank 0 of the world in which the trace counts ranks."""
     writer: str = ""
     """Prefix of its file names, which identifies the owner until a manifest references them."""
     size: int = 0
@@ -304,7 +303,7 @@ def link_events(
     run(con, ingest_sql("link/rank_frames", "rank_clock"))
     for name in ("profiler_steps", "step_windows", "last_step"):
         run(con, ingest_sql("link/steps", name))
-    _refuse_ages(con, traces)
+    refuse_ages(con, {trace.part: trace.job.path for trace in traces})
     run(con, ingest_sql("link/rank_frames", "rank_frame"))
     run(con, ingest_sql("link/odd_arguments"))
     run(con, ingest_sql("link/call_tree", "host_events"))
@@ -349,26 +348,12 @@ def _job_row(trace: ReadTrace) -> dict[str, Any]:
         "run": trace.job.run,
         "rank": trace.job.rank,
         "rank_source": trace.job.rank_source,
+        "role": trace.job.role,
+        "first_rank": trace.job.first_rank,
         "source": path_text(trace.job.path),
         "event_count": trace.event_count,
         "metadata": json.dumps(trace.metadata),
     }
-
-
-def _refuse_ages(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> None:
-    """Raise for implausible durations: sums over them would overflow 64 bits.
-
-    Raises:
-        TraceFormatError: The durations add up to more than the maximum.
-    """
-    totals = dict(run(con, "SELECT part, total_ns FROM rank_clock").fetchall())
-    for trace in traces:
-        years = (totals[trace.part] or 0) / NS_OF_A_YEAR
-        if years > MAX_YEARS:
-            raise TraceFormatError(
-                f"{trace.job.path}: the durations of its events add up to {years:,.0f} years, "
-                f"beyond the {MAX_YEARS:.0f} that a trace may have."
-            )
 
 
 def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from hta_sql.errors import HtaSqlError
 from hta_sql.ingestion.fingerprints import fingerprint
 from hta_sql.ingestion.ingest import read_and_publish
@@ -55,11 +58,18 @@ def read_again(
 
 def _trace_of(entry: RankEntry) -> TraceFile:
     """Return the trace of an entry with the facts from its first ingest."""
+    role: dict[str, Any] = {
+        "role": entry.role,
+        "role_source": entry.role_source,
+        "first_rank": entry.first_rank,
+    }
     if kind := ARTIFACTS.get(entry.span):
         artifact = Stated(entry.rank, 0, kind=kind)
-        return TraceFile(entry.path, entry.rank, entry.rank_source, stated=artifact)
+        file = TraceFile(entry.path, entry.rank, entry.rank_source, stated=artifact)
+        return replace(file, **role)
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
-    return TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
+    file = TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
+    return replace(file, **role)
 
 
 def _hindrance(entry: RankEntry) -> str | None:

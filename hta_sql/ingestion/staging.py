@@ -132,6 +132,8 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
         ("ids", "part_of"),
         ("ids", "own_id"),
         ("ids", "same_event"),
+        ("ids", "ranks_in_run"),
+        ("ids", "end_in_run"),
         ("link/rank_frames", "frame_of"),
     )
     run(con, ingest_sql("parse/events", "event_target"))

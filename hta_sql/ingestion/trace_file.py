@@ -19,6 +19,12 @@ class TraceFile:
     stated: Stated | None = None
     captures: tuple[str, ...] = ()
     """Traces of the capture of the graphs that it replays."""
+    role: str | None = None
+    """Role of the process in a job of several roles."""
+    role_source: str | None = None
+    """Source of the role: given, distributedInfo or names."""
+    first_rank: int = 0
+    """Rank in the run of rank 0 of its world; not 0 if several roles count their ranks from 0."""
 
     @property
     def kind(self) -> Kind:

@@ -197,6 +197,7 @@ RANK_SCOPE = {
     "event_count": "BIGINT",
     "step_count": "BIGINT",
     "world_size": "BIGINT",
+    "first_rank": "INTEGER",
     "host_name": "VARCHAR",
     "backend": "VARCHAR",
     "nccl_version": "VARCHAR",

@@ -17,3 +17,32 @@ CREATE OR REPLACE MACRO same_event(id, id_there) AS
         WHEN id = id_there THEN id
         ELSE error('event ' || coalesce(id::VARCHAR, 'none') || ' stands where its links are those of ' || coalesce(id_there::VARCHAR, 'none'))
     END;
+
+-- name: ranks_in_run
+-- A recorded list of ranks in the ranks of the run; first_rank is the rank in the run of rank 0 of the list.
+--
+-- Truncated lists stay truncated: [0, 1, ...] becomes [4, 5, ...].
+CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
+    CASE
+        WHEN ranks IS NULL OR first_rank = 0 THEN ranks
+        ELSE concat(
+            CASE WHEN starts_with(trim(ranks), '[') THEN '[' ELSE '' END,
+            array_to_string(
+                list_transform(string_split(trim(ranks, '[] '), ','), lambda r: coalesce((TRY_CAST(trim(r) AS BIGINT) + first_rank)::VARCHAR, trim(r))),
+                ', '
+            ),
+            CASE WHEN ends_with(trim(ranks), ']') THEN ']' ELSE '' END
+        )
+    END;
+
+-- name: end_in_run
+-- A recorded sender or receiver as rank of the run; other_id: the other end, own_rank: the recording rank in its world.
+--
+-- If both ends are recorded and neither is the recording rank, they are positions in the group.
+CREATE OR REPLACE MACRO end_in_run(end_id, other_id, ranks, own_rank, first_rank) AS
+    CASE
+        WHEN end_id IS NULL OR end_id < 0 OR first_rank = 0 THEN end_id
+        WHEN coalesce(other_id >= 0 AND own_rank NOT IN (end_id, other_id), false)
+            THEN coalesce(TRY_CAST(trim(string_split(trim(ranks, '[] '), ',')[end_id + 1]) AS BIGINT) + first_rank, end_id)
+        ELSE end_id + first_rank
+    END;

@@ -18,6 +18,7 @@ SELECT
     k.run,
     k.rank,
     k.world_size,
+    k.first_rank,
     k.dur,
     k.host_name,
     k.backend,

@@ -8,10 +8,11 @@ CREATE OR REPLACE VIEW ranks AS
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
---   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; NULL unless distributedInfo states it.
+--   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL without one.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, or else by rank; NULL without a role.
+--   first_rank            INTEGER         Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
---   world_size            BIGINT [count]  Recorded number of ranks of the job.
+--   world_size            BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   backend               VARCHAR         Communication backend.
 --   nccl_version          VARCHAR         NCCL version.
 --   host_name             VARCHAR         Host name.
@@ -39,10 +40,15 @@ SELECT
     x.rank_source,
     x.role,
     CASE
-        WHEN x.role IS NOT NULL THEN coalesce(x.role_rank, row_number() OVER (PARTITION BY x.run, x.role, x.span ORDER BY x.rank) - 1)::INTEGER
+        WHEN x.role IS NOT NULL THEN coalesce(
+            x.role_rank,
+            CASE WHEN w.run IS NOT NULL THEN x.rank - coalesce(x.first_rank, 0) END,
+            row_number() OVER (PARTITION BY x.run, x.role, x.span ORDER BY x.rank) - 1
+        )::INTEGER
     END AS role_rank,
+    coalesce(x.first_rank, 0) AS first_rank,
     x.stated_rank,
-    x.world_size,
+    coalesce(w.world_size, x.world_size) AS world_size,
     x.backend,
     x.nccl_version,
     x.host_name,
@@ -65,5 +71,15 @@ SELECT
     bool_or(r.definitions_changed) OVER of_rank AS definitions_changed
 FROM stored.ranks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span
+LEFT JOIN (
+    SELECT s.run, sum(s.world_size)::BIGINT AS world_size
+    FROM (
+        SELECT c.run, coalesce(c.first_rank, 0) AS first_rank, coalesce(max(c.world_size), count(DISTINCT c.rank)) AS world_size
+        FROM stored.rank_scope AS c
+        GROUP BY c.run, coalesce(c.first_rank, 0)
+    ) AS s
+    GROUP BY s.run
+    HAVING max(s.first_rank) > 0
+) AS w ON w.run = x.run
 WINDOW of_rank AS (PARTITION BY x.run, x.rank)
 QUALIFY x.span = min(x.span) OVER of_rank

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW runs AS
 -- Columns:
 --   run              VARCHAR         Run name: one capture of one job.
 --   rank_count       BIGINT [count]  Number of ranks in the store.
---   world_size       BIGINT [count]  Recorded number of ranks of the job.
+--   world_size       BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   start_ns         BIGINT [ns]     Time of the first event of all ranks; Unix time if the traces have a base time.
 --   dur              BIGINT [ns]     Time from the first event of any rank to the last end of any; excludes the time between recordings.
 --   event_count      BIGINT [count]  Number of events of all ranks.
@@ -25,7 +25,7 @@ CREATE OR REPLACE VIEW runs AS
 SELECT
     r.run,
     count(DISTINCT r.rank) AS rank_count,
-    max(r.world_size) AS world_size,
+    coalesce(any_value(w.world_size), max(r.world_size)) AS world_size,
     min(r.start_ns) AS start_ns,
     any_value(s.dur) AS dur,
     sum(r.event_count)::BIGINT AS event_count,
@@ -56,6 +56,16 @@ JOIN (
     ) AS p
     GROUP BY p.run
 ) AS s ON s.run = r.run
+LEFT JOIN (
+    SELECT p.run, sum(p.world_size)::BIGINT AS world_size
+    FROM (
+        SELECT r.run, coalesce(r.first_rank, 0) AS first_rank, coalesce(max(r.world_size), count(DISTINCT r.rank)) AS world_size
+        FROM stored.rank_scope AS r
+        GROUP BY r.run, coalesce(r.first_rank, 0)
+    ) AS p
+    GROUP BY p.run
+    HAVING max(p.first_rank) > 0
+) AS w ON w.run = r.run
 LEFT JOIN (
     SELECT
         g.run,

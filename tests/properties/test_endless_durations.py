@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hta_sql
-from hta_sql.ingestion import rank as rank_module
+from hta_sql.ingestion import ages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Millions of long ones would add up beyond 64 bits: such a trace is refused by name."""
-    monkeypatch.setattr(rank_module, "MAX_YEARS", 1 / 365.25)
+    monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):
         ingest_trace(operation(0, 0.34), store="other.store")

@@ -163,6 +163,8 @@ def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntr
         facts={},
         end_ns=entry.end_ns,
         span=entry.span,
+        role=redact.hashed("role", entry.role) if entry.role else None,
+        first_rank=entry.first_rank,
     )
 
 

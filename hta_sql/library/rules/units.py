@@ -42,7 +42,15 @@ IDENTIFIERS = frozenset(
             "launch_pid",
             "launch_tid",
         ),
-        *("stated_rank", "role_rank", "src_rank", "dst_rank", "device_type", "version"),
+        *(
+            "stated_rank",
+            "role_rank",
+            "first_rank",
+            "src_rank",
+            "dst_rank",
+            "device_type",
+            "version",
+        ),
         # Reference ranks of a comparison.
         *("ref_rank", "reference_rank", "clock_reference_rank"),
         # The rank with an extreme value.

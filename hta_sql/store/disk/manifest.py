@@ -85,6 +85,12 @@ class RankEntry:
     """Time when the trace was ingested, as Unix time; None if not recorded."""
     span: int = 0
     """Index, in time order, of this recording among several recordings of the rank in one run."""
+    role: str | None = None
+    """Role of the process in a job of several roles."""
+    role_source: str | None = None
+    """Source of the role: given, distributedInfo or names."""
+    first_rank: int = 0
+    """Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0."""
 
     @property
     def path(self) -> str:

@@ -67,7 +67,7 @@ WITH
             count(DISTINCT h.world_size) AS world_sizes,
             list(DISTINCT h.world_size ORDER BY h.world_size) AS stated_world_sizes,
             list(DISTINCT h.backend ORDER BY h.backend) FILTER (h.backend IS NOT NULL) AS backends,
-            max(h.rank) AS last_rank,
+            max(h.rank) - any_value(w.first_rank) AS last_rank,
             list(h.rank ORDER BY h.rank) FILTER (NOT h.has_base_time) AS ranks_without_base_time,
             max(h.offset_ns) AS start_spread_ns,
             count(*) FILTER (h.has_base_time) AS aligned_count,
@@ -76,6 +76,8 @@ WITH
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
+        -- Without the ranks of the roles before the first one here.
+        JOIN (SELECT k.run, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
         GROUP BY h.run
     ),
     mismatches AS (

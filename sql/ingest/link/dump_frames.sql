@@ -7,6 +7,7 @@ SELECT
     j.part,
     j.run,
     j.rank,
+    j.first_rank,
     NULL::BIGINT AS base_time_ns,
     NULL::BIGINT AS first_ts,
     NULL::BIGINT AS last_ts,

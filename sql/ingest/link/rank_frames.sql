@@ -3,15 +3,18 @@
 -- name: job
 -- One row per trace: run and rank that it is ingested as, and the metadata of the trace.
 --
--- part: the trace number in the ids of its events.
+-- part: the trace number in the ids of its events. role: the role that the ingest gives the process; NULL without one.
+-- first_rank: rank in the run of rank 0 of the trace's world; not 0 if roles count their ranks separately.
 CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
         SELECT unnest(
-            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, source VARCHAR, event_count BIGINT, metadata VARCHAR)[]
+            $jobs::STRUCT(part BIGINT, run VARCHAR, rank INTEGER, rank_source VARCHAR, role VARCHAR, first_rank INTEGER, source VARCHAR, event_count BIGINT, metadata VARCHAR)[]
         ) AS j
     )
-SELECT j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.source, j.j.event_count, j.j.metadata::JSON AS metadata
+SELECT
+    j.j.part, j.j.run, j.j.rank, j.j.rank_source, j.j.role, j.j.first_rank, j.j.source, j.j.event_count,
+    j.j.metadata::JSON AS metadata
 FROM jobs AS j;
 
 -- name: rank_clock
@@ -86,6 +89,7 @@ WITH
             c.part,
             c.run,
             c.rank,
+            c.first_rank,
             CASE WHEN c.stated BETWEEN 0 AND 3_000_000_000_000_000_000 THEN c.stated END AS base_time_ns
         FROM clock AS c
     )
@@ -93,6 +97,7 @@ SELECT
     b.part,
     b.run,
     b.rank,
+    b.first_rank,
     k.first_ts,
     k.last_ts,
     k.recording_end_ts,
@@ -112,6 +117,7 @@ SELECT list(
     {
         'run': j.run,
         'rank': j.rank,
+        'first_rank': j.first_rank,
         'first_ts': j.first_ts,
         'last_step_ts': j.last_step_ts,
         'window_end_ts': j.window_end_ts,
@@ -125,4 +131,4 @@ LEFT JOIN rank_frame AS j ON j.part = p.part;
 -- name: frame_of
 -- Frame of the trace of an event, from the list of the statement frames.
 CREATE OR REPLACE MACRO frame_of(frames, id) AS
-    (frames::STRUCT(run VARCHAR, rank INTEGER, first_ts BIGINT, last_step_ts BIGINT, window_end_ts BIGINT, recording_end_ts BIGINT)[])[part_of(id) + 1];
+    (frames::STRUCT(run VARCHAR, rank INTEGER, first_rank INTEGER, first_ts BIGINT, last_step_ts BIGINT, window_end_ts BIGINT, recording_end_ts BIGINT)[])[part_of(id) + 1];

@@ -21,7 +21,9 @@ SELECT
     t.step,
     coalesce(x.ts >= frame_of($frames, x.event_id).last_step_ts, false) AS in_tail,
     x.ts + x.dur = frame_of($frames, x.event_id).window_end_ts AS is_truncated,
-    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args, odd_arguments)
+    x.* EXCLUDE (event_id, ts, dur, pid, tid, name, args, odd_arguments) REPLACE (
+        ranks_in_run(x.pg_ranks, frame_of($frames, x.event_id).first_rank) AS pg_ranks
+    )
 FROM staged_cpu_ops AS x
 POSITIONAL JOIN (FROM call_tree AS c WHERE c.kind = 0) AS t
 POSITIONAL JOIN forward_operators AS w

@@ -36,7 +36,16 @@ SELECT
         coalesce(x.device, TRY_CAST(x.pid AS BIGINT)) AS device,
         -- Lanes of MTIA are not streams: a transfer without the argument belongs to none.
         CASE WHEN lane_is_stream(x.cat) THEN coalesce(x.stream, TRY_CAST(x.tid AS BIGINT)) ELSE x.stream END AS stream,
-        l.collective AS collective
+        l.collective AS collective,
+        ranks_in_run(x.pg_ranks, frame_of($frames, x.event_id).first_rank) AS pg_ranks,
+        end_in_run(
+            x.src_rank, x.dst_rank, x.pg_ranks, frame_of($frames, x.event_id).rank - frame_of($frames, x.event_id).first_rank,
+            frame_of($frames, x.event_id).first_rank
+        ) AS src_rank,
+        end_in_run(
+            x.dst_rank, x.src_rank, x.pg_ranks, frame_of($frames, x.event_id).rank - frame_of($frames, x.event_id).first_rank,
+            frame_of($frames, x.event_id).first_rank
+        ) AS dst_rank
     )
 FROM staged_gpu_ops AS x
 POSITIONAL JOIN device_links AS l

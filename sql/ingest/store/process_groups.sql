@@ -18,7 +18,7 @@ SELECT
     x.g.backend_config,
     CASE WHEN x.g.pg_size BETWEEN 1 AND 16777216 THEN x.g.pg_size END AS pg_size,
     -- Long lists are valid here: a group of the whole job has thousands of ranks.
-    CASE WHEN has_form_ranks(x.g.ranks) OR TRY_CAST(x.g.ranks AS INTEGER[]) IS NOT NULL THEN x.g.ranks END AS pg_ranks
+    CASE WHEN has_form_ranks(x.g.ranks) OR TRY_CAST(x.g.ranks AS INTEGER[]) IS NOT NULL THEN ranks_in_run(x.g.ranks, j.first_rank) END AS pg_ranks
 FROM groups AS x
 JOIN job AS j ON j.part = x.part
 ORDER BY ALL

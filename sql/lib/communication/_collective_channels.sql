@@ -6,7 +6,7 @@
 -- that the profiler truncated ("[0, 1, ...]") is completed from the metadata of the trace. Otherwise, it is completed
 -- from the ranks that report the group, if their number is the group's size, or by continuing the stride of its
 -- start. Groups with the same ranks are distinguished by name if several ranks use the name, otherwise by the order
--- of names on a rank. Computed on distinct labels instead of kernels.
+-- of names on a rank. Names and streams of roles that count their ranks separately are different channels. Computed on distinct labels instead of kernels.
 --
 -- Status: stable
 -- Since: 0.1
@@ -116,12 +116,13 @@ WITH
                 -- The partner is not recorded, so nothing can be matched.
                 WHEN p.collective IS NOT NULL AND coalesce(len(p.members), 0) <> 2 THEN 'p2p of rank ' || p.rank
                 WHEN p.members IS NOT NULL THEN p.members::VARCHAR
-                WHEN p.full_name IS NOT NULL THEN 'group ' || p.full_name
+                WHEN p.full_name IS NOT NULL THEN 'group ' || p.full_name || CASE WHEN w.first_rank > 0 THEN ' from rank ' || w.first_rank ELSE '' END
                 -- On the host, no stream defines an order.
                 WHEN p.on_host THEN 'host of rank ' || p.rank
-                ELSE 'stream ' || p.lane
+                ELSE 'stream ' || p.lane || CASE WHEN w.first_rank > 0 THEN ' from rank ' || w.first_rank ELSE '' END
             END AS channel
         FROM _pairs AS p
+        LEFT JOIN ranks AS w ON w.run = p.run AND w.rank = p.rank
     ),
     _unknown AS MATERIALIZED (
         SELECT k.run, k.span, k.rank, k.label_id, k.channel FROM _keyed AS k WHERE starts_with(k.channel, 'stream ')

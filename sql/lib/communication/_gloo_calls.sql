@@ -60,9 +60,10 @@ SELECT
     g.pg_name, g.pg_desc, g.pg_ranks, g.pg_size AS group_size,
     c.elem_type,
     TRY_CAST(list_product(list_transform(regexp_extract_all(c.dims, '\d+'), lambda d: TRY_CAST(d AS DOUBLE))) AS BIGINT) AS in_elems,
-    CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS src_rank,
-    CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) END AS dst_rank
+    CASE WHEN g.n = 1 AND c.collective = 'recv' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) + w.first_rank END AS src_rank,
+    CASE WHEN g.n = 1 AND c.collective = 'send' THEN try_cast(o.concrete_inputs ->> '$[2]' AS BIGINT) + w.first_rank END AS dst_rank
 FROM _calls AS c
+JOIN ranks AS w ON w.run = c.run AND w.rank = c.rank
 LEFT JOIN _threads AS t ON t.run = c.run AND t.rank = c.rank AND t.span = c.span AND t.tid = c.tid
 LEFT JOIN _groups AS g ON g.run = c.run AND g.rank = c.rank AND (g.n = 1 OR (t.n = 2 * g.n AND (t.position - 1) // 2 + 1 = g.position))
 LEFT JOIN cpu_ops AS o ON o.run = c.run AND o.rank = c.rank AND o.event_id = c.parent_id

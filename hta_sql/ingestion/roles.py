@@ -1,0 +1,322 @@
+"""Roles of the processes of a job (trainer, rollout, …): requested, stated or named; and the ranks of each role.
+
+Processes of several roles are often separate worlds that each count their ranks from 0. The ranks
+of a run are unique: if stated ranks collide between roles, each role gets a range of ranks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from hta_sql.errors import ParameterError, RankError, TraceNotFoundError
+from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.store.disk.location import absolute
+from hta_sql.store.disk.manifest import RANKS, RankEntry
+from hta_sql.text import first_of, rank_spans
+from hta_sql.traces import Traces
+from hta_sql.traces.peek import Stated
+
+log = logging.getLogger(__name__)
+
+RoleOption = str | Mapping[str, Traces]
+"""The role of all traces, or role ─▶ its traces: a file, a folder, a glob, or a list of these."""
+
+_ROLE = re.compile(r"[^\x00-\x1f\x7f,=]{1,100}")
+
+MOST_NAMED = 10
+"""Maximum number of roles in a message."""
+
+
+@dataclass(frozen=True)
+class RequestedRole:
+    """A role that the caller gives to traces."""
+
+    role: str
+    paths: tuple[str, ...] | None
+    """Files, folders and globs; None: all traces."""
+
+    def match(self, path: str) -> int | None:
+        """Return how specifically the paths name a trace: the length of the path; None if they do not."""
+        if self.paths is None:
+            return 0
+        named = [given for given in self.paths if _is_below(path, given)]
+        return max(map(len, named), default=None)
+
+
+def _is_below(path: str, given: str) -> bool:
+    """Return whether a path is a file, below a folder, in an archive, or matched by a glob."""
+    return (
+        path == given
+        or path.startswith(f"{given.rstrip('/')}/")
+        or path.endswith((f"::{given}", f"::file://{given}"))
+        or (any(c in given for c in "*?[") and fnmatchcase(path, given))
+    )
+
+
+def requested_roles(option: RoleOption | None) -> list[RequestedRole]:
+    """Validate the option ``role`` of an ingest.
+
+    Raises:
+        ParameterError: The name of a role is not valid.
+    """
+    if option is None:
+        return []
+    given: Mapping[str, Traces | None] = {option: None} if isinstance(option, str) else option
+    found = []
+    for role, traces in given.items():
+        if not isinstance(role, str) or not _ROLE.fullmatch(role) or role != role.strip():
+            raise ParameterError(
+                f"Role {role!r}: use one line without ',' and '=', at most 100 characters."
+            )
+        found.append(RequestedRole(role, None if traces is None else _paths(traces)))
+    return found
+
+
+def _paths(traces: Traces) -> tuple[str, ...]:
+    if isinstance(traces, (str, os.PathLike)):
+        return (absolute(traces),)
+    items = traces.values() if isinstance(traces, Mapping) else traces
+    return tuple(absolute(path) for path in items)
+
+
+@dataclass(frozen=True)
+class World:
+    """A role in the store: where its ranks begin, and how many there are."""
+
+    first_rank: int
+    end: int
+    """First rank that later roles may use."""
+
+
+@dataclass(frozen=True)
+class KnownRoles:
+    """Roles in the store that an ingest extends.
+
+    Attributes:
+        worlds: Role ─▶ its ranks; None: traces without a role.
+        owners: Rank ─▶ role of a trace in the store that is not ingested again.
+    """
+
+    worlds: dict[str | None, World] = field(default_factory=dict)
+    owners: dict[int, str | None] = field(default_factory=dict)
+
+
+def known_roles(entries: Iterable[RankEntry], paths: Iterable[str]) -> KnownRoles:
+    """Return the roles of a run in the store.
+
+    Args:
+        entries: The entries of the run.
+        paths: The traces that are ingested; their entries own no rank, but define their role's.
+    """
+    again = set(paths)
+    known = KnownRoles()
+    for entry in entries:
+        if entry.path not in again:
+            known.owners[entry.rank] = entry.role
+        elif entry.role is None:
+            continue  # it may have a role now
+        size = entry.facts.get("world_size") or 0
+        end = entry.first_rank + max(size, entry.rank - entry.first_rank + 1)
+        world = known.worlds.get(entry.role)
+        known.worlds[entry.role] = World(entry.first_rank, max(end, world.end if world else 0))
+    return known
+
+
+RoleOf = Callable[[str, Stated | None], tuple[str, str] | None]
+"""Path of a trace, and what it states ─▶ its role, and the source of the role."""
+
+
+@dataclass(frozen=True)
+class DiscoveredRoles:
+    """Sources of the roles of traces.
+
+    Attributes:
+        requested: Roles that the caller gives.
+        kept: Path ─▶ role of an unchanged trace in the store, and its source.
+        known: Paths ─▶ the roles of the run in the store.
+    """
+
+    requested: Sequence[RequestedRole] = ()
+    kept: Callable[[str], tuple[str, str] | None] = lambda _: None
+    known: Callable[[Sequence[str]], KnownRoles] = lambda _: KnownRoles()
+
+    def finder(self) -> RoleOf:
+        """Return a function from a trace to its role and the source of the role."""
+        return role_finder(self.requested, {}, self.kept)
+
+
+def with_role(file: TraceFile, role_of: RoleOf) -> TraceFile:
+    """Return a trace with its role."""
+    role, source = role_of(file.path, file.stated) or (None, None)
+    return replace(file, role=role, role_source=source)
+
+
+def role_finder(
+    requested: Sequence[RequestedRole],
+    named: Mapping[str, str],
+    kept: Callable[[str], tuple[str, str] | None],
+) -> RoleOf:
+    """Return a function from a trace to its role and the source of the role.
+
+    The caller's option takes precedence over ``distributedInfo``, as for ranks, then the role in the
+    store, then the names of folders and files.
+
+    Args:
+        requested: Roles that the caller gives.
+        named: Path ─▶ role in the names of folders and files.
+        kept: Roles of unchanged traces in the store.
+    """
+
+    def role_of(path: str, stated: Stated | None) -> tuple[str, str] | None:
+        says = stated.role if stated else None
+        local = absolute(path)
+        matches = [
+            (length, one.role) for one in requested if (length := one.match(local)) is not None
+        ]
+        if matches:
+            role = max(matches, key=lambda match: match[0])[1]
+            if says and says != role:
+                log.warning("%s states the role %s; it was given the role %s.", path, says, role)
+            return role, "given"
+        if says:
+            if named.get(path, says) != says:
+                log.warning(
+                    "%s states the role %s, which is used, although its name says %s.",
+                    path,
+                    says,
+                    named[path],
+                )
+            return says, "distributedInfo"
+        return kept(path) or ((named[path], "names") if path in named else None)
+
+    return role_of
+
+
+def check_requested(requested: Sequence[RequestedRole], paths: Sequence[str]) -> None:
+    """Raise if a role is given to no trace.
+
+    Raises:
+        TraceNotFoundError: No trace is at or below a path of a role.
+    """
+    for one in requested:
+        for given in one.paths or ():
+            if not any(_is_below(absolute(path), given) for path in paths):
+                raise TraceNotFoundError(
+                    f"Role {one.role}: none of the traces is at or below {given!r}. Pass that path "
+                    "as a trace, too."
+                )
+
+
+def place_roles(
+    found: Sequence[TraceFile], requested: Sequence[RequestedRole], known: KnownRoles
+) -> list[TraceFile]:
+    """Give each role ranks of its own if the stated ranks collide between roles.
+
+    The ranks of a role in the store stay. Other roles follow in the order of the option, then by
+    name. A role keeps the ranks that its traces state if no role before it has them, or else begins
+    after all others.
+
+    Args:
+        found: The traces with the rank that each states, in its own world.
+        requested: Roles that the caller gives.
+        known: Roles in the store.
+
+    Returns:
+        The traces with ranks of the run.
+
+    Raises:
+        RankError: New ranks of a role in the store belong to another role.
+    """
+    roles = {file.role for file in found} | known.worlds.keys()
+    if len(roles) < 2:
+        return list(found)
+    worlds = _worlds(found, [one.role for one in requested], known)
+    placed = [
+        file
+        if file.rank_source == "given"
+        else replace(
+            file,
+            rank=file.rank + worlds[file.role].first_rank,
+            first_rank=worlds[file.role].first_rank,
+        )
+        for file in found
+    ]
+    _check_range(placed)
+    if any(file.first_rank for file in placed):
+        _warn_of_placed(placed)
+    return placed
+
+
+def _worlds(
+    found: Sequence[TraceFile], order: Sequence[str], known: KnownRoles
+) -> dict[str | None, World]:
+    """Choose the ranks of each role."""
+    position = {role: number for number, role in enumerate(order)}
+    own: dict[str | None, set[int]] = {}
+    sizes: dict[str | None, int] = {}
+    for file in found:
+        own.setdefault(file.role, set()).add(file.rank)
+        size = (file.stated and file.stated.world_size) or 0
+        sizes[file.role] = max(sizes.get(file.role, 0), size, file.rank + 1)
+
+    def key(role: str | None) -> tuple[bool, bool, int, str]:
+        # Roles in the store are first, then traces without a role.
+        return (
+            role not in known.worlds,
+            role is not None,
+            position.get(role or "", len(order)),
+            role or "",
+        )
+
+    worlds = dict(known.worlds)
+    owners = dict(known.owners)
+    for role in sorted(own, key=key):
+        taken = {rank for rank, owner in owners.items() if owner != role}
+        first = known.worlds[role].first_rank if role in known.worlds else 0
+        if not taken.isdisjoint(rank + first for rank in own[role]):
+            if role in known.worlds:
+                _refuse(role, {rank + first for rank in own[role]} & taken, owners)
+            first = max((world.end for world in worlds.values()), default=0)
+        stored = known.worlds.get(role)
+        worlds[role] = World(first, max(first + sizes[role], stored.end if stored else 0))
+        owners |= {rank + first: role for rank in own[role]}
+    return worlds
+
+
+def _refuse(role: str | None, ranks: set[int], owners: Mapping[int, str | None]) -> None:
+    others = sorted({owners[rank] or "none" for rank in ranks})
+    raise RankError(
+        f"Ranks {rank_spans(ranks)} of role {role or 'none'} are those of role {', '.join(others)} in the store. "
+        "Ingest the traces of all roles in one call, as a new run: hta-sql ingest TRACES --run NAME -o STORE."
+    )
+
+
+def _check_range(placed: Sequence[TraceFile]) -> None:
+    """Raise if a rank is too large for its column, or a file cannot be moved to another rank."""
+    for file in placed:
+        if file.rank not in RANKS:
+            raise RankError(f"Rank {file.rank} of {file.path!r}: a rank is below {RANKS.stop:,}.")
+        if file.first_rank and file.stated is None:
+            raise RankError(
+                f"{file.path!r} is cluster data, whose links name ranks, and its rank {file.rank - file.first_rank} is "
+                "also that of another role. Ingest the cluster data of each role as a run: "
+                "hta-sql ingest FOLDER --run NAME -o STORE."
+            )
+
+
+def _warn_of_placed(placed: Sequence[TraceFile]) -> None:
+    """Log the ranks of each role in the run, in one message."""
+    ranks: dict[tuple[int, str], set[int]] = {}
+    for file in placed:
+        ranks.setdefault((file.first_rank, file.role or "without a role"), set()).add(file.rank)
+    parts = [f"{role} {rank_spans(of)}" for (_, role), of in sorted(ranks.items())]
+    log.warning(
+        "Roles count their ranks separately, so each has ranks of its own in the run: %s. The rank within "
+        "its role is the column role_rank of ranks.",
+        first_of(parts, MOST_NAMED, "; "),
+    )
