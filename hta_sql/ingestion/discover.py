@@ -99,19 +99,18 @@ def discover(
     look, roles = look or peek, roles or DiscoveredRoles()
     of_graphs = _captures_of(captures, rank_regex, look, roles)
     if isinstance(traces, Mapping):
-        role_of = roles.finder()
+        role_of = roles.finder({})
         check_requested(roles.requested, list(traces.values()))
         found = [_given(int(rank), path, look, role_of) for rank, path in traces.items()]
     else:
         every = list_trace_paths(traces)
         check_requested(roles.requested, every)
         listed, named = split_captures(every)
-        role_of = roles.finder()
-        clusters, paths = _split(listed, role_of)
+        clusters, paths = _split(listed, roles)
         patterns = _compiled(rank_regex)
         beside = len(clusters) + len(named)
-        found = _by_ladder(paths, patterns, look, role_of, beside=beside) + clusters
-        recognized = _by_ladder(named, patterns, look, role_of, beside=0) if named else []
+        found = _by_ladder(paths, patterns, look, roles, beside=beside) + clusters
+        recognized = _by_ladder(named, patterns, look, roles, beside=0) if named else []
         if found:
             of_graphs += recognized
         else:  # captures alone are traces like any others
@@ -145,10 +144,9 @@ def _captures_of(
     if captures is None:
         return []
     if isinstance(captures, Mapping):
-        role_of = roles.finder()
+        role_of = roles.finder({})
         return [_given(int(rank), path, look, role_of) for rank, path in captures.items()]
-    paths = list_trace_paths(captures)
-    return _by_ladder(paths, _compiled(rank_regex), look, roles.finder(), beside=0)
+    return _by_ladder(list_trace_paths(captures), _compiled(rank_regex), look, roles, beside=0)
 
 
 def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
@@ -160,7 +158,7 @@ def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
     return with_role(TraceFile(path, rank, "given", stated.start_ns, stated=stated), role_of)
 
 
-def _split(paths: list[str], role_of: RoleOf) -> tuple[list[TraceFile], list[str]]:
+def _split(paths: list[str], roles: DiscoveredRoles) -> tuple[list[TraceFile], list[str]]:
     """Separate MindSpore's cluster data, in which several files form one rank, from traces.
 
     Returns:
@@ -186,6 +184,7 @@ def _split(paths: list[str], role_of: RoleOf) -> tuple[list[TraceFile], list[str
     kinds = ("step_trace", "analysis", "hccl", "flops", "memory")
     firsts = [min(files, key=lambda file: kinds.index(file.kind)) for files in ranks.values()]
     files = [TraceFile(file.path, file.rank, "file name") for file in firsts]
+    role_of = roles.finder({file.path: None for file in files})
     return [with_role(file, role_of) for file in files], rest
 
 
@@ -216,13 +215,12 @@ def _by_ladder(
     paths: list[str],
     patterns: tuple[re.Pattern[str], ...],
     look: Peek,
-    role_of: RoleOf,
+    roles: DiscoveredRoles,
     *,
     beside: int,
 ) -> list[TraceFile]:
     """Determine the rank of each trace, given the number of ranks already known."""
-    found: list[TraceFile] = []
-    unknown: list[TraceFile] = []
+    known: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
     for path in paths:
         try:
@@ -242,16 +240,15 @@ def _by_ladder(
         elif stated.rank is not None:
             source, rank = "file name", stated.rank
         else:
-            unknown.append(
-                with_role(TraceFile(path, -1, BY_ORDER, stated.start_ns, stated=stated), role_of)
-            )
-            continue
-        found.append(
-            with_role(TraceFile(path, rank, source, stated.start_ns, stated=stated), role_of)
-        )
+            source, rank = BY_ORDER, -1
+        known.append(TraceFile(path, rank, source, stated.start_ns, stated=stated))
     _warn_of_skipped(skipped)
-    if not found and not unknown and not beside:
+    if not known and not beside:
         raise TraceNotFoundError(f"None of the {len(paths)} files is a Kineto trace.")
+    role_of = roles.finder({file.path: file.stated for file in known})
+    known = [with_role(file, role_of) for file in known]
+    found = [file for file in known if file.rank_source != BY_ORDER]
+    unknown = [file for file in known if file.rank_source == BY_ORDER]
     # A snapshot or an execution trace belongs to the rank of a trace next to it.
     kinds: tuple[set[Kind], ...] = ({"trace", "dump"}, {"snapshot"}, {"execution_trace"})
     for kind, role in product(kinds, dict.fromkeys(file.role for file in unknown)):

@@ -121,14 +121,14 @@ class KnownTraces:
         self.options = ingest_options(kernel_classes)
         self._fingerprints: dict[str, Fingerprint] = {}
         self._by_source: dict[str, RankEntry] = {}
-        self._by_path: dict[str, RankEntry] = {}
+        self._by_path: dict[tuple[str, str], RankEntry] = {}
         self._by_rank: dict[tuple[str, int, int], RankEntry] = {}
 
     def learn(self, entries: Iterable[RankEntry]) -> None:
         """Add the entries of a manifest; later entries take precedence."""
         for entry in entries:
             self._by_rank[in_order(entry)] = entry
-            self._by_path[entry.path] = entry
+            self._by_path[first_capture(entry.run), entry.path] = entry
             if entry.rank_source in _FOUND_IN_FILE:
                 self._by_source[entry.path] = entry
 
@@ -151,14 +151,17 @@ class KnownTraces:
         role = entry.role if entry.role_source == "distributedInfo" else None
         return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns, role=role)
 
-    def role(self, path: str) -> tuple[str, str] | None:
-        """Return the role with which an unchanged trace is stored, and its source."""
-        entry = self._by_path.get(path)
-        if entry is None or not entry.role or not entry.role_source:
+    def role(self, run: str, path: str) -> tuple[str | None, str | None] | None:
+        """Return the role with which an unchanged trace of a run is stored, and its source.
+
+        Args:
+            run: Name of the first capture of the run.
+            path: The trace.
+        """
+        entry = self._by_path.get((run, path))
+        if entry is None or entry.fingerprint != self.fingerprint(path):
             return None
-        return (
-            (entry.role, entry.role_source) if entry.fingerprint == self.fingerprint(path) else None
-        )
+        return entry.role, entry.role_source
 
     def roles(self, run: str, paths: Iterable[str]) -> KnownRoles:
         """Return the roles in the captures of a run.

@@ -148,7 +148,9 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         one_job=plan.one_job,
         captures=plan.captures,
         roles=DiscoveredRoles(
-            plan.roles, plan.known.role, partial(plan.known.roles, plan.target.run)
+            plan.roles,
+            partial(plan.known.role, plan.target.run),
+            partial(plan.known.roles, plan.target.run),
         ),
     )
     work = compared(plan, found)

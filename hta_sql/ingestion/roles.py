@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from hta_sql.errors import ParameterError, RankError, TraceNotFoundError
+from hta_sql.ingestion.role_names import named_roles
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.store.disk.location import absolute
 from hta_sql.store.disk.manifest import RANKS, RankEntry
@@ -127,7 +128,8 @@ def known_roles(entries: Iterable[RankEntry], paths: Iterable[str]) -> KnownRole
     return known
 
 
-RoleOf = Callable[[str, Stated | None], tuple[str, str] | None]
+Kept = tuple[str | None, str | None]
+RoleOf = Callable[[str, Stated | None], Kept | None]
 """Path of a trace, and what it states ─▶ its role, and the source of the role."""
 
 
@@ -137,17 +139,27 @@ class DiscoveredRoles:
 
     Attributes:
         requested: Roles that the caller gives.
-        kept: Path ─▶ role of an unchanged trace in the store, and its source.
+        kept: Path ─▶ role of an unchanged trace of the run, and its source; both None without a role.
         known: Paths ─▶ the roles of the run in the store.
     """
 
     requested: Sequence[RequestedRole] = ()
-    kept: Callable[[str], tuple[str, str] | None] = lambda _: None
+    kept: Callable[[str], Kept | None] = lambda _: None
     known: Callable[[Sequence[str]], KnownRoles] = lambda _: KnownRoles()
 
-    def finder(self) -> RoleOf:
-        """Return a function from a trace to its role and the source of the role."""
-        return role_finder(self.requested, {}, self.kept)
+    def finder(self, stated: Mapping[str, Stated | None]) -> RoleOf:
+        """Return a function from a trace to its role and the source of the role.
+
+        Args:
+            stated: Path of each trace ─▶ what it states.
+        """
+
+        def is_decided(path: str) -> bool:
+            about = stated[path]
+            return bool(about and about.role) or requested_role(self.requested, path) is not None
+
+        unknown = {path: about for path, about in stated.items() if not self.kept(path)}
+        return role_finder(self.requested, named_roles(unknown, is_decided), self.kept)
 
 
 def with_role(file: TraceFile, role_of: RoleOf) -> TraceFile:
@@ -159,7 +171,7 @@ def with_role(file: TraceFile, role_of: RoleOf) -> TraceFile:
 def role_finder(
     requested: Sequence[RequestedRole],
     named: Mapping[str, str],
-    kept: Callable[[str], tuple[str, str] | None],
+    kept: Callable[[str], Kept | None],
 ) -> RoleOf:
     """Return a function from a trace to its role and the source of the role.
 
@@ -172,14 +184,9 @@ def role_finder(
         kept: Roles of unchanged traces in the store.
     """
 
-    def role_of(path: str, stated: Stated | None) -> tuple[str, str] | None:
+    def role_of(path: str, stated: Stated | None) -> Kept | None:
         says = stated.role if stated else None
-        local = absolute(path)
-        matches = [
-            (length, one.role) for one in requested if (length := one.match(local)) is not None
-        ]
-        if matches:
-            role = max(matches, key=lambda match: match[0])[1]
+        if role := requested_role(requested, path):
             if says and says != role:
                 log.warning("%s states the role %s; it was given the role %s.", path, says, role)
             return role, "given"
@@ -195,6 +202,13 @@ def role_finder(
         return kept(path) or ((named[path], "names") if path in named else None)
 
     return role_of
+
+
+def requested_role(requested: Sequence[RequestedRole], path: str) -> str | None:
+    """Return the role that the caller gives to a trace; of several paths, the most specific counts."""
+    local = absolute(path)
+    matches = [(length, one.role) for one in requested if (length := one.match(local)) is not None]
+    return max(matches, key=lambda match: match[0])[1] if matches else None
 
 
 def check_requested(requested: Sequence[RequestedRole], paths: Sequence[str]) -> None:

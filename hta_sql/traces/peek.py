@@ -28,6 +28,9 @@ _TRACE_ID = re.compile(rb'"trace_id"\s*:\s*"([^"\\]*)"')
 _HOST = re.compile(rb'"host_name"\s*:\s*"([^"\\]*)"')
 _PROCESS = re.compile(rb'"process_labels"[^{}]*?"pid"\s*:\s*(\d+)[^{}]*\{\s*"labels"\s*:\s*"CPU"')
 _WINDOW_END = re.compile(rb'"Record Window End"[^{}]*?"ts"\s*:\s*"?(-?[0-9.]+)')
+_HOST_EVENT = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|user_annotation|python_function)"[^{}]*?"pid"\s*:\s*"?(\d{1,9})\b'
+)
 _FIRST_TS = re.compile(rb'"ts"\s*:\s*"?(-?[0-9.]+)')
 
 
@@ -51,6 +54,8 @@ class Stated(NamedTuple):
     """End of the recording [ns]; also None if the trace states its rank."""
     role: str | None = None
     """Role of the process in a job of several roles."""
+    pid: int | None = None
+    """Process ID of the first host event."""
     kind: Kind = "trace"
     """A trace, a dump of a Flight Recorder, a memory snapshot or an execution trace. Only the name of a dump may state its rank."""
 
@@ -107,6 +112,7 @@ def peek(path: str) -> Stated:
         None if info else _process(head, tail),
         None if info else _time(_WINDOW_END.search(tail), base_ns),
         said["role"] if isinstance(said.get("role"), str) else None,
+        int(pid.group(1)) if (pid := _HOST_EVENT.search(head)) else None,
     )
 
 
