@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 from hta_sql.ingestion.trace_file import TraceFile
@@ -33,6 +33,26 @@ def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list
     ]
     if len(longest) > 1 and not join_spans:
         _warn_of_captures(by_rank)
+    return sorted(numbered, key=lambda file: (file.capture, file.rank))
+
+
+def number_dumps(found: list[TraceFile]) -> list[TraceFile]:
+    """Number the dumps of each rank; if ranks have different numbers of them, by folder.
+
+    Dumps have no time. The n-th dumps of all ranks may then be of jobs with different numbers of
+    ranks.
+    """
+    counts = Counter(file.rank for file in found)
+    folders = sorted({folder_of(file.path) for file in found})
+    per_folder = Counter((folder_of(file.path), file.rank) for file in found)
+    if len(set(counts.values())) < 2 or len(folders) < 2 or max(per_folder.values()) > 1:
+        return number_captures(found)
+    numbered = [replace(file, capture=folders.index(folder_of(file.path))) for file in found]
+    log.warning(
+        "Some ranks have several dumps, others have not, so the dumps of each folder become a run, NAME, "
+        "NAME-capture2 ...: %s. If the folders are roles of one job: --role ROLE=FOLDER.",
+        ", ".join(folders),
+    )
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
 
 

@@ -22,7 +22,7 @@ from hta_sql.errors import (
     TraceFormatError,
     TraceNotFoundError,
 )
-from hta_sql.ingestion.captures import folder_of, number_captures, process_of
+from hta_sql.ingestion.captures import folder_of, number_captures, number_dumps, process_of
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.graph_captures import split_captures, with_captures
 from hta_sql.ingestion.jobs import BY_ORDER, check_one_job
@@ -124,7 +124,7 @@ def discover(
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
-    found += number_captures(dumps) + number_captures(snapshots) + number_captures(nodes)
+    found += number_dumps(dumps) + number_captures(snapshots) + number_captures(nodes)
     if ranks is None:
         return found
     wanted = sorted(set(ranks))

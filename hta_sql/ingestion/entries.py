@@ -50,4 +50,5 @@ def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
         role=job.role,
         role_source=job.role_source,
         first_rank=job.first_rank,
+        pid=job.pid,
     )

@@ -149,7 +149,8 @@ class KnownTraces:
         stated = entry.rank - entry.first_rank if _FOUND_IN_FILE[entry.rank_source] else None
         start_ns = entry.start_ns or 0
         role = entry.role if entry.role_source == "distributedInfo" else None
-        return Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns, role=role)
+        known = Stated(stated, start_ns, process=entry.process, end_ns=entry.end_ns)
+        return known._replace(role=role, pid=entry.pid)
 
     def role(self, run: str, path: str) -> tuple[str | None, str | None] | None:
         """Return the role with which an unchanged trace of a run is stored, and its source.

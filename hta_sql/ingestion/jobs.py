@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
@@ -21,6 +22,8 @@ MOST_FILES = 3
 
 LARGEST_GAP_NS = 60_000_000_000
 """Maximum gap between recordings of one job; clocks of its hosts may differ."""
+
+_NUMBERS = re.compile(r"\d+")
 
 BY_ORDER = "order of names"
 
@@ -45,7 +48,8 @@ def check_one_job(found: Sequence[TraceFile]) -> None:
         f"The traces are of {len(jobs)} jobs, because {', and '.join(reasons)}: "
         f"{first_of(listed, MOST_JOBS, '; ')}. "
         "Ingest each job separately: hta-sql ingest FOLDER --run NAME -o STORE. "
-        "If all of them are one job: --one-job (one_job=True)."
+        "If they are roles of one job, such as prefill and decode servers, give each a role: "
+        "--role ROLE=PATH (role={role: path}). If all of them are one job: --one-job (one_job=True)."
     )
 
 
@@ -58,8 +62,11 @@ def _reasons(files: Sequence[TraceFile]) -> Iterator[str]:
         yield "they state different world sizes"
     if any(len({s.backend for s in _stated(of) if s.backend}) > 1 for of in of_roles):
         yield "they state different backends"
-    if any(_differ(one, other) for one, other in _of_one_rank(files)):
+    pairs = list(_of_one_rank(files))
+    if any(_are_two_processes(one, other) for one, other in pairs):
         yield "different processes recorded one rank"
+    elif any(_have_other_groups(one, other) for one, other in pairs):
+        yield "traces of one rank state different process groups"
     telling = {folder_of(f.path) for f in files if f.stated and f.stated.world_size}
     silent = [file for file in files if file.rank_source == BY_ORDER and file.role is None]
     if telling and any(folder_of(file.path) not in telling for file in silent):
@@ -81,10 +88,31 @@ def _of_one_rank(files: Sequence[TraceFile]) -> Iterator[tuple[TraceFile, TraceF
 
 
 def _differ(one: TraceFile, other: TraceFile) -> bool:
+    """Return whether two files of one rank are of different worlds."""
+    return _are_two_processes(one, other) or _have_other_groups(one, other)
+
+
+def _have_other_groups(one: TraceFile, other: TraceFile) -> bool:
+    """Return whether each of two files states a process group that the other lacks.
+
+    A later capture of one process may state more groups than an earlier one.
+    """
+    if not one.stated or not other.stated:
+        return False
+    groups = one.stated.groups, other.stated.groups
+    return not (groups[0] <= groups[1] or groups[1] <= groups[0])
+
+
+def _are_two_processes(one: TraceFile, other: TraceFile) -> bool:
     """Return whether two files of one rank are from different processes."""
     processes = process_of(one.path), process_of(other.path)
     if None not in processes:
         return processes[0] != processes[1]
+    if one.stated and other.stated and None not in (one.stated.pid, other.stated.pid):
+        # A job of one process has nothing to mix: each of its files is a run.
+        sizes = one.stated.world_size or 1, other.stated.world_size or 1
+        if one.stated.pid != other.stated.pid and max(sizes) > 1:
+            return True
     ends = [file.stated.end_ns if file.stated else None for file in (one, other)]
     if folder_of(one.path) == folder_of(other.path) or ends[0] is None or ends[1] is None:
         return False
@@ -111,9 +139,10 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
     units: dict[tuple[object, ...], list[TraceFile]] = defaultdict(list)
     for file in sorted(files, key=lambda file: (folder_of(file.path), file.start_ns, file.path)):
         stated = file.stated
-        units[folder_of(file.path), stated and stated.world_size, stated and stated.backend].append(
-            file
-        )
+        facts = (file.role, stated and stated.world_size, stated and stated.backend)
+        # Names of files of one world often differ in numbers only.
+        form = _NUMBERS.sub("#", file.path.rpartition("/")[2])
+        units[(folder_of(file.path), form), *facts].append(file)
     jobs: list[tuple[tuple[object, ...], list[TraceFile]]] = []
     for (_, *key), unit in units.items():
         mixed = any(_differ(one, other) for one, other in _of_one_rank(unit))
@@ -123,7 +152,7 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
                 (
                     of
                     for k, of in jobs
-                    if k == tuple(key) and key[0] and ranks.isdisjoint(f.rank for f in of)
+                    if k == tuple(key) and key[1] and ranks.isdisjoint(f.rank for f in of)
                 ),
                 None,
             )

@@ -205,6 +205,7 @@ def rank_jobs(
             strict=plan.strict,
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,
+            pid=file.stated.pid if file.stated else None,
             span=span,
             role=file.role,
             role_source=file.role_source,

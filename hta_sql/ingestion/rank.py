@@ -85,6 +85,7 @@ class RankJob:
     strict: bool = False
     process: str | None = None
     end_ns: int | None = None
+    pid: int | None = None
     span: int = 0
     """Which recording of the rank; each has its own range of event ids."""
     role: str | None = None

@@ -68,6 +68,7 @@ def _trace_of(entry: RankEntry) -> TraceFile:
         file = TraceFile(entry.path, entry.rank, entry.rank_source, stated=artifact)
         return replace(file, **role)
     stated = Stated(None, entry.start_ns or 0, process=entry.process, end_ns=entry.end_ns)
+    stated = stated._replace(pid=entry.pid)
     file = TraceFile(entry.path, entry.rank, entry.rank_source, capture=entry.span, stated=stated)
     return replace(file, **role)
 

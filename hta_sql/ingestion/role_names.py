@@ -25,7 +25,7 @@ def named_roles(
 ) -> dict[str, str]:
     """Return the roles that the names of traces state, if they state at least two.
 
-    Only folders and names that tell the traces apart count. Names are ignored if one process
+    Only parts of paths in which the traces differ count. Names are ignored if one process
     recorded traces of several roles: a benchmark also names the phases of one server prefill and
     decode.
 

@@ -56,6 +56,8 @@ class Stated(NamedTuple):
     """Role of the process in a job of several roles."""
     pid: int | None = None
     """Process ID of the first host event."""
+    groups: frozenset[str] = frozenset()
+    """Name, description and ranks of each process group, as in ``distributedInfo.pg_config``."""
     kind: Kind = "trace"
     """A trace, a dump of a Flight Recorder, a memory snapshot or an execution trace. Only the name of a dump may state its rank."""
 
@@ -113,6 +115,7 @@ def peek(path: str) -> Stated:
         None if info else _time(_WINDOW_END.search(tail), base_ns),
         said["role"] if isinstance(said.get("role"), str) else None,
         int(pid.group(1)) if (pid := _HOST_EVENT.search(head)) else None,
+        _groups(said.get("pg_config")),
     )
 
 
@@ -175,6 +178,15 @@ def _distributed_info(text: bytes, position: int) -> dict[str, Any]:
     except ValueError:
         return {}
     return info if isinstance(info, dict) else {}
+
+
+def _groups(config: object) -> frozenset[str]:
+    """Return an identity of each listed process group."""
+    keys = ("pg_name", "pg_desc", "pg_size", "ranks")
+    groups = config if isinstance(config, list) else []
+    return frozenset(
+        json.dumps([group.get(key) for key in keys]) for group in groups if isinstance(group, dict)
+    )
 
 
 def _world_size(value: object) -> int | None:

@@ -116,6 +116,46 @@ SEVERAL = {
 }
 
 
+def with_pid(
+    pid: int, *traced: Any, groups: list[str] | None = None, **stated: Any
+) -> dict[str, Any]:
+    """A trace whose process recorded an operator, in the named process groups."""
+    if groups:
+        stated["pg_config"] = [{"pg_name": name, "ranks": [0, 1]} for name in groups]
+    content = trace(*traced, **stated)
+    event = {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": "aten::mm",
+        "pid": pid,
+        "tid": 1,
+        "ts": 1,
+        "dur": 2,
+    }
+    content["traceEvents"].append(event)
+    return content
+
+
+SEVERAL |= {
+    "processes in one folder": (
+        {
+            f"{job}_rank{rank}.json": with_pid(100 * number + rank, rank, world_size=2)
+            for number, job in enumerate("ab")
+            for rank in range(2)
+        },
+        r"different processes recorded one rank: a_rank0.json, a_rank1.json \(world size 2, 2 files\); b_rank0",
+    ),
+    "group names": (
+        {
+            f"{job}_rank{rank}.json": with_pid(7, rank, world_size=2, groups=["0", f"{job}_tp"])
+            for job in "ab"
+            for rank in range(2)
+        },
+        r"2 jobs, because traces of one rank state different process groups: a_rank0.json, a_rank1",
+    ),
+}
+
+
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> None:
     """The message names each job by its folder, and the option that reads them as one."""
@@ -123,6 +163,7 @@ def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> 
     with pytest.raises(RankError, match=text) as refused:
         ingest(traces)
     assert "--one-job" in str(refused.value)
+    assert "--role ROLE=PATH" in str(refused.value)
 
 
 ONE = {
@@ -134,6 +175,16 @@ ONE = {
     "roles": {
         "trainer.json": trace(0, world_size=1, role="trainer", backend="nccl"),
         "generator.json": trace(1, world_size=2, role="generator", backend="gloo"),
+    },
+    "captures between which groups were made": {
+        f"{number}/rank{rank}.json": with_pid(
+            7 + rank, rank, 10 + number, world_size=2, groups=groups
+        )
+        for number, groups in enumerate((["0"], ["0", "1"]))
+        for rank in range(2)
+    },
+    "processes of a job of one rank": {
+        f"{number}.json": with_pid(number, 0, 10 + number, world_size=1) for number in (5, 6)
     },
     "hosts in folders": {f"n{rank}/a.json": trace(rank, world_size=2) for rank in range(2)},
 }
@@ -249,3 +300,19 @@ def test_one_job_says_nothing_of_folders(
     """One folder with two captures, or a folder for each rank."""
     ingest(traces).close()
     assert "several folders" not in caplog.text
+
+
+def test_dumps_of_jobs_of_different_sizes_are_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Never the dumps of one job next to those of another one."""
+    for folder, size in (("a", 1), ("b", 3)):
+        (tmp_path / folder).mkdir()
+        for rank in range(size):
+            dump = {"version": "2.10", "pg_config": {}, "entries": []}
+            (tmp_path / folder / f"nccl_trace_rank_{rank}.json").write_text(json.dumps(dump))
+    with caplog.at_level(logging.WARNING):
+        found = discover(str(tmp_path))
+    runs = [(file.capture, file.rank, Path(file.path).parent.name) for file in found]
+    assert runs == [(0, 0, "a"), (1, 0, "b"), (1, 1, "b"), (1, 2, "b")]
+    assert "the dumps of each folder become a run" in caplog.text

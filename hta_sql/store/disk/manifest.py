@@ -91,6 +91,8 @@ class RankEntry:
     """Source of the role: given, distributedInfo or names."""
     first_rank: int = 0
     """Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0."""
+    pid: int | None = None
+    """Process ID of the host events; None if not known before the trace was read."""
 
     @property
     def path(self) -> str:
