@@ -4,6 +4,7 @@
 -- not finish.
 --
 -- Title: Last operations of each rank
+-- Shown: rank, channel, collective_seq_id, op, state, frame, created_at, is_finished
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a dump has no steps

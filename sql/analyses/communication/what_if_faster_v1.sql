@@ -11,7 +11,7 @@
 -- each further percent saves at most as much as the one before.
 --
 -- Title: Step time with faster kernels
--- Shown: part, part_kind, factor, step_ns, replayed_step_ns, saved_ns, saved_pct, bound
+-- Shown: part, part_kind, saved_pct, saved_ns, replayed_step_ns, step_ns, factor, bound
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs; all ranks of a run take part, also a single one

@@ -14,7 +14,7 @@
 -- is also unknown if the noise is too large to detect 2 % of the step.
 --
 -- Title: What changed between two runs
--- Shown: part, subject, diff_ns, diff_pct, noise_ns, verdict, control_ns, test_ns, control_count, test_count
+-- Shown: part, subject, diff_ns, diff_pct, verdict, control_ns, test_ns, noise_ns, control_count, test_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens trace diff, Holistic Trace Analysis TraceDiff, with parts that add up and noise

@@ -6,7 +6,7 @@
 -- the trace, so it misses the same operator one level deeper (Q42).
 --
 -- Title: Frequent kernel sequences
--- Shown: rank, device_sum_ns, host_sum_ns, occurrence_count, kernel_count, name, pattern
+-- Shown: rank, device_sum_ns, occurrence_count, name, kernel_count, host_sum_ns, pattern
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_frequent_cuda_kernel_sequences

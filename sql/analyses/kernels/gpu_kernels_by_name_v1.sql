@@ -6,7 +6,7 @@
 -- themselves. HTA aggregates sums of sums there (Q21) and takes a quantile of cumulative sums as the ratio (Q22).
 --
 -- Title: Longest kernels of each rank
--- Shown: rank, sum_ns, class_pct, kernel_count, mean_ns, max_ns, class, name
+-- Shown: rank, sum_ns, class_pct, name, kernel_count, mean_ns, class, max_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, second table

@@ -6,6 +6,7 @@
 -- have no rows.
 --
 -- Title: Graph replays and their captures
+-- Shown: rank, total_ns, device_pct, match_method, replay_count, op_count, replayed_pct, graph_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens graph capture correlation

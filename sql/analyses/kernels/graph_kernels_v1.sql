@@ -10,7 +10,7 @@
 -- has no rows.
 --
 -- Title: Kernels inside CUDA graphs
--- Shown: rank, sum_ns, graph_pct, mean_ns, run_count, graph_id, name, frame
+-- Shown: rank, sum_ns, graph_pct, name, frame, mean_ns, run_count, graph_id
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.cuda.graph_annotations

@@ -6,7 +6,7 @@
 -- samples' time the kernel fills. Kernels of devices without samples have no rows.
 --
 -- Title: Hardware counters of kernels
--- Shown: rank, device, busy_ns, counter, mean_value, running_pct, sampled_pct, short_name
+-- Shown: rank, busy_ns, short_name, counter, mean_value, sampled_pct, running_pct, device
 -- Status: stable
 -- Since: 0.1
 -- Reference: none

@@ -6,7 +6,7 @@
 -- tensor_core_kernels). Communication kernels are included; copies and memsets are not.
 --
 -- Title: Kernels that cost most
--- Shown: rank, sum_ns, kernel_pct, kernel_count, mean_ns, uses_tensor_cores, occupancy_pct, short_name, op_name
+-- Shown: rank, sum_ns, kernel_pct, kernel_count, short_name, op_name, mean_ns, uses_tensor_cores, occupancy_pct
 -- Status: stable
 -- Since: 0.1
 -- Reference: TensorBoard profiler plugin, kernel view

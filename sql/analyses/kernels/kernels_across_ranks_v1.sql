@@ -4,7 +4,7 @@
 -- 0: in the mean, and as a candidate for the lowest total. If ranks tie, the lowest rank is named.
 --
 -- Title: Longest kernels across ranks
--- Shown: sum_ns, class_pct, spread_pct, min_rank, max_rank, mean_rank_ns, max_rank_ns, name
+-- Shown: sum_ns, class_pct, name, spread_pct, max_rank, max_rank_ns, mean_rank_ns, min_rank
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_kernel_breakdown, bar charts of a kernel's duration per rank

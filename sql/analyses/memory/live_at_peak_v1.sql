@@ -6,7 +6,7 @@
 -- the categories.
 --
 -- Title: Memory in use at the peak
--- Shown: rank, bytes, peak_pct, category, operator_name, block_count, module, frame, state
+-- Shown: rank, bytes, peak_pct, category, operator_name, frame, block_count, module, state
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too

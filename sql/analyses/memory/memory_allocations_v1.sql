@@ -19,7 +19,7 @@
 -- Other blocks have NULL.
 --
 -- Title: Every memory allocation
--- Shown: rank, bytes, lifetime_ns, category, operator_name, step, state, allocated_ts, frame
+-- Shown: rank, bytes, lifetime_ns, category, operator_name, frame, step, state, allocated_ts
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps; blocks belong to the step that allocated them and are valid in the last step too

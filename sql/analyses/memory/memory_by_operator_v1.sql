@@ -7,7 +7,7 @@
 -- device have no row for it.
 --
 -- Title: Memory allocated by operators
--- Shown: rank, self_increase_bytes, self_allocated_bytes, increase_bytes, call_count, operator_name, module
+-- Shown: rank, self_increase_bytes, self_allocated_bytes, operator_name, module, call_count, increase_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -5,7 +5,7 @@
 -- has outlived the whole last step. A cache that is still filling looks the same.
 --
 -- Title: Memory not freed at the end
--- Shown: rank, is_growing, growth_bytes, live_bytes, live_count, leaking_step_count, category, operator_name, frame
+-- Shown: rank, is_growing, growth_bytes, live_bytes, category, operator_name, frame, live_count, leaking_step_count
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; memory held at the end involves all steps

@@ -4,6 +4,7 @@
 -- are rows of their own.
 --
 -- Title: Memory over time in the snapshot
+-- Shown: rank, time_ns, allocated_bytes, is_peak, is_oom, failed_bytes, device
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

@@ -4,6 +4,7 @@
 -- their own. Stacks are the same one if their folded text is.
 --
 -- Title: Memory of two snapshots
+-- Shown: rank, diff_bytes, diff_count, category, frame, control_bytes, test_bytes, device
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

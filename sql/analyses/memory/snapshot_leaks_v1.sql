@@ -5,6 +5,7 @@
 -- the span without the first steps, which allocate what stays.
 --
 -- Title: Memory that grows in the snapshot
+-- Shown: rank, is_growing, live_bytes, live_count, category, frame, leaving_part_count, device
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

@@ -6,6 +6,7 @@
 -- were lost, two threads ran operators at that time, or the sequence fits at several places.
 --
 -- Title: Allocations of the snapshot by operator
+-- Shown: rank, bytes, allocation_count, operator_name, module, step, match_rate, matched_by
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; the column step has the steps

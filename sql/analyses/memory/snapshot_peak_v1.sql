@@ -4,6 +4,7 @@
 -- from stacks by the rules of snapshot_categories; what no rule fits is unknown.
 --
 -- Title: What was in use at the peak and out of memory
+-- Shown: rank, moment, bytes, share_pct, category, frame, block_count, failed_bytes
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps

@@ -13,7 +13,7 @@
 -- module that launches the graph. Ranks without nn.Module calls, recorded or captured, have no rows.
 --
 -- Title: Cost of modules
--- Shown: rank, device_total_ns, device_pct, device_self_ns, backward_device_total_ns, call_count, path, class
+-- Shown: rank, device_total_ns, device_pct, path, device_self_ns, call_count, class, backward_device_total_ns
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -6,7 +6,7 @@
 -- operator that started last on any thread (Q38) and gives rank k the rows of all ranks before it (Q39).
 --
 -- Title: Kernel sequences of each operator
--- Shown: rank, device_sum_ns, call_count, launch_delay_ns, queue_delay_ns, operator_name, kernel_sequence
+-- Shown: rank, device_sum_ns, operator_name, kernel_sequence, call_count, launch_delay_ns, queue_delay_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_aten_op_kernels_and_delay

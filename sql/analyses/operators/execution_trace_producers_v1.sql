@@ -5,6 +5,7 @@
 -- that works in place produces its input again. A tensor without a producer is a parameter, a batch, or older than the execution trace.
 --
 -- Title: Producers of tensors
+-- Shown: rank, name, producer_name, bytes, tensor_position, producer_call, device, node_id
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; nodes have no steps of their own

@@ -7,7 +7,7 @@
 -- cannot distinguish operators that start in the same microsecond.
 --
 -- Title: Forward operators with their backward pass
--- Shown: rank, step, forward_name, forward_kernel_ns, backward_name, backward_kernel_ns, forward_ns, backward_ns
+-- Shown: rank, step, forward_kernel_ns, backward_kernel_ns, forward_name, backward_name, forward_ns, backward_ns
 -- Status: experimental
 -- Since: 0.1
 -- Reference: none; HTA never fills its fwdbwd columns

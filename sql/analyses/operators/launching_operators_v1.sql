@@ -5,7 +5,7 @@
 -- are in [no operator], with one row per category.
 --
 -- Title: Operators that launch kernels
--- Shown: rank, device_ns, device_pct, cumulative_pct, call_count, name, kernel, phase
+-- Shown: rank, device_ns, device_pct, call_count, name, kernel, phase, cumulative_pct
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_summary (leaf kernel launchers)

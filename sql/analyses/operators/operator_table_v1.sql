@@ -17,7 +17,7 @@
 -- of gloo are known to). The other is when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
--- Shown: rank, device_self_ns, device_self_pct, device_total_ns, host_self_ns, call_count, name, input_shapes
+-- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -6,7 +6,7 @@
 -- launched something. Arguments that were not recorded are NULL, and calls without them share a row.
 --
 -- Title: Operators by shape
--- Shown: rank, device_self_ns, call_count, mean_call_ns, max_call_ns, name, input_shapes, kernels
+-- Shown: rank, device_self_ns, call_count, name, input_shapes, mean_call_ns, kernels, max_call_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens ops_unique_args

@@ -5,7 +5,7 @@
 -- to the time of a thread.
 --
 -- Title: Longest operations
--- Shown: side, category, sum_ns, op_count, mean_ns, max_ns, name, shapes
+-- Shown: sum_ns, op_count, mean_ns, name, shapes, category, side, max_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA LabeledTrace.get_ops_summary

@@ -8,7 +8,7 @@
 -- Peaks are the vendors' figures, without sparsity.
 --
 -- Title: Roofline: operators against device peaks
--- Shown: rank, device_ns, peak_pct, wasted_ns, bound, achieved_tflops, name, input_shapes, reason
+-- Shown: rank, device_ns, peak_pct, bound, name, input_shapes, wasted_ns, achieved_tflops, reason
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens perf models, XProf op profile (wasted time)

@@ -9,7 +9,7 @@
 -- operators; the time of Python itself is then missing.
 --
 -- Title: Source lines that cost most
--- Shown: rank, device_total_ns, device_self_ns, device_self_pct, host_self_ns, call_count, frame
+-- Shown: rank, device_total_ns, device_self_pct, frame, device_self_ns, host_self_ns, call_count
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start

@@ -8,7 +8,7 @@
 -- that row exists, in every other row (Q21), and takes a quantile of cumulative sums as the ratio (Q22).
 --
 -- Title: Longest user annotations
--- Shown: rank, sum_ns, mean_ns, max_ns, annotation_count, name
+-- Shown: rank, sum_ns, annotation_count, name, mean_ns, max_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_gpu_user_annotation_breakdown

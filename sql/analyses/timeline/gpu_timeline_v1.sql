@@ -5,7 +5,7 @@
 -- operation of the run. Synchronizations are excluded.
 --
 -- Title: Timeline of GPU streams
--- Shown: rank, stream, start_ns, end_ns, class, name, step, op_count
+-- Shown: rank, stream, start_ns, end_ns, name, class, step, op_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA prepare_timeline_gpu_events

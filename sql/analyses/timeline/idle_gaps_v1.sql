@@ -5,7 +5,7 @@
 -- stream.
 --
 -- Title: Every idle gap
--- Shown: rank, stream, ts, dur, category, previous_name, next_name, op_name
+-- Shown: rank, stream, dur, category, next_name, op_name, ts, previous_name
 -- Status: stable
 -- Since: 0.1
 -- Reference: HTA get_idle_time_breakdown, gap by gap

@@ -5,7 +5,7 @@
 -- is device idle time before the host has launched the next operation, for any reason; idle_causes shows the reasons.
 --
 -- Title: Key figures
--- Shown: step_ns, utilization_pct, compute_pct, exposed_communication_pct, wait_pct, idle_pct, mfu_pct, peak_memory_bytes
+-- Shown: step_ns, utilization_pct, idle_pct, wait_pct, exposed_communication_pct, compute_pct, mfu_pct, peak_memory_bytes
 -- Status: stable
 -- Since: 0.1
 -- Reference: msprof-analyze overall metrics, TensorBoard profiler plugin overview

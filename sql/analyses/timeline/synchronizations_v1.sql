@@ -8,7 +8,7 @@
 -- than that. A call that waits while the device works costs nothing by itself if enough work was launched before it.
 --
 -- Title: Where the host waits for the GPU
--- Shown: rank, idle_after_ns, host_ns, call_count, call, operator, frame, message
+-- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: torch.profiler synchronization warnings, Nsight Systems expert rules

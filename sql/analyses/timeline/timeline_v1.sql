@@ -7,7 +7,7 @@
 -- least an eighth of a bucket are rows, labelled with the host activity that covers most of the gap.
 --
 -- Title: Timeline
--- Shown: rank, lane, part, start_ns, end_ns, name, step, op_count
+-- Shown: rank, lane, start_ns, end_ns, name, part, step, op_count
 -- Status: stable
 -- Since: 0.1
 -- Reference: Nsight Systems timeline view

@@ -8,7 +8,7 @@
 -- so concurrent kernels on two streams both count. Costs of zero have no row.
 --
 -- Title: What costs most
--- Shown: position, cost_ns, cost_pct, cost, subject, worst_rank, message, next_analysis
+-- Shown: cost_ns, cost_pct, subject, message, next_analysis, cost, worst_rank, position
 -- Status: stable
 -- Since: 0.1
 -- Reference: none; the first question about any trace
