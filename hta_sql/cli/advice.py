@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import STORE, memory_limit_option, scope_options
+from hta_sql.cli.options import memory_limit_option, scope_options, steps_option
+from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="List what to change, what it saves at most, and how to check it.")
-@click.argument("store", type=STORE, metavar="STORE|TRACES")
+@store_argument(metavar="STORE[:RUN]|TRACES")
 @scope_options
+@steps_option
 @memory_limit_option
 @verify_option
 @click.option(
@@ -34,6 +36,7 @@ def advice(
     store: Path,
     runs: list[str] | None,
     ranks: list[int] | None,
+    steps: list[int] | None,
     memory_limit: str | None,
     min_pct: float,
 ) -> None:
@@ -47,10 +50,11 @@ def advice(
     from hta_sql.cli.reading import open_to_query  # noqa: PLC0415 - lazy, to start faster
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
-        print_advice(opened, store, {"runs": runs, "ranks": ranks, "min_pct": min_pct})
+        scope = {"runs": runs, "ranks": ranks, "steps": steps}
+        print_advice(opened, label(store, runs), {**scope, "min_pct": min_pct})
 
 
-def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> None:
+def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> None:
     """Print a paragraph for each rule, run by run.
 
     Args:
@@ -65,7 +69,7 @@ def print_advice(opened: TraceStore, store: Path, given: Mapping[str, Any]) -> N
         applicable = list(rows)
         click.echo(f"{run}: {counted(len(applicable), 'rule')} of advice{_together(applicable)}")
         for row in applicable:
-            click.echo(_paragraph(row, str(store)))
+            click.echo(_paragraph(row, store))
     if not found:
         note(
             "No advice: nothing saves as much as --min-pct requires, or the traces have no events."

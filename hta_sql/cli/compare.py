@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "markdown")
 
 
-@click.command(short_help="What changed between two runs.")
+@click.command(short_help="Show what changed between two runs.")
 @click.argument("control", type=STORE_RUN, metavar="STORE:RUN")
 @click.argument("tests", type=STORE_RUN, metavar="STORE:RUN...", nargs=-1)
 @click.option("--ranks", type=INTEGERS, help="Ranks of the control; default: all.")

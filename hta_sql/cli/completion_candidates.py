@@ -32,6 +32,8 @@ def complete_runs(
     before, comma, start = incomplete.rpartition(",")
     # While an option lacks its value, click has the arguments, but no parameters.
     given = ctx.params.get("store") or next(iter(ctx.args), None)
+    if isinstance(given, tuple):
+        given = given[0]  # STORE:RUN is parsed already
     if given is None:
         return []
     try:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.cli.options import INTEGERS, run_option
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.text import printable
 
@@ -15,7 +16,7 @@ SERIES = ("queue", "memory")
 
 
 @click.command(short_help="Write traces with counter tracks.")
-@click.argument("store", type=STORE)
+@store_argument()
 @click.option(
     "--series",
     type=click.Choice(SERIES),

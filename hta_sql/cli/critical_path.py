@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import INTEGERS, STORE, Output, chart_option, output_options, scope_options
+from hta_sql.cli.options import (
+    INTEGERS,
+    Output,
+    chart_option,
+    output_options,
+    scope_options,
+    steps_option,
+)
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ CLASSES = ("computation", "communication", "memory")
 
 
 @click.command("critical-path", short_help="Find the critical path of each rank.")
-@click.argument("store", type=STORE)
+@store_argument()
 @scope_options
 @click.option(
     "--annotation",
@@ -31,7 +39,7 @@ CLASSES = ("computation", "communication", "memory")
     type=INTEGERS,
     help="Which of these windows, numbered from 0 in time order: N, or N-M for several.",
 )
-@click.option("--steps", type=INTEGERS, help="Profiler steps to include; default: all.")
+@steps_option
 @click.option(
     "--include-last-profiler-step", is_flag=True, help="Include the last step of two or more."
 )

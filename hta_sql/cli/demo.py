@@ -105,7 +105,7 @@ def _show(opened: TraceStore, store: Path, run: str) -> None:
     click.echo("\nWhat a step would take in other circumstances (what_if):\n")
     opened.run("what_if", runs=[run]).show()
     click.echo("\nWhat to do (advice):\n")
-    print_advice(opened, store, {"runs": [run]})
+    print_advice(opened, str(store), {"runs": [run]})
     click.echo("\nTry next:")
     program = "hta-sql" if shutil.which("hta-sql") else f"{sys.executable} -m hta_sql"
     of = shlex.quote(str(store))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option
+from hta_sql.cli.options import Output, audience_option, runs_option
 from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, rank_spans
 
@@ -21,7 +22,8 @@ SEVERITIES = ("error", "warning", "note")
 
 
 @click.command(short_help="Report what traces lack, and how to fix it.")
-@click.argument("traces", metavar="STORE|TRACES")
+@store_argument("traces", "STORE[:RUN]|TRACES")
+@runs_option
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
@@ -38,7 +40,15 @@ SEVERITIES = ("error", "warning", "note")
 @audience_option("json (the analysis `findings`)")
 @verify_option
 @click.pass_context
-def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_name: str) -> None:
+def doctor(
+    ctx: click.Context,
+    *,
+    traces: str,
+    runs: list[str] | None,
+    fail_on: str,
+    level: str,
+    format_name: str,
+) -> None:
     """Examine a STORE, or TRACES that are not ingested (they are read into a temporary store).
 
     Each finding states what it limits, and which profiler option or command helps. The findings
@@ -46,7 +56,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
     the types of the arguments are checked as well.
     """
     with opened_or_read(traces) as (store, is_new):
-        result: Rows = store.run("findings")
+        result: Rows = store.run("findings", runs=runs)
         if is_new and level != "off":
             result = _with_argument_types(result, store, level)
         findings = result.arrow().to_pylist()
@@ -55,7 +65,7 @@ def doctor(ctx: click.Context, *, traces: str, fail_on: str, level: str, format_
 
             send(result, Output("json"))
         else:
-            _print_text(store, findings)
+            _print_text(store, findings, runs)
     failing = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if any(finding["severity"] in failing for finding in findings):
         ctx.exit(1)
@@ -92,11 +102,11 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
     )
 
 
-def _print_text(store: TraceStore, findings: list[dict[str, Any]]) -> None:
+def _print_text(store: TraceStore, findings: list[dict[str, Any]], runs: list[str] | None) -> None:
     from hta_sql.text import printable  # noqa: PLC0415
 
-    match = store.run("collective_match").arrow().to_pylist()
-    health = store.run("rank_health")
+    match = store.run("collective_match", runs=runs).arrow().to_pylist()
+    health = store.run("rank_health", runs=runs)
     columns = dict(zip(health.columns, zip(*health.rows(), strict=True), strict=True))
     for run, rows in groupby(enumerate(columns.get("run", ())), key=lambda item: item[1]):
         at = [index for index, _ in rows]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, STORE, analyses_option
+from hta_sql.cli.options import INTEGERS, analyses_option
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.store.disk.manifest import MANIFEST
 from hta_sql.text import counted
@@ -21,7 +22,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
 
 
 @click.command(short_help="Write analyses and tables as files.")
-@click.argument("store", type=STORE)
+@store_argument()
 @click.argument("names", nargs=-1)
 @click.option(
     "--format",
@@ -113,7 +114,7 @@ def export(
                 f"{part.row_count + part.left_out:,} rows; --format parquet holds all."
             )
     note(
-        f"Wrote {counted(len(written), 'name')}, {sum(p.row_count for p in written):,} rows to {output}."
+        f"Wrote {counted(len(written), 'name')}, {counted(sum(p.row_count for p in written), 'row')} to {output}."
     )
 
 

@@ -12,6 +12,7 @@ import click
 
 from hta_sql.cli.options import Output, audience_option, scope_options
 from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, printable, rank_spans
 
@@ -51,7 +52,7 @@ TABLE = (
 
 
 @click.command(short_help="Name the rank that blocks a hanging job, from Flight Recorder dumps.")
-@click.argument("traces", metavar="STORE|DUMPS")
+@store_argument("traces", "STORE[:RUN]|DUMPS")
 @scope_options
 @audience_option("json (the analysis `hang`)")
 @verify_option
@@ -75,14 +76,14 @@ def hang(
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
     failures: list[HtaSqlError] = []
-    with opened_or_read(traces, on_failure=failures.append) as (store, is_new):
+    with opened_or_read(traces, on_failure=failures.append) as (store, _):
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()
         if format_name == "json":
             send(result, Output("json"))
         else:
-            _print(rows, dumps, "STORE" if is_new else shlex.quote(traces))
+            _print(rows, dumps, shlex.quote(label(traces, runs)))
             _print_damaged(store, dumps)
             if rows:
                 _print_map(rows, store.run("hang_grid", runs=runs, ranks=ranks).records())

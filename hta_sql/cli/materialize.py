@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import logged, note, slow_progress
-from hta_sql.cli.options import STORE
+from hta_sql.cli.selection import store_argument
+from hta_sql.text import counted
 
 
 @click.command(short_help="Materialize answers and derived tables.")
-@click.argument("store", type=STORE)
+@store_argument()
 @click.argument("analyses", nargs=-1)
 @click.option("--run", "runs", multiple=True, metavar="RUN", help="Run to compute; default: all.")
 @click.option(
@@ -41,7 +42,7 @@ def materialize(
     for one in kept:
         size = _kilobytes(one.bytes)
         left = f"; {size}, materialized only if it is named" if one.is_left_out else f", {size}"
-        note(f"Computed {one.table} of run {one.run}: {one.rows:,} rows{left}.")
+        note(f"Computed {one.table} of run {one.run}: {counted(one.rows, 'row')}{left}.")
     if not kept:
         note("All of it is there.")
 
@@ -51,7 +52,6 @@ def _list(store: Path) -> None:
     from hta_sql.library.objects import load_library  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.catalog.materialized_tables import kept_tables  # noqa: PLC0415
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
-    from hta_sql.text import counted  # noqa: PLC0415
 
     manifest = read_manifest(store)
     found = list(kept_tables(manifest, load_library()).values())

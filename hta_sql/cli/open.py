@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import logged, note
-from hta_sql.cli.options import INTEGERS, STORE, run_option
+from hta_sql.cli.options import INTEGERS, run_option
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.machine import temporary_folder
 
@@ -22,7 +23,7 @@ ORIGIN, PORT = "https://ui.perfetto.dev", 9001
 
 
 @click.command("open", short_help="Open a job, or a part of it, in Perfetto.")
-@click.argument("store", type=STORE)
+@store_argument()
 @run_option
 @click.option(
     "--ranks",

@@ -102,7 +102,7 @@ def _shard(text: str) -> tuple[int, int]:
     return int(match.group(1)), int(match.group(2))
 
 
-def store_run(text: str) -> tuple[Path, str | None]:
+def text_run(text: str) -> tuple[str, str | None]:
     """Split ``STORE:RUN`` at the last colon; an existing path or a URL is a store without a run.
 
     Raises:
@@ -110,9 +110,19 @@ def store_run(text: str) -> tuple[Path, str | None]:
     """
     store, colon, run = text.rpartition(":")
     if not colon or run.startswith("//") or Path(text).exists():
-        return store_at(text), None
+        return text, None
     if not run or not store:
         raise ValueError(f"{text!r} is not STORE:RUN, such as job.store:base")
+    return store, run
+
+
+def store_run(text: str) -> tuple[Path, str | None]:
+    """Split ``STORE:RUN`` as :func:`text_run` does, and locate the store.
+
+    Raises:
+        ValueError: There is nothing before or after the colon.
+    """
+    store, run = text_run(text)
     return store_at(store), run
 
 
@@ -121,7 +131,9 @@ SHARD = FromText("I/N", _shard)
 MEMORY_SIZE = FromText("SIZE", _memory_size)
 STORE = FromText("store", store_at, "dir")
 """A store, or a folder of traces with a store inside; validated when it is opened."""
-STORE_RUN = FromText("STORE:RUN", store_run)
+STORE_RUN = FromText("STORE:RUN", store_run, "dir")
+TEXT_RUN = FromText("STORE:RUN", text_run, "dir")
+"""Like :data:`STORE_RUN`, for commands that also read traces: the text before the colon is unchanged."""
 
 
 def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -169,6 +181,9 @@ _RUNS = click.option(
     help="Runs to include.",
 )
 _RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
+_STEPS = click.option(
+    "--steps", type=INTEGERS, show_default="all", help="Profiler steps to include, for example 5-8."
+)
 
 
 roles_option = click.option(
@@ -180,9 +195,19 @@ roles_option = click.option(
 )
 
 
+def runs_option(command: Command) -> Command:
+    """Add ``--runs``: a list, or None for all."""
+    return _RUNS(command)
+
+
 def scope_options(command: Command) -> Command:
     """Add ``--runs`` and ``--ranks``: lists, or None for all."""
     return _RUNS(_RANKS(command))
+
+
+def steps_option(command: Command) -> Command:
+    """Add ``--steps``: a list, or None for all."""
+    return _STEPS(command)
 
 
 def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:

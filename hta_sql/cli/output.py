@@ -14,7 +14,7 @@ import click
 from hta_sql.cli.messages import note
 from hta_sql.cli.options import SUFFIXES, Output
 from hta_sql.errors import nearest
-from hta_sql.text import TABLE_ROWS
+from hta_sql.text import TABLE_ROWS, counted
 from hta_sql.traces.writing import replacing
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def send(result: Rows, out: Output) -> None:
     with _opened(out.path) as stream:
         WRITERS[name](result, stream)
     if len(result) < total:
-        note(f"note: {len(result):,} of {total:,} rows; --limit 0 writes all.")
+        note(f"note: {len(result):,} of {counted(total, 'row')}; --limit 0 writes all.")
     if out.path:
-        note(f"Wrote {len(result):,} rows to {out.path}.")
+        note(f"Wrote {counted(len(result), 'row')} to {out.path}.")
 
 
 def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -89,7 +89,7 @@ def _send_table(result: Rows, out: Output) -> None:
         partial.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
         print_table(result, out.limit or 0, file=file, width=10_000)
-    note(f"Wrote {len(result):,} rows to {out.path}.")
+    note(f"Wrote {counted(len(result), 'row')} to {out.path}.")
 
 
 def check_folder_of(output: Path) -> None:

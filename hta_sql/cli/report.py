@@ -10,17 +10,17 @@ import click
 
 from hta_sql.cli.messages import name_progress, note
 from hta_sql.cli.options import (
-    STORE,
     analyses_option,
     memory_limit_option,
     roles_option,
     scope_options,
 )
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verify_option
 
 
 @click.command(short_help="Write charts, tables and SQL into one HTML file.")
-@click.argument("store", type=STORE, metavar="STORE|TRACES")
+@store_argument(metavar="STORE[:RUN]|TRACES")
 @click.option(
     "-o",
     "--output",

@@ -11,7 +11,6 @@ from hta_sql.cli.analysis_options import analysis_options, folders_in, scan
 from hta_sql.cli.completion_candidates import complete_analyses
 from hta_sql.cli.failures import HELP_COMMAND
 from hta_sql.cli.options import (
-    STORE,
     Output,
     analyses_option,
     chart_option,
@@ -19,6 +18,7 @@ from hta_sql.cli.options import (
     output_options,
     roles_option,
 )
+from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.library.objects import SqlObject
 from hta_sql.library.user_analyses import library_with
@@ -91,7 +91,7 @@ class AnalysisCommand(click.Command):
 
 
 @click.command(cls=AnalysisCommand, short_help="Run an analysis on a store.")
-@click.argument("store", type=STORE, metavar="STORE|TRACES")
+@store_argument(metavar="STORE[:RUN]|TRACES")
 @click.argument("name", shell_complete=complete_analyses)
 @click.option("--version", type=int, metavar="N", show_default="newest stable", help="Its version.")
 @roles_option

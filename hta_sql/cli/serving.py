@@ -9,6 +9,7 @@ import click
 
 from hta_sql.cli.options import Output, audience_option, scope_options
 from hta_sql.cli.reading import opened_or_read
+from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
 from hta_sql.results.serving_phases import roof_sentence, token_rates
 from hta_sql.text import counted, printable, time_text
@@ -27,8 +28,8 @@ NOTHING = (
 )
 
 
-@click.command(short_help="Tell what a serving engine spends its time on.")
-@click.argument("traces", metavar="STORE|TRACES")
+@click.command(short_help="Show where the time of a serving engine goes.")
+@store_argument("traces", "STORE[:RUN]|TRACES")
 @scope_options
 @audience_option("json (the analysis `serving`)")
 @verify_option
@@ -71,7 +72,7 @@ def serving(
             of = "job.store" if is_new else traces
             before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""
             analysis = "iterations" if phases else "expert_parallel"
-            click.echo(f"See: {before}hta-sql run {shlex.quote(of)} {analysis}")
+            click.echo(f"See: {before}hta-sql run {shlex.quote(label(of, runs))} {analysis}")
 
 
 def _of_first_ranks(
@@ -94,7 +95,7 @@ def _by(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
 def _line(row: Row, kinds: list[Row]) -> str:
     """Say what a phase of a rank does."""
     engine = f" ({row['framework']})" if row["framework"] else ""
-    phase = row["phase"] or "phase not known"
+    phase = row["phase"] or "phase unknown"
     said = [
         f"{row['run']} rank {row['rank']}: {phase}{engine}, {counted(row['iteration_count'], 'iteration')}"
     ]

@@ -9,13 +9,13 @@ from hta_sql.text import first_of, rank_spans, time_text
 
 PARTS = {
     "compute": "computation",
-    "transfer": "transfer, not hidden",
+    "transfer": "exposed transfer",
     "wait": "waiting for other ranks",
-    "memory": "copies, not hidden",
+    "memory": "exposed copies",
     "idle": "device idle",
     "unrecorded": "device busy with unrecorded work",
     "host": "host",
-    "other": "device busy for no step",
+    "other": "device busy outside of steps",
     "lag": "device behind its host",
 }
 """Names of the parts of a step, for people."""
@@ -79,7 +79,7 @@ def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence
     if step["verdict"] == "unknown" and step["noise_ns"] is not None:
         certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
         if certain:
-            return f"Beyond noise in it: {_listed([_row_text(row) for row in certain])}."
+            return f"Significant changes: {_listed([_row_text(row) for row in certain])}."
     same_way = [row for row in rows if row["diff_ns"] * step["diff_ns"] > 0]
     changed = [row for row in same_way if row["is_change"]]
     first = next((row for row in changed if row["part"] not in _EFFECTS), None)
@@ -180,7 +180,7 @@ def _trust(step: Row) -> str:
     """Return the text on the significance of the step's difference."""
     noise = step["noise_ns"]
     if noise is None:
-        return "; with one step on a side nothing tells whether that is chance"
+        return "; significance unknown: a side has only one step"
     within = f"(± {time_text(noise)})"
     ending = f", {step['verdict']} {within}"
     if step["is_change"] and abs(step["diff_ns"]) <= noise:
@@ -195,9 +195,9 @@ def _trust(step: Row) -> str:
     elif step["verdict"] in _SOME_STEPS:
         ending = f", {step['verdict']}"
     elif noise > step["control_ns"]:
-        ending = "; the steps of each side differ by more than the runs do"
+        ending = "; not significant: steps of one run vary by more than this"
     elif step["verdict"] == "unknown":
-        ending = f"; unknown whether that is chance {within}"
+        ending = f"; significance unknown {within}"
     return ending
 
 

@@ -67,9 +67,9 @@ def step_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.T
     stack = Stack(
         title="What a step is spent on",
         notes=(
-            "Mean of the steps of each rank as its device sees them: such a step ends when what was launched in it has",
-            "ended, so that they overlap and last longer than the host's. A moment counts for the first of these that",
-            "fits: what is right of communication is not hidden by the device.",
+            "Mean device step of each rank. A device step ends when all operations launched in it have ended, so it is",
+            "longer than the host step and overlaps the next one. Each moment counts for the first role that applies,",
+            "from left to right.",
         ),
         legend="Role",
         whole="the step",

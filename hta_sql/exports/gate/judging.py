@@ -131,7 +131,7 @@ class _Judging:
         """Return why a broken limit is inconclusive; an empty string if it is conclusive."""
         if self.rule.noise != "none":
             if judged.noise is None and self._counts_by_step() and self.rule.min_samples != 1:
-                return "; with one step on a side nothing tells whether that is chance"
+                return "; significance unknown: a side has only one step"
             if judged.noise is not None and abs(judged.difference or 0) <= judged.noise:
                 return f"; within noise (± {number_text(judged.noise, self.rule.unit)})"
         return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
