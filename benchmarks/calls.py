@@ -1,4 +1,4 @@
-"""Every public call of HTA's TraceAnalysis on a re-opened job, side by side with HTA.
+"""Compare every public call of HTA's TraceAnalysis on a re-opened job with HTA.
 
     python benchmarks/calls.py                              # a synthetic job of 130 MB, 8 ranks
     python benchmarks/calls.py --traces nanogpt_8rank_h100 --all-ranks
@@ -30,17 +30,17 @@ from benchmarks.workers.calls import CALLS, LOADING  # noqa: E402
 from hta_sql.ingestion.listing import list_trace_paths  # noqa: E402
 
 EVENTS, RANKS = 57_600, 8
-"""Of the synthetic job: 130 MB of JSON."""
+"""Size of the synthetic job: 130 MB of JSON."""
 OPERATOR = "autograd::engine"
 OURS = "hta_sql.hta"
-"""Where HTA's modules are in this package."""
+"""Package prefix of HTA's modules in hta_sql."""
 ENGINES = {"hta_sql": "ours", "HTA": "hta"}
 LIMITS = {"calls": 1 / 10, "calls with opening or loading": 1 / 25}
-"""What we promise: our time by HTA's."""
+"""Targets: maximum ratio of our time to HTA's."""
 
 
 def main() -> int:
-    """Measure, print, save; 1 where a target was missed and --targets was given."""
+    """Measure, print and save; return 1 if --targets is given and a target is missed."""
     options = _options()
     sizes = options.size or ([] if options.traces else [EVENTS])
     results, missed = [], False
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
-    """Ingest a copy of the job once, then let both make all calls, in turns."""
+    """Ingest a copy of the job once, then let both packages make all calls in turns."""
     outcome = Outcome(job)
     home = WORK / "calls" / job.name
     shutil.rmtree(home, ignore_errors=True)
@@ -83,7 +83,7 @@ def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
 
 
 def _sums(outcome: Outcome, unit: str) -> dict[str, tuple[float, float]]:
-    """Add up ours and HTA's, over the calls that both answer."""
+    """Sum our figures and HTA's over the calls that both answer."""
     engines = ENGINES.values()
     both = [n for n in CALLS if not any(f"{engine}.{n}" in outcome.errors for engine in engines)]
 

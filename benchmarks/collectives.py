@@ -1,11 +1,12 @@
-"""How matching collectives across ranks grows: CPU and memory by number of ranks.
+"""Measure how matching collectives across ranks scales: CPU and memory by number of ranks.
 
     python benchmarks/collectives.py                       # 64 and 512 ranks of 2,000 collectives
     python benchmarks/collectives.py --ranks 8 --ranks 64 --collectives 500
 
 The kernels are made in memory, tensor-parallel groups of eight within data-parallel ones, one rank 10 %
 late, captures that open at different moments; no traces are behind them. A fresh process computes and materializes
-the derived tables within the memory limit of the engine, as a store does, and runs `collective_waits` and `stragglers`. The goal is at
+the derived tables within the memory limit of the engine, as a store does, and runs `collective_waits` and
+`stragglers`. The goal is at
 most 1.3 times the CPU of the first size for each kernel.
 """
 
@@ -31,7 +32,7 @@ STAGES = ("matched_collectives", "step_parts", "collective_waits", "stragglers")
 
 
 def kernels(ranks: int, collectives: int, *, numbered: bool) -> tuple[pa.Table, int]:
-    """Simulate a job: three collectives of tensor-parallel groups, then one of data-parallel ones.
+    """Simulate a job with three collectives of tensor-parallel groups, then one of data-parallel groups.
 
     Returns the kernels that the captures saw, and when the job ended.
     """
@@ -84,7 +85,7 @@ def _ranks_of(group: int, ranks: int) -> str:
 
 
 def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool) -> int:
-    """Write a catalog of such a job; its kernels are Parquet, as in a store. Returns how many."""
+    """Write a catalog of such a job, with its kernels in Parquet as in a store, and return their number."""
     table, end = kernels(ranks, collectives, numbered=numbered)
     path = str(folder / "gpu_ops.parquet")
     with database(folder) as con:
@@ -113,7 +114,7 @@ def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool
 
 
 def main() -> int:
-    """Measure each size, print a line for each stage."""
+    """Measure each size and print a line for each stage."""
     options = _options()
     print(f"Memory limit {options.memory_limit}.")
     print(f"{'ranks':>6}{'kernels':>11}  {'stage':<20}{'CPU s':>8}{'us/kernel':>11}{'times':>7}")

@@ -1,4 +1,4 @@
-"""What is measured: real jobs where they are at hand, synthetic ones anywhere."""
+"""Find the jobs to benchmark: real jobs if available, otherwise synthetic ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_EVENTS = 200_000
 
 @dataclass(frozen=True)
 class BenchmarkJob:
-    """One folder of per-rank traces."""
+    """A folder of per-rank traces."""
 
     name: str
     traces: Path
@@ -34,11 +34,11 @@ class BenchmarkJob:
 
 
 def add_job_options(parser: argparse.ArgumentParser, *, ranks: int) -> None:
-    """Add the options that say what is measured and how often.
+    """Add the options that select the jobs and the number of rounds.
 
     Args:
         parser: Parser of a benchmark.
-        ranks: Ranks of a synthetic job, where nothing else is said.
+        ranks: Default number of ranks of a synthetic job.
     """
     parser.add_argument(
         "--traces", nargs="+", default=[], metavar="FOLDER_OR_JOB",
@@ -53,7 +53,7 @@ def add_job_options(parser: argparse.ArgumentParser, *, ranks: int) -> None:
 
 
 def find_jobs(wanted: list[str], sizes: list[int], ranks: int) -> list[BenchmarkJob]:
-    """List the jobs: the wanted ones and synthetic ones of the given sizes, else what is there.
+    """List the requested jobs and synthetic ones of the given sizes; by default, all available jobs.
 
     Args:
         wanted: Folders, files, or names of real jobs.
@@ -79,7 +79,7 @@ def _real(name: str) -> BenchmarkJob:
 
 
 def _synthetic(events: int, ranks: int) -> BenchmarkJob:
-    """Write a job once; later runs find it."""
+    """Write a synthetic job, unless it exists already."""
     name = f"synthetic_{ranks}x{events}"
     folder = WORK / "traces" / name
     complete = folder / "complete"

@@ -1,4 +1,4 @@
-"""Runs one measurement in a fresh process: wall time, CPU of the whole tree, peak memory.
+"""Run one measurement in a fresh process: wall time, CPU of the whole tree, peak memory.
 
 CPU is ``getrusage(RUSAGE_CHILDREN)`` before and after: user and system time of
 the process and of every child that it waited for, interpreter start included.
@@ -29,7 +29,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Measured:
-    """What one process took from start to end, and the line of JSON that it printed."""
+    """Cost of one process from start to end, and the line of JSON that it printed."""
 
     wall_s: float
     cpu_s: float
@@ -38,7 +38,7 @@ class Measured:
 
 
 class WorkerError(Exception):
-    """A worker failed; the message holds the end of what it said."""
+    """A worker failed; the message contains the end of its output."""
 
 
 def run_worker(python: str, worker: str, request: dict[str, Any]) -> Measured:
@@ -102,7 +102,7 @@ class _MemoryWatch:
 
 
 def _tree(root: int) -> list[int]:
-    """List a process and its descendants; /proc knows only parents."""
+    """List a process and its descendants; /proc names only the parent of each process."""
     parents: dict[int, int] = {}
     for entry in PROC.glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""Reading, asking and starting in one table: this tree, the commit before, HTA, TraceLens, parsers.
+"""Compare ingest, queries and start-up of this tree with the previous commit, HTA, TraceLens and JSON parsers.
 
     python benchmarks/paired.py                                  # make bench
     python benchmarks/paired.py --before v0.1.0 --repeat 9
@@ -35,13 +35,13 @@ from benchmarks.peers import WORK, peers_python  # noqa: E402
 SLOWER = 1.1
 LEAST_S = 0.02
 LEAST_ALONE_S = 0.1
-"""What takes less says nothing; of single analyses, what takes less than the second is judged in their sum."""
+"""Shorter times are noise. Single analyses below the second limit count only in their sum."""
 
 JOBS = ("hta_trace_diff_test", "dlrm_8rank_v100", "nanogpt_8rank_h100")
-"""Real jobs that are measured where they are at hand: one rank, eight small ranks, eight larger ones."""
+"""Real jobs that are measured if available: one rank, eight small ranks, eight larger ones."""
 SYNTHETIC_EVENTS = 50_000
 SLOWEST = 12
-"""So many analyses are told one by one."""
+"""Number of slowest analyses that have a row of their own."""
 
 COLUMNS = ("before", "now", "hta", "tracelens", "orjson", "simdjson")
 STARTS = {
@@ -54,23 +54,23 @@ STARTS = {
 
 @dataclass
 class Table:
-    """What was measured: row ─▶ column ─▶ CPU of each round [s]."""
+    """Measurements: row ─▶ column ─▶ CPU of each round [s]."""
 
     rows: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def add(self, row: str, column: str, seconds: float) -> None:
-        """Book one round."""
+        """Record the time of one round."""
         self.rows.setdefault(row, {}).setdefault(column, []).append(seconds)
 
     def median(self, row: str, column: str) -> float | None:
-        """Return the median of the rounds; None where it was not measured."""
+        """Return the median of the rounds, or None if nothing was measured."""
         values = self.rows.get(row, {}).get(column)
         return statistics.median(values) if values else None
 
     def ratio(self, row: str) -> float | None:
-        """Return by how much this tree takes longer than the one before: the median over rounds.
+        """Return the ratio of this tree's time to the previous commit's: the median over rounds.
 
-        Round by round, since a machine may be slower by a quarter an hour later.
+        The ratio is computed round by round, because a machine may be slower by a quarter an hour later.
         """
         columns = self.rows.get(row, {})
         rounds = zip(columns.get("now", ()), columns.get("before", ()), strict=False)
@@ -88,7 +88,7 @@ class Table:
 
 
 def main() -> int:
-    """Measure, print, save; 1 where something is slower than before."""
+    """Measure, print and save; return 1 if something is slower than in the previous commit."""
     options = _options()
     there = options.traces or [
         n for n in JOBS if (REPOSITORY.parent / "shared/traces" / n).is_dir()
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def _doubtful(table: Table, jobs: list[BenchmarkJob]) -> list[BenchmarkJob]:
-    """Choose the jobs that are measured once more, and say why."""
+    """Select the jobs to measure again, and print the reason."""
     slower = table.slower()
     if slower:
         print(f"Once more: {', '.join(slower)}", file=sys.stderr)
@@ -122,7 +122,7 @@ def _doubtful(table: Table, jobs: list[BenchmarkJob]) -> list[BenchmarkJob]:
 
 
 def _tree_of(commit: str, folder: Path) -> Path:
-    """Unpack a commit."""
+    """Unpack the tree of a commit into a folder."""
     tree, packed = folder / "tree", folder / "tree.tar"
     asked = ["git", "-C", str(REPOSITORY), "archive", "--output", str(packed), commit]
     subprocess.run(asked, check=True)
@@ -133,7 +133,7 @@ def _tree_of(commit: str, folder: Path) -> Path:
 def _measure(
     table: Table, job: BenchmarkJob, trees: dict[str, Path], folder: Path, repeat: int
 ) -> None:
-    """Let the trees take turns; the first round reads the bytecode in and does not count."""
+    """Measure the trees in turns; the first round compiles the bytecode and does not count."""
     for number in range(repeat + 1):
         print(f"{job.name}: round {number} of {repeat}", file=sys.stderr)
         turns = list(trees.items())
@@ -148,7 +148,7 @@ def _measure(
 def _of_tree(
     tree: Path, bytecode: Path, job: BenchmarkJob, store: Path
 ) -> Iterator[tuple[str, float]]:
-    """Measure one tree: row and seconds."""
+    """Measure one tree; return row ─▶ seconds."""
     worker = str(REPOSITORY / "benchmarks" / "workers" / "asking.py")
     for task in ("ingest", "open", "methods", "questions"):
         asked = {"task": task, "traces": str(job.traces), "store": str(store)}
@@ -162,7 +162,7 @@ def _of_tree(
 
 
 def _run(tree: Path, bytecode: Path, arguments: list[str]) -> tuple[str, float]:
-    """Run Python on a tree; returns what it printed and its CPU."""
+    """Run Python on a tree; return its output and its CPU time."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     before = os.times()
@@ -176,7 +176,7 @@ def _run(tree: Path, bytecode: Path, arguments: list[str]) -> tuple[str, float]:
 
 
 def _peers(table: Table, job: BenchmarkJob, options: argparse.Namespace) -> None:
-    """Measure the others once a round; what is not installed, or fails, has no figure."""
+    """Measure the peers once a round; one that is not installed, or fails, has no figure."""
     python = options.peers or peers_python()
     if options.hta:
         os.environ["HTA_CHECKOUT"] = options.hta
@@ -225,7 +225,7 @@ def _files(job: BenchmarkJob) -> list[str]:
 
 
 def _text(table: Table) -> str:
-    """Write the table; of the analyses the slowest alone, and those that are slower than before."""
+    """Format the table: the slowest analyses, and those that are slower than before."""
     slower = set(table.slower())
     single = {row for row in table.rows if ":   " in row}
     told = sorted(single, key=lambda row: -(table.median(row, "now") or 0))

@@ -1,4 +1,4 @@
-"""The virtual environment of what we compare with, below benchmarks/work."""
+"""Create the virtual environment of the peers below benchmarks/work."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ HTA = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
 """HTA 0.5.0 does not work with pandas 3."""
 FLOOR = ("orjson", "isal")
 SIMDJSON = ("pysimdjson",)
-"""Needs a wheel or a compiler; the benchmark does without it where there is neither."""
+"""simdjson needs a wheel or a compiler; the benchmark skips it without either."""
 
 
 def peers_python() -> str:
-    """Return the interpreter of the environment, making it at the first call."""
+    """Return the interpreter of the environment; create the environment at the first call."""
     python = VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     done = VENV / "complete"
     if not done.exists():
@@ -34,7 +34,7 @@ def peers_python() -> str:
 
 
 def versions(python: str, packages: list[str]) -> dict[str, str]:
-    """Look up the installed versions of packages; those that are absent are left out."""
+    """Return the installed versions of packages, without those that are not installed."""
     code = (
         "import sys\nfrom importlib.metadata import PackageNotFoundError, version\n"
         "for name in sys.argv[1:]:\n    try:\n        print(name, version(name))\n"

@@ -1,4 +1,4 @@
-"""Renders what was measured: tables for a terminal, a table for the README, JSON."""
+"""Render the measurements: tables for a terminal, a table for the README, JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RATIO_ROWS = (
 
 
 def text_report(outcomes: list[Outcome]) -> str:
-    """Write everything, job by job, then the targets."""
+    """Return the report of all jobs, followed by the targets."""
     parts = [_job_report(outcome) for outcome in outcomes]
     return "\n\n".join([*parts, targets_report(outcomes)])
 
@@ -61,7 +61,7 @@ def _job_report(outcome: Outcome) -> str:
 
 
 def targets_report(outcomes: list[Outcome]) -> str:
-    """Write each target with its figure; "imports excluded" throughout."""
+    """List each target with its figure; "imports excluded" applies throughout."""
     lines = ["== targets"]
     for job, what, value, limit, verdict in check(outcomes):
         lines.append(f"{verdict:5} {job}: {what} = {_number(value, 3)} (at most {limit:g})")
@@ -69,7 +69,7 @@ def targets_report(outcomes: list[Outcome]) -> str:
 
 
 def markdown_report(outcomes: list[Outcome]) -> str:
-    """Write the table of the README: one row a job."""
+    """Return the table of the README: one row per job."""
     heads = (
         "job", "JSON MB", "events", "ingest s", "HTA load s", "wall ratio", "CPU ratio",
         "CPU vs orjson", "peak MB ours / HTA", "re-open to answer ms",
@@ -104,7 +104,7 @@ def _markdown_cells(outcome: Outcome) -> list[str]:
 
 
 def as_json(outcomes: list[Outcome], environment: dict[str, Any]) -> dict[str, Any]:
-    """Collect every sample, not only medians."""
+    """Return every sample as JSON, not only medians."""
     return {
         "environment": environment,
         "jobs": [

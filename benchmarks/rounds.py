@@ -1,4 +1,4 @@
-"""One round measures every engine once on a job; medians over rounds are the result.
+"""Measure every engine once per round on a job; the results are medians over rounds.
 
 The engines take turns inside a round, so that a machine that gets slower or
 busier does so for all of them.
@@ -23,7 +23,7 @@ ANALYSES: dict[str, tuple[str, ...]] = {
     "get_comm_comp_overlap": ("comm_comp_overlap",),
     "get_cuda_kernel_launch_stats": ("cuda_kernel_launch_stats",),
 }
-"""HTA's method ─▶ our analyses that together give what it returns."""
+"""HTA's method ─▶ the analyses that together return the same."""
 OUR_ANALYSES = [name for names in ANALYSES.values() for name in names]
 
 
@@ -45,7 +45,7 @@ class Outcome:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def median(self, figure: str) -> float | None:
-        """Return the median over the rounds; None where it was not measured."""
+        """Return the median over the rounds, or None if nothing was measured."""
         values = self.figures.get(figure)
         return statistics.median(values) if values else None
 
@@ -56,7 +56,7 @@ class Outcome:
         return statistics.median(values) if values else None
 
     def add(self, engine: str, process: str, measured: Measured) -> None:
-        """Book one process: as a whole, and lap by lap."""
+        """Record the figures of one process: in total, and lap by lap."""
         whole = {
             "wall_s": measured.wall_s,
             "cpu_s": measured.cpu_s,
@@ -92,7 +92,7 @@ def measure_job(job: BenchmarkJob, peers: str, repeat: int, *, with_hta: bool) -
 
 
 def _our_turn(outcome: Outcome) -> dict[str, str]:
-    """Ingest into a new store, re-open it, run the analyses; returns rank ─▶ file."""
+    """Ingest into a new store, re-open it and run the analyses; return rank ─▶ file."""
     store = WORK / "stores" / f"{outcome.job.name}.store"
     shutil.rmtree(store, ignore_errors=True)
     asked = {"traces": str(outcome.job.traces), "store": str(store), "names": OUR_ANALYSES}
@@ -114,7 +114,7 @@ def _our_turn(outcome: Outcome) -> dict[str, str]:
 def _attempt(
     outcome: Outcome, python: str, engine: str, worker: str, asked: dict[str, Any]
 ) -> Measured | None:
-    """Run another engine; its failure is a result like any other."""
+    """Run another engine; a failure is recorded as its result."""
     try:
         return run_worker(python, worker, asked)
     except WorkerError as error:

@@ -31,7 +31,7 @@ PACKAGES = ["duckdb", "pyarrow", "HolisticTraceAnalysis", "pandas", "orjson", "p
 
 
 def main() -> int:
-    """Measure, print, save; 1 where a target was missed and --targets was given."""
+    """Measure, print and save; return 1 if --targets is given and a target is missed."""
     options = _options()
     peers = peers_python()
     jobs = find_jobs(options.traces, options.size, options.ranks)

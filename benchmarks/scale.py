@@ -1,4 +1,4 @@
-"""How ingest grows: memory, CPU and wall time by file size, by cores and by number of ranks.
+"""Measure how ingest scales: memory, CPU and wall time by file size, cores and number of ranks.
 
     python benchmarks/scale.py                                   # 0.1, 0.5 and 1 GB in 600 MiB
     python benchmarks/scale.py --gb 4 --memory-limit 900MiB --cores 1 --cores 2
@@ -27,14 +27,14 @@ from hta_sql.synthetic import JobSpec, write_job  # noqa: E402
 from tests.synthetic.sizing import spec_for_events  # noqa: E402
 
 EVENT_BYTES = 282
-"""Of text, on average, in a synthetic trace with Python frames and memory events."""
+"""Mean size of an event's JSON in a synthetic trace with Python frames and memory events [bytes]."""
 DEFAULT_GB = (0.1, 0.5, 1.0)
 HEAD = f"{'job':>16}{'cores':>7}{'MB':>9}{'events':>13}{'wall s':>9}{'CPU s':>9}"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One job to ingest, and with how many cores."""
+    """A job to ingest, and the number of cores."""
 
     ranks: int
     events: int
@@ -42,12 +42,12 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
+        """Name of its folder."""
         return f"scale_{self.ranks}x{self.events}"
 
 
 def main() -> int:
-    """Write what is missing, measure, print a line for each trial."""
+    """Write missing traces, measure, and print a line for each trial."""
     options = _options()
     cores = options.cores or [cpu_count()]
     if options.ranks:
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def _traces(trial: Trial) -> Path:
-    """Write the traces of a trial once; later runs find them."""
+    """Write the traces of a trial, unless they exist already."""
     folder = WORK / "traces" / trial.name
     complete = folder / "complete"
     if not complete.exists():
@@ -78,7 +78,7 @@ def _traces(trial: Trial) -> Path:
 
 
 def _measure(trial: Trial, traces: Path, memory_limit: str) -> Measured:
-    """Ingest into a new store on so many cores, and ask one question."""
+    """Ingest into a new store on a number of cores, and run one query."""
     store = WORK / "stores" / f"{trial.name}.store"
     shutil.rmtree(store, ignore_errors=True)
     asked = {

@@ -1,4 +1,4 @@
-"""What we promise about cost, as data, and whether it holds."""
+"""Cost targets as data, and whether they are met."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ratio(figure: str, other: str) -> Callable[[Outcome], float | None]:
 
 
 def _first_answer_ratio(outcome: Outcome) -> float | None:
-    """From opening the store to the answer; the imports of either side do not count."""
+    """Return the ratio of the times from opening the store to the first answer, without the imports of either side."""
     parts = [outcome.median(f"ours.{lap}.wall_s") for lap in ("open", "first answer")]
     load = outcome.median("hta.load.wall_s")
     known = [part for part in parts if part is not None]

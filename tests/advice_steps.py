@@ -1,4 +1,4 @@
-"""Steps in which one thing is wrong, by as much as one likes: what rules of advice look for."""
+"""Steps with one planted problem of variable size, as rules of advice detect it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::Fil
 
 @dataclass
 class Step:
-    """A step of a rank, 100 ms long, or some, and one more that is left out. Times in µs."""
+    """One or more steps of 100 ms on a rank, and a last one that is excluded. Times in µs."""
 
     events: list[Event] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -21,12 +21,12 @@ class Step:
     steps: int = 2
 
     def host(self, cat: str, name: str, ts: float, end: float, **args: Any) -> None:
-        """Record what the main thread does."""
+        """Record an event of the main thread."""
         of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "args": args}
         self.events.append(of | {"ts": ts, "dur": end - ts})
 
     def device(self, name: str, ts: float, end: float, **options: Any) -> None:
-        """Record a kernel or copy, launched 2 µs before it runs if not earlier, by an operator if any."""
+        """Record a kernel or copy, by default launched 2 µs before it runs, optionally by an operator."""
         self.launched += 1
         launch = options.get("launch", ts - 2)
         stream, number = options.get("stream", 7), options.get("device", 0)
@@ -39,11 +39,11 @@ class Step:
         self.events.append(of | {"ts": ts, "dur": end - ts})
 
     def busy(self, ts: float, end: float) -> None:
-        """Let the device compute, launched as early as can be."""
+        """Keep the device computing, launched as early as possible."""
         self.device("gemm_bf16", ts, end, launch=max(0, ts - 2))
 
     def trace(self) -> dict[str, Any]:
-        """The trace file."""
+        """Return the trace file."""
         whole = replace(self, events=[*self.events])  # it may be asked for once more
         for number in range(1, self.steps + 1):
             start = (number - 1) * STEP_US
@@ -52,7 +52,7 @@ class Step:
 
 
 def gap(us: float, cat: str, name: str) -> Step:
-    """The device waits at first, while the host is in one event."""
+    """The device waits at the start while the host is in one event."""
     step = Step()
     step.host(cat, name, 0, us)
     step.busy(us + 2, STEP_US)
@@ -60,7 +60,7 @@ def gap(us: float, cat: str, name: str) -> Step:
 
 
 def gaps(us: float, count: int) -> Step:
-    """Many gaps in which an operator launches."""
+    """The host launches an operator in each of many gaps."""
     step = Step()
     for number in range(count):
         ts = 2 + number * (us + 10)
@@ -70,7 +70,7 @@ def gaps(us: float, count: int) -> Step:
 
 
 def synchronized(us: float) -> Step:
-    """The host sleeps on after the device is through."""
+    """The host keeps sleeping after the device has finished."""
     step = Step()
     step.device("gemm_bf16", 2, 40_000)
     step.host("cuda_runtime", "cudaStreamSynchronize", 10, 40_000 + us)
@@ -79,7 +79,7 @@ def synchronized(us: float) -> Step:
 
 
 def running(name: str, us: float, **options: Any) -> Step:
-    """One operation of the device, and computation before and after."""
+    """One device operation, with computation before and after."""
     step = Step()
     step.busy(2, 10_000)
     step.device(name, 10_000, 10_000 + us, launch=5, **options)
@@ -88,7 +88,7 @@ def running(name: str, us: float, **options: Any) -> Step:
 
 
 def attention(count: int) -> Step:
-    """A softmax between products."""
+    """A softmax between matrix products."""
     step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
     for number in range(count):
         step.device("bmm_kernel", 50_000 + number, 50_001 + number, launch=9, op="aten::bmm")
@@ -96,7 +96,7 @@ def attention(count: int) -> Step:
 
 
 def single_precision(name: str, major: int) -> Step:
-    """Products on a device with or without tensor cores."""
+    """Matrix products on a device with or without tensor cores."""
     step = running(name, 8_000, op="aten::mm")
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "computeMajor": major}]
     return step
@@ -113,7 +113,7 @@ def small(us: float, count: int) -> Step:
 
 
 def annotated(name: str, kernel: str, us: float, count: int) -> Step:
-    """Kernels that are launched in an annotation."""
+    """Kernels launched in an annotation."""
     step = Step()
     step.busy(2, 10_000)
     for number in range(count):
@@ -125,7 +125,7 @@ def annotated(name: str, kernel: str, us: float, count: int) -> Step:
 
 
 def transfer(*, hidden: bool) -> Step:
-    """A collective, under computation or not."""
+    """A collective, overlapped by computation or exposed."""
     step = running("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 6_000, stream=9)
     if hidden:
         step.device("gemm_bf16", 9_000, 17_000, launch=6)
@@ -133,7 +133,7 @@ def transfer(*, hidden: bool) -> Step:
 
 
 def data_parallel(devices: int) -> Step:
-    """One process, and as many devices."""
+    """One process with several devices."""
     step = Step()
     step.host("cpu_op", "DataParallel.forward", 0, 50)
     for number in range(devices):
@@ -142,14 +142,14 @@ def data_parallel(devices: int) -> Step:
 
 
 def communicating(backend: str) -> Step:
-    """A rank of two, with a device."""
+    """A rank of a world of two, with a device."""
     step = running("gemm_bf16", 10)
     step.facts["distributedInfo"] = {"backend": backend, "rank": 0, "world_size": 2}
     return step
 
 
 def allocated(share: int) -> Step:
-    """So many of 100 bytes are reserved."""
+    """A share of 100 bytes is reserved."""
     step = running("gemm_bf16", 10)
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
     args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}
@@ -160,12 +160,12 @@ def allocated(share: int) -> Step:
 
 
 def collected(us: float) -> Step:
-    """The device waits at first, while Python collects garbage."""
+    """The device waits at the start while Python collects garbage."""
     return gap(us, "python_function", "Python GC")
 
 
 def selected(turns: int, us: float = 140) -> Step:
-    """A loop of Python that selects and adds, and the device waits for it; then something else."""
+    """A Python loop selects and adds while the device waits, followed by other work."""
     step = Step()
     for number in range(turns):
         ts = number * us
@@ -177,7 +177,7 @@ def selected(turns: int, us: float = 140) -> Step:
 
 
 def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
-    """A tensor is made on the host, and copied to the device."""
+    """The host creates a tensor and copies it to the device."""
     step = Step()
     step.host("cpu_op", maker, 0, 700)
     step.host("cpu_op", "aten::zero_", 100, 700, **{"Input Dims": json.loads(dims)})
@@ -192,7 +192,7 @@ def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
 
 
 def shapes(lengths: list[int]) -> Step:
-    """Products of so many rows, one a step."""
+    """Products with a number of rows that differs from step to step."""
     step = Step()
     for number, length in enumerate(lengths):
         start = number * STEP_US
@@ -211,7 +211,7 @@ def normalized(us: float) -> Step:
 
 
 def convolved(channels: int) -> Step:
-    """A convolution with a bias of 16 channels, and a batch norm; batches are counted between them."""
+    """A convolution with a bias of 16 channels and a batch norm, with batches counted between them."""
     step = Step()
     step.busy(2, 10_000)
     dims = [[8, 3, 32, 32], [16, 3, 3, 3], [16], [], [], [], []]
@@ -225,7 +225,7 @@ def convolved(channels: int) -> Step:
 
 
 def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
-    """A job without a device: operators in an annotation, and one behind it."""
+    """A job without a device: operators in an annotation, and one after it."""
     step = Step()
     for number in range(count):
         step.host("cpu_op", op, 100 + number * us, 100 + (number + 1) * us)
@@ -235,7 +235,7 @@ def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
 
 
 def queued(us: float) -> Step:
-    """An operation that was launched long before it starts, on an idle device."""
+    """An operation launched long before it starts, on an idle device."""
     step = Step()
     step.busy(2, 40_000)
     step.device("gemm_bf16", 40_000 + us, STEP_US, launch=20)
@@ -243,7 +243,7 @@ def queued(us: float) -> Step:
 
 
 def unlinked(us: float) -> Step:
-    """An operation after idle time, whose launch the trace does not have."""
+    """An operation after idle time whose launch is not in the trace."""
     step = Step()
     step.busy(2, 40_000)
     args = {"device": 0, "stream": 7}
@@ -253,7 +253,7 @@ def unlinked(us: float) -> Step:
 
 
 def products(us: float, count: int, rows: int, width: int) -> Step:
-    """Products in 16 bit, of so many rows with a square of weights, on an A100."""
+    """Products in 16 bit of a number of rows with a square weight matrix, on an A100."""
     step = Step()
     step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8}]
     dims = [[rows, width], [width, width]]
@@ -274,7 +274,7 @@ def products(us: float, count: int, rows: int, width: int) -> Step:
 
 
 def gathered(us: float, count: int, elements: int) -> Step:
-    """All-gathers of a rank whose peers have no trace, on an H100; computation before and after."""
+    """All-gathers of a rank whose peers have no trace, on an H100, with computation before and after."""
     step = Step()
     step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9}]
     step.busy(2, 10_000)
@@ -291,7 +291,7 @@ def gathered(us: float, count: int, elements: int) -> Step:
 
 
 def delayed(short: int, us: float, wait_us: float) -> Step:
-    """A host that is late in short gaps, in one operator, and in a call that waits: less than the rules ask for each."""
+    """A host that is late in short gaps, in one operator, and in a call that waits: each below the threshold of its rule."""
     step = Step()
     for number in range(short):
         ts = 2 + number * 130

@@ -1,6 +1,6 @@
-"""Edits that break a rule of the SQL library, and what is said about each.
+"""Edits that break a rule of the SQL library, and the expected messages.
 
-Rule ─▶ file, its edits (old and new text), and a part of what is then said.
+Rule ─▶ file, its edits (old and new text), and a part of the expected message.
 """
 
 from __future__ import annotations

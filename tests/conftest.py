@@ -1,4 +1,4 @@
-"""What tests share: tiny traces, and stores made of them that close themselves."""
+"""Shared fixtures: tiny traces, and stores of them that are closed after use."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TRACES = Path(__file__).parent / "traces"
 
 
 def pytest_configure() -> None:
-    """Look for garbage seldom: a third of the time in which ten thousand tests are collected goes into that."""
+    """Collect garbage rarely: it takes a third of the time of collecting ten thousand tests."""
     gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(scope="session")
 def trace_path() -> Callable[[str], Path]:
-    """Path of a file in tests/traces."""
+    """Return a function that resolves a file in tests/traces."""
 
     def path(name: str) -> Path:
         found = TRACES / name
@@ -42,7 +42,7 @@ def trace_path() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser without a network."""
+    """Start a browser without a network."""
     from tests.report_pages import browser  # noqa: PLC0415 - imports the charts, 1 s for each run of one test
 
     with browser(tmp_path_factory.mktemp("profile")) as opened:
@@ -55,7 +55,7 @@ def _names() -> list[str]:
 
 @pytest.fixture
 def ingest_trace(tmp_path: Path) -> Iterator[Callable[..., TraceStore]]:
-    """Ingest events, a file of tests/traces, or ranks of these: ``ingest_trace([{"ph": "X", ...}])``.
+    """Return a function that ingests events, a file of tests/traces, or ranks: ``ingest_trace([{"ph": "X", ...}])``.
 
     Several calls with the same ``store`` add to it; options go to :func:`hta_sql.ingest`.
     """
@@ -88,7 +88,7 @@ def _file(folder: Path, rank: int, trace: Any) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Two runs of two ranks each: ``base`` and ``test`` (see traces/two_ranks_*.json)."""
+    """Ingest two runs of two ranks each: ``base`` and ``test`` (see traces/two_ranks_*.json)."""
     store = tmp_path_factory.mktemp("tiny") / "tiny.store"
     paths = {rank: str(TRACES / f"two_ranks_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, store, run="base")
@@ -121,21 +121,21 @@ DEEP = (
     *("judgement/", "test_report_serving.py", "test_graph_captures.py", "test_serving_jobs.py"),
     *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
 )
-"""Suites that look deeper at what other tests run as well: of each, ``make test`` runs one case in ten."""
+"""Suites that repeat other tests in more depth; ``make test`` runs one case in ten of each."""
 
 WIDE = (
     *("arguments/", "discovery/", "questions/", "user_analyses/", "ingestion/test_native.py"),
     *("test_hangs.py", "test_message_rules.py", "test_validation.py", "test_trace_frames.py"),
     *("test_hta_operators.py", "test_hta_counters.py", "test_trace_diff.py"),
 )
-"""Suites of many alike cases: of each, ``make test`` runs one case in three."""
+"""Suites of many similar cases; ``make test`` runs one case in three of each."""
 
 ONE_OF = {DEEP: 10, WIDE: 3}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of these suites as slow, the same ones each time."""
+    """Mark most cases of these suites as slow, always the same ones."""
     counts: Counter[str] = Counter()
     for item in items:
         path = item.nodeid.removeprefix("tests/").partition("::")[0]

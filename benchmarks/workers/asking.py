@@ -1,4 +1,4 @@
-"""What a tree of hta_sql takes: to read a job, to be opened, to be asked. Run by its path, from any tree.
+"""Measure what a tree of hta_sql takes to ingest a job, to open it and to run analyses; any tree can run this file.
 
 It imports nothing but the hta_sql that PYTHONPATH names, so that two commits can be measured with
 the same lines. One task a process: ``ingest``, ``open``, ``methods`` or ``questions``.
@@ -18,11 +18,11 @@ METHODS = (
     "comm_comp_overlap",
     "cuda_kernel_launch_stats",
 )
-"""What HTA has methods for."""
+"""Analyses that have a counterpart in HTA."""
 
 
 def ingest(asked: dict[str, Any]) -> dict[str, float]:
-    """Read a job into a new store."""
+    """Ingest a job into a new store."""
     import hta_sql  # noqa: PLC0415
     import hta_sql.ingestion.ingest  # noqa: PLC0415
     import hta_sql.store.query.trace_store  # noqa: PLC0415
@@ -33,7 +33,7 @@ def ingest(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def opened(asked: dict[str, Any]) -> dict[str, float]:
-    """Open a store, and ask it a first question."""
+    """Open a store and run a first analysis."""
     import pyarrow as pa  # noqa: F401, PLC0415
 
     import hta_sql  # noqa: PLC0415
@@ -46,7 +46,7 @@ def opened(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def methods(asked: dict[str, Any]) -> dict[str, float]:
-    """Ask a store that is open for what HTA has methods for."""
+    """Run the analyses with a counterpart in HTA on an open store."""
     import hta_sql  # noqa: PLC0415
 
     with hta_sql.open(asked["store"]) as store:
@@ -58,7 +58,7 @@ def methods(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def questions(asked: dict[str, Any]) -> dict[str, float]:
-    """Ask every analysis twice; the second time counts."""
+    """Run every analysis twice; the second time counts."""
     import hta_sql  # noqa: PLC0415
 
     taken = {}

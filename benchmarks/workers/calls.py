@@ -1,4 +1,4 @@
-"""Every public call of HTA's TraceAnalysis, TraceDiff and CallGraph, in this package or in HTA.
+"""Make every public call of HTA's TraceAnalysis, TraceDiff and CallGraph, in this package or in HTA.
 
 Both have the same modules, classes and arguments, so the same lines run in either: the request
 says in which (``package``), on which traces (``files``), and, for this one, on which store.
@@ -22,7 +22,7 @@ STEP = "ProfilerStep"
 
 
 class Session:
-    """What the calls share: the opened job, and what some calls pass on to others.
+    """State that the calls share: the opened job, and results that other calls use.
 
     Attributes:
         analyzer: The TraceAnalysis.
@@ -47,15 +47,15 @@ class Session:
         self.labeled: list[Any] = []
 
     def queue_series(self) -> None:
-        """Keep the series for the two calls that take them."""
+        """Store the series for the two calls that use them."""
         self.series = self.analyzer.get_queue_length_time_series(ranks=self.ranks)
 
     def critical_path(self) -> None:
-        """Keep the graph for the calls that take it."""
+        """Store the graph for the calls that use it."""
         self.graph, _ = self.analyzer.critical_path_analysis(0, STEP, 0)
 
     def label(self) -> None:
-        """Keep the job twice, as control and as test."""
+        """Store the job twice, as control and as test."""
         trace = self.analyzer.t
         self.labeled = [self.diff.LabeledTrace(label, t=trace) for label in ("control", "test")]
 
@@ -116,14 +116,14 @@ CALLS: dict[str, Call] = {
     "TraceDiff.compare_traces": lambda s: s.diff.TraceDiff.compare_traces(*s.labeled),
     "TraceDiff.ops_diff": lambda s: s.diff.TraceDiff.ops_diff(*s.labeled),
 }
-"""Name ─▶ the call, in the order in which they are made."""
+"""Name ─▶ the call, in call order."""
 
 LOADING = frozenset({"LabeledTrace (two)"})
-"""Calls in which HTA loads the traces once more: they count as loading."""
+"""Calls in which HTA loads the traces again; they count as loading."""
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Import, load or open, then make each call once; what one raises is its answer."""
+    """Import, load or open, then make each call once; record an exception as the result of its call."""
     laps = Laps()
     # By name: which of the two it is, is not known before.
     names = ("trace_analysis", "trace_diff", "common.trace_call_graph")

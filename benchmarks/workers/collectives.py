@@ -1,4 +1,4 @@
-"""Matches the collectives of a prepared catalog, keeps them, asks who waits and who is late."""
+"""Match the collectives of a prepared catalog, materialize them, and run the analyses of waits and stragglers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.workers.laps import Laps, request
 
 
 def measure(asked: dict[str, Any]) -> None:
-    """Stage by stage, as a store does it."""
+    """Measure stage by stage, as a store does it."""
     laps = Laps()
     import duckdb  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The floor: decompress and parse the same files with the fastest JSON parsers there are.
+"""Measure the lower bound: decompress and parse the same files with the fastest JSON parsers.
 
 Nobody who reads a trace can be cheaper than its bytes; this does no analysis at
 all. File by file in one thread, and one document in memory at a time.
@@ -16,7 +16,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Parse each file; decompression and parsing are laps of their own."""
+    """Parse each file; decompression and parsing are separate laps."""
     # Not in the interpreter that checks the types of this file.
     igzip = importlib.import_module("isal.igzip")
     parse = _parser(asked["parser"])

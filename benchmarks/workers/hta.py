@@ -1,4 +1,4 @@
-"""HolisticTraceAnalysis: load a job, then run each method that has a counterpart here."""
+"""Load a job in HolisticTraceAnalysis, then run each method that has a counterpart here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from benchmarks.workers.laps import Laps, request
 
 ALL_RANKS = {"get_idle_time_breakdown", "get_cuda_kernel_launch_stats"}
-"""These answer for rank 0 alone unless they are given the ranks."""
+"""Methods that return rank 0 only unless ranks are given."""
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Load, then ask; what a method raises is its answer."""
+    """Load the job, then call the methods; an exception is recorded as the result."""
     laps = Laps()
     # Not in the interpreter that checks the types of this file.
     trace_analysis = importlib.import_module("hta.trace_analysis")

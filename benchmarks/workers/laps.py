@@ -1,4 +1,4 @@
-"""What all workers share: laps of wall and CPU time, and the answer on the last line."""
+"""Record laps of wall and CPU time, and print the result on the last line, for all workers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Laps:
         self._cpu = _cpu_seconds()
 
     def lap(self, name: str, **facts: Any) -> None:
-        """Book the time since the last lap under a name."""
+        """Record the time since the last lap under a name."""
         wall, cpu = time.perf_counter(), _cpu_seconds()
         self.laps[name] = {"wall_s": wall - self._wall, "cpu_s": cpu - self._cpu, **facts}
         self._wall, self._cpu = time.perf_counter(), _cpu_seconds()
 
     def print(self, **facts: Any) -> None:
-        """Answer with one line of JSON."""
+        """Print the result as one line of JSON."""
         print(json.dumps({"laps": self.laps, **facts}))
 
 
 def request() -> dict[str, Any]:
-    """Read what this worker is asked to do from its command line."""
+    """Return the request of this worker from its command line."""
     asked: dict[str, Any] = json.loads(sys.argv[1])
     return asked
 

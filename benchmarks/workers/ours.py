@@ -1,4 +1,4 @@
-"""hta_sql, one task a process: ``ingest``, ``reopen``, ``analyses`` or ``scale``."""
+"""Run one task of hta_sql per process: ``ingest``, ``reopen``, ``analyses`` or ``scale``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ingest(asked: dict[str, Any]) -> None:
 
 
 def reopen(asked: dict[str, Any]) -> None:
-    """Open a store and ask it one question."""
+    """Open a store and run one query."""
     laps = Laps()
     import hta_sql  # noqa: PLC0415
     import hta_sql.store.query.trace_store  # noqa: PLC0415
@@ -42,7 +42,7 @@ def reopen(asked: dict[str, Any]) -> None:
 
 
 def scale(asked: dict[str, Any]) -> None:
-    """Ingest a job with a memory limit, and ask the store one question."""
+    """Ingest a job with a memory limit, and run one query on the store."""
     laps = Laps()
     import hta_sql  # noqa: PLC0415
     import hta_sql.ingestion.ingest  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""AMD's TraceLens: load a trace and make its table of operators."""
+"""Load a trace in AMD's TraceLens and compute its table of operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.workers.laps import Laps, request
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Load each file, one behind the other."""
+    """Load each file, one after the other."""
     # Not in the interpreter that checks the types of this file.
     analyzer = importlib.import_module("TraceLens").TreePerfAnalyzer
     laps = Laps()

@@ -1,4 +1,4 @@
-"""Writes docs/analyses.md from sql/analyses and sql/lib: ``python -m docs.generate.analyses FILE``."""
+"""Write docs/analyses.md from sql/analyses and sql/lib: ``python -m docs.generate.analyses FILE``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _object(about: SqlObject) -> Iterator[str]:
 
 
 def main(paths: list[str]) -> None:
-    """Bring the files up to date."""
+    """Rewrite the generated part of each file."""
     for path in map(Path, paths):
         text = path.read_text(encoding="utf-8")
         path.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md's reference from the commands themselves.
+"""Write the reference in docs/cli.md from the commands themselves.
 
 ``python -m docs.generate.commands docs/cli.md`` rewrites what stands between its markers; a test
 holds that the file is current.
@@ -20,13 +20,13 @@ BEGIN = "<!-- reference: made by python -m docs.generate.commands; do not edit b
 
 
 def main(paths: list[str]) -> None:
-    """Bring the files up to date."""
+    """Rewrite the generated part of each file."""
     for path in map(Path, paths):
         path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def updated(text: str) -> str:
-    """Replace what stands between the markers."""
+    """Return a page with the text between its markers replaced."""
     return with_reference(text, BEGIN, reference())
 
 
@@ -64,7 +64,7 @@ def _section(command: click.Command, root: click.Context) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Join the lines of a paragraph; one that click keeps as it is becomes a code block."""
+    """Join the lines of a paragraph; a preformatted one becomes a code block."""
     for paragraph in text.split("\n\n"):
         lines = [line.strip() for line in paragraph.strip().splitlines()]
         if lines[:1] == ["\b"]:

@@ -1,4 +1,4 @@
-"""Notebooks as pages of the site: words, code and what was saved of what it shows."""
+"""Convert notebooks to pages of the site: text, code and saved outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def page_of_notebook(path: Path, pictures: Path) -> str:
-    """Write a notebook as Markdown.
+    """Return a notebook as Markdown.
 
     Args:
         path: An .ipynb file with outputs.
@@ -38,7 +38,7 @@ def _shown(output: dict[str, Any], picture: Path) -> str:
 
 
 def _on_one_line(markup: list[str]) -> str:
-    """Markdown ends a block of HTML at a blank line; the frames of pandas have a style sheet of their own."""
+    """Join HTML into one line, because Markdown ends a block of HTML at a blank line and pandas writes some."""
     text = "".join(markup)
     start, _, rest = text.partition("<style scoped>")
     text = start + rest.partition("</style>")[2] if rest else text

@@ -1,8 +1,10 @@
-"""Runs the cells of notebooks in order and saves what they show: ``python -m docs.generate.notebooks FOLDER``.
+"""Execute notebooks and save their outputs: ``python -m docs.generate.notebooks FOLDER``.
 
-A cell shows what it prints, and its last expression where that is an expression: a chart as an SVG, a table as one. The
-notebooks run in a folder of their own, which has the repository's tests where the repository has them, one after the
-other: what one has read the next need not read again. The notebook of the cookbook is made from docs/cookbook.md.
+The outputs of a cell are what it prints, and its last expression: a chart as an SVG, a table as a table. All
+notebooks
+run one after the other in one temporary folder that links to the repository's tests, so later ones reuse what earlier
+ones
+ingested. The notebook of the cookbook is generated from docs/cookbook.md.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 COOKBOOK = "sql_cookbook"
 COLUMNS = "110"
-"""Characters a line of printed tables."""
+"""Line width of printed tables [characters]."""
 
 _RECIPE = re.compile(r"^### (\d+\. .+?)\n\n(.*?)```sql\n(.+?)```", re.MULTILINE | re.DOTALL)
 _ID = re.compile(r"\b(clip|gradient_)(\d+)")
@@ -43,7 +45,7 @@ store = hta_sql.open("hta_sql_demo/cookbook.store")
 
 
 def cookbook(page: str) -> dict[str, Any]:
-    """Make a notebook of the recipes of docs/cookbook.md."""
+    """Return a notebook with the recipes of docs/cookbook.md."""
     cells = [
         _markdown(
             "# SQL cookbook\n\nRecipes of [cookbook.md](../cookbook.md) that a small simulated job can answer."
@@ -88,7 +90,7 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answered(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the recipes without an answer."""
+    """Remove the recipes without an answer."""
     cells = notebook["cells"]
     empty = {at for at, cell in enumerate(cells) if ": 0 rows" in json.dumps(cell.get("outputs"))}
     kept = [cell for at, cell in enumerate(cells) if not {at, at + 1} & empty]
@@ -96,7 +98,7 @@ def _answered(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outputs(source: str, namespace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Run a cell."""
+    """Run a cell and return its outputs."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     value = None
@@ -111,7 +113,7 @@ def _outputs(source: str, namespace: dict[str, Any]) -> Iterator[dict[str, Any]]
 
 
 def _shown(value: Any) -> dict[str, Any]:
-    """What a notebook keeps of a value: a picture of a chart, a table of rows, else text."""
+    """Return the saved form of a value: a picture of a chart, a table of rows, otherwise text."""
     if hasattr(value, "_repr_mimebundle_"):
         # Ids count up through a process.
         names: dict[str, str] = {}
@@ -127,13 +129,13 @@ def _shown(value: Any) -> dict[str, Any]:
 
 
 def _lines(text: str) -> list[str]:
-    """Texts of notebooks are lists of lines; blanks at ends of lines are not kept."""
+    """Split a text into the list of lines that notebooks store, without trailing blanks."""
     return [line.rstrip() + "\n" for line in text.rstrip().split("\n")]
 
 
 @contextmanager
 def standing_in(folder: Path) -> Iterator[None]:
-    """Run in a new folder below one, with lines of :data:`COLUMNS`; the tests are where they are from docs/notebooks."""
+    """Run in a new folder below another one, with lines of :data:`COLUMNS`; the tests have the same relative path as from docs/notebooks."""
     place = folder / "docs" / "notebooks"
     place.mkdir(parents=True)
     (folder / "tests").symlink_to(ROOT / "tests")
@@ -150,7 +152,7 @@ def standing_in(folder: Path) -> Iterator[None]:
 
 
 def main(folder: Path) -> None:
-    """Bring the outputs of all notebooks of a folder up to date."""
+    """Execute all notebooks of a folder and save their outputs."""
     folder = folder.resolve()
     notebooks = {
         path: json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""Writes the generated parts of docs/: what stands between the markers of a page.
+"""Write the generated part of a page of docs/, between its markers.
 
-A page names its own marker, so that what people write around the generated part stays theirs.
-Tests hold that every page is current.
+Each page names its own marker, so text around the generated part is preserved. Tests check that every page is
+current.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ END = "<!-- end of reference -->"
 
 
 def with_reference(text: str, begin: str, reference: str) -> str:
-    """Replace what stands between a marker and :data:`END`; the page keeps the rest.
+    """Replace the text between a marker and :data:`END`; the rest of the page is unchanged.
 
     Args:
         text: The page.
         begin: Its marker, a line of its own.
-        reference: Markdown to put there.
+        reference: Markdown to insert.
     """
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(END)
@@ -23,7 +23,7 @@ def with_reference(text: str, begin: str, reference: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape what Markdown takes for the beginning of an element: ``advice_<rule>.sql`` would lose its rule."""
+    """Escape characters that Markdown would interpret as HTML: ``advice_<rule>.sql`` would lose its rule."""
     return text.replace("<", "&lt;")
 
 

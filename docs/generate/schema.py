@@ -1,4 +1,4 @@
-"""Writes docs/schema.md from the comments of sql/tables: ``python -m docs.generate.schema FILE``."""
+"""Write docs/schema.md from the comments of sql/tables: ``python -m docs.generate.schema FILE``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def column_row(column: Column) -> str:
 
 
 def main(paths: list[str]) -> None:
-    """Bring the files up to date."""
+    """Rewrite the generated part of each file."""
     for path in map(Path, paths):
         text = path.read_text(encoding="utf-8")
         path.write_text(with_reference(text, BEGIN, reference()), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Takes the pictures of README.md from the job of ``hta-sql demo``: ``python -m docs.generate.screenshots FOLDER``.
+"""Take the pictures of README.md from the job of ``hta-sql demo``: ``python -m docs.generate.screenshots FOLDER``.
 
-Needs Chromium, without a network.
+Requires Chromium, but no network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hta_sql.synthetic import JobSpec, write_job
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = {"report": "", "communication": "#topic-communication"}
-"""File ─▶ place on the page of a report."""
+"""File ─▶ position on the page of a report."""
 
 _JOB = JobSpec(ranks=8, steps=4, stragglers={5: 3_000_000})
 _FLAGS = (

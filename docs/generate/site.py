@@ -1,7 +1,8 @@
-"""Writes the documentation as a site that needs no server: ``python -m docs.generate.site FOLDER``.
+"""Write the documentation as a site that needs no server: ``python -m docs.generate.site FOLDER``.
 
-The pages are the Markdown files and the notebooks of docs/ as they stand, README.md in front; each analysis gets its
-picture, drawn from the synthetic job of ``hta-sql demo``. mkdocs fails where a link leads nowhere.
+The pages are README.md, and the Markdown files and notebooks of docs/ unchanged. Each analysis gets a picture, drawn
+from
+the synthetic job of ``hta-sql demo``. mkdocs fails on a broken link.
 """
 
 from __future__ import annotations
@@ -98,16 +99,16 @@ log = logging.getLogger("site")
 
 
 def pages_of_docs() -> list[Path]:
-    """List the pages of docs/; those of a dashboard are its sources."""
+    """List the pages of docs/, without the sources of dashboards."""
     return sorted(path for path in DOCS.glob("**/*.md") if "pages" not in path.parts)
 
 
 WORKER = "iframe-worker.js"
-"""With it the search works in pages that no server hands out."""
+"""Script that makes the search work in pages opened from disk."""
 
 
 def write_pages(folder: Path) -> None:
-    """Copy the pages, with links to what is no page as words."""
+    """Copy the pages; a link to something that is not a page becomes text."""
     pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
     shutil.copytree(DOCS / "pictures", folder / "pictures")
     shutil.copy(Path(__file__).with_name(WORKER), folder / WORKER)
@@ -143,7 +144,7 @@ def _with_links(text: str, source: str, page: str, targets: Mapping[str, str]) -
 
 
 def draw_pictures(folder: Path) -> int:
-    """Draw what the analyses say of a synthetic job, and put each picture to its analysis."""
+    """Draw the analyses of a synthetic job, and insert each picture on the page of its analysis."""
     pictures = folder / "pictures"
     with tempfile.TemporaryDirectory() as temporary:
         write_job(Path(temporary, "traces"), _JOB)
@@ -165,7 +166,7 @@ def draw_pictures(folder: Path) -> int:
 
 
 def _draw(store: hta_sql.TraceStore, name: str, folder: Path) -> str:
-    """Draw an analysis; returns what it shows, empty where the job lacks what it needs."""
+    """Draw an analysis; return its description, or an empty string if the job lacks the required data."""
     try:
         result = store.run(name)
         if not len(result):
@@ -178,7 +179,7 @@ def _draw(store: hta_sql.TraceStore, name: str, folder: Path) -> str:
 
 
 def configuration(pages: Path, site: Path) -> dict[str, Any]:
-    """Say how the site looks: no font, script or picture comes from the network."""
+    """Return the configuration of the site: no font, script or picture comes from the network."""
     return {
         "site_name": "hta_sql",
         "docs_dir": str(pages),
@@ -218,7 +219,7 @@ def configuration(pages: Path, site: Path) -> dict[str, Any]:
 
 
 def main(site: Path) -> None:
-    """Write the pages, draw the pictures, build the site."""
+    """Write the pages, draw the pictures and build the site."""
     with tempfile.TemporaryDirectory() as temporary:
         pages = Path(temporary, "pages")
         pages.mkdir()

@@ -1,8 +1,7 @@
-"""Writes sql/stored_columns.json: the columns of stored tables, as the ingest SQL makes them.
+"""Write sql/stored_columns.json: the columns of stored tables, as the ingest SQL creates them.
 
-They come from running the ingest statements over no events, so they cannot drift:
-``python -m docs.generate.stored_columns sql/stored_columns.json``. A test holds that the file is
-current.
+The columns come from running the ingest statements over no events, so they cannot drift:
+``python -m docs.generate.stored_columns sql/stored_columns.json``. A test checks that the file is current.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hta_sql.store.disk.manifest import Fingerprint
 
 
 def defined_columns() -> Columns:
-    """Run the ingest over no events."""
+    """Return the columns of each table by running the ingest over no events."""
     columns = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         stage_events(con, None)
@@ -46,12 +45,12 @@ def defined_columns() -> Columns:
 
 
 def text() -> str:
-    """Return what the file has to hold."""
+    """Return the expected contents of the file."""
     return json.dumps(defined_columns(), indent=1) + "\n"
 
 
 def main(paths: list[str]) -> None:
-    """Bring the files up to date."""
+    """Rewrite each file."""
     for path in map(Path, paths):
         path.write_text(text(), encoding="utf-8")
 

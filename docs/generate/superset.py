@@ -1,4 +1,4 @@
-"""Writes the dashboard for Apache Superset: ``python -m docs.generate.superset FILE``.
+"""Write the dashboard for Apache Superset: ``python -m docs.generate.superset FILE``.
 
 The zip is what *Import dashboard* takes: a database, the datasets of docs/superset/datasets, the
 charts and the page that :mod:`docs.generate.superset_charts` describes. Superset reads YAML, of which
@@ -41,28 +41,28 @@ _ITEM = re.compile(r"^    (?:.* AS |\w+\.)(?P<name>\w+),?$", re.MULTILINE)
 
 
 def identity(*names: str) -> str:
-    """The same id for the same thing, so that an import replaces what an older one brought."""
+    """Return the same id for the same object, so that an import replaces the older version."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("hta_sql", *names))))
 
 
 def dataset_sql(name: str) -> str:
-    """The query of a dataset: SQL with Jinja that puts chosen filters into it."""
+    """Return the query of a dataset: SQL with Jinja that inserts the chosen filters."""
     return (DATASETS / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def dataset_names() -> list[str]:
-    """Every dataset; all but the choices of filters carry the name of an analysis."""
+    """List the datasets; all but the choices of filters have the name of an analysis."""
     return sorted(path.stem for path in DATASETS.glob("*.sql"))
 
 
 def selected(name: str) -> list[str]:
-    """The columns that a dataset has, from its SELECT list: one a line."""
+    """Return the columns of a dataset, from its SELECT list with one column per line."""
     listed = dataset_sql(name).split("\nSELECT\n")[1]
     return [match["name"] for match in _ITEM.finditer(re.split(r"\n(?:FROM|\{)", listed)[0])]
 
 
 def _column(name: str, known: dict[str, Column]) -> Parameters:
-    """A column with our words; what the analysis has in ns is in microseconds here."""
+    """Describe a column; times that the analysis has in ns are in µs here."""
     about = known.get(name) or known.get(re.sub(r"_us$", "_ns", name))
     kind = "DOUBLE" if name.endswith("_us") else about.type if about else "VARCHAR"
     unit = "us" if name.endswith("_us") else about.unit if about else None
@@ -79,7 +79,7 @@ def _column(name: str, known: dict[str, Column]) -> Parameters:
 
 
 def dataset(name: str) -> Parameters:
-    """What Superset knows of a dataset."""
+    """Describe a dataset as Superset stores it."""
     about = None if name == CHOICES else load_library().find(name)
     known = {column.name: column for column in about.columns} if about else {}
     return {
@@ -96,7 +96,7 @@ def dataset(name: str) -> Parameters:
 
 
 def database() -> Parameters:
-    """A connection that writes nothing; its path is replaced by whoever imports it."""
+    """Describe a read-only connection; the user replaces its path after the import."""
     return {
         "database_name": "hta_sql",
         "sqlalchemy_uri": f"duckdb:///{PLACEHOLDER}",
@@ -108,7 +108,7 @@ def database() -> Parameters:
 
 
 def chart(about: Parameters) -> Parameters:
-    """A chart on its dataset."""
+    """Describe a chart on its dataset."""
     return {
         "slice_name": about["slice_name"],
         "viz_type": about["viz_type"],
@@ -120,7 +120,7 @@ def chart(about: Parameters) -> Parameters:
 
 
 def position() -> Parameters:
-    """The page: charts in the rows that they name, side by side."""
+    """Describe the layout: charts side by side in their rows."""
     rows = sorted({about["row"] for about in CHARTS})
     places: Parameters = {
         "DASHBOARD_VERSION_KEY": "v2",
@@ -159,7 +159,7 @@ def position() -> Parameters:
 
 
 def native_filter(about: Parameters) -> Parameters:
-    """A choice above the charts; charts whose dataset does not take it are left out."""
+    """Describe a filter above the charts; it excludes charts whose dataset does not take it."""
     name = about["name"]
     out = [at for at, c in enumerate(CHARTS, start=1) if c["dataset"] not in about["takes"]]
     return {
@@ -186,7 +186,7 @@ def native_filter(about: Parameters) -> Parameters:
 
 
 def dashboard() -> Parameters:
-    """The page and its filters."""
+    """Describe the page and its filters."""
     return {
         "dashboard_title": TITLE,
         "slug": "gpu-traces",
@@ -203,7 +203,7 @@ def dashboard() -> Parameters:
 
 
 def files() -> dict[str, Parameters]:
-    """Every file of the zip, by its path."""
+    """Return every file of the zip by its path."""
     numbered = enumerate(CHARTS, start=1)
     return {
         "metadata.yaml": {
@@ -219,7 +219,7 @@ def files() -> dict[str, Parameters]:
 
 
 def zipped() -> bytes:
-    """The zip, the same bytes each time."""
+    """Return the zip, with the same bytes each time."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as into:
         for name, content in sorted(files().items()):
@@ -230,7 +230,7 @@ def zipped() -> bytes:
 
 
 def content(packed: bytes) -> dict[str, Any]:
-    """What a zip says, whatever zlib packed it with."""
+    """Return the contents of a zip, independent of the compression by zlib."""
     with zipfile.ZipFile(io.BytesIO(packed)) as opened:
         return {name: json.loads(opened.read(name)) for name in opened.namelist()}
 

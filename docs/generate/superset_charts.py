@@ -1,4 +1,4 @@
-"""What the dashboard for Apache Superset shows: its filters and charts, as Superset's editor saves them."""
+"""Define the filters and charts of the dashboard for Apache Superset, as Superset's editor saves them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = {
     "idle_between_us": "#BBBBBB",
     "idle_after_us": "#999999",
 }
-"""Parts of a step, as they are stacked, and their colors."""
+"""Parts of a step in stacking order, and their colors."""
 
 LABEL_COLORS = PARTS | {"wait_us": "#E69F00", "wait_caused_us": "#CC79A7", "diff_us": "#0072B2"}
 
@@ -51,11 +51,11 @@ FILTERS: tuple[Parameters, ...] = (
     {"name": "control_run", "title": "Compare: control", "many": False, "takes": COMPARED},
     {"name": "test_run", "title": "Compare: test", "many": False, "takes": COMPARED},
 )
-"""Choices above the charts, and the datasets that each is for: runs stand side by side in ``kpis``."""
+"""Filters above the charts, and the datasets that each applies to; ``kpis`` compares runs."""
 
 
 def measure(column: str, aggregate: str = "SUM") -> Parameters:
-    """A metric: a column of all rows of a group put together."""
+    """Return a metric: an aggregated column."""
     return {
         "expressionType": "SIMPLE",
         "column": {"column_name": column},
@@ -66,7 +66,7 @@ def measure(column: str, aggregate: str = "SUM") -> Parameters:
 
 
 def bars(x_axis: str, metrics: list[Parameters], **more: Any) -> Parameters:
-    """Bars over a few things, each by its name."""
+    """Return the parameters of a bar chart over a few named items."""
     return {
         "viz_type": "echarts_timeseries_bar",
         "x_axis": x_axis,
@@ -87,11 +87,11 @@ def bars(x_axis: str, metrics: list[Parameters], **more: Any) -> Parameters:
 
 
 SLANTED: Parameters = {"xAxisLabelRotation": 45, "xAxisLabelInterval": "0", "x_axis_title": ""}
-"""Every bar has its name below it."""
+"""Show the name below every bar, slanted."""
 
 
 def listed(columns: list[str], *order: tuple[str, bool]) -> Parameters:
-    """Rows as they are, in the order of these columns, each ascending or not."""
+    """Return the parameters of a table with these columns, each sorted ascending or descending."""
     return {
         "viz_type": "table",
         "query_mode": "raw",
@@ -110,7 +110,7 @@ def _is_measured(column: str) -> bool:
 
 
 def only(column: str, value: str) -> Parameters:
-    """A filter of a chart's own."""
+    """Return a filter of one chart."""
     return {
         "expressionType": "SIMPLE",
         "subject": column,
@@ -224,19 +224,19 @@ CHARTS: tuple[Parameters, ...] = (
         ),
     },
 )
-"""Charts in the order of the page; ``dataset``, ``row``, ``width`` and ``height`` are ours, the rest is Superset's."""
+"""Charts in page order; ``dataset``, ``row``, ``width`` and ``height`` are ours, the rest is Superset's."""
 
 OURS = {"slice_name", "dataset", "row", "width", "height"}
 
 
 def form_data(about: Parameters) -> Parameters:
-    """The parameters of a chart, as its editor would save them."""
+    """Return the parameters of a chart, as its editor would save them."""
     rest = {key: value for key, value in about.items() if key not in OURS}
     return {"adhoc_filters": [], "row_limit": ALL_ROWS, "color_scheme": "supersetColors", **rest}
 
 
 def query(about: Parameters, choices: Parameters) -> Parameters:
-    """What the chart asks, with the lists that are chosen above it; where it shows the first rows, all."""
+    """Return the query of a chart with the chosen filter values; if the chart shows the first rows, return all."""
     taken = [one["name"] for one in FILTERS if about["dataset"] in one["takes"]]
     chosen = [
         {"col": name, "op": "IN", "val": values, "isExtra": True}

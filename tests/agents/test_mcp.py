@@ -1,4 +1,4 @@
-"""hta-sql mcp, asked by the official client: in this process, and as a process of its own."""
+"""hta-sql mcp, called by the official client: in this process, and as a separate process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """The job of the questions, opened as the server does."""
+    """Open the job of tests/questions as the server does."""
     folder = tmp_path_factory.mktemp("mcp")
     (folder / "rank0.json").write_text(json.dumps(trace()), encoding="utf-8")
     ingest_only(folder / "rank0.json", folder / "job.store", run="job")
@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def asked(
     store: hta_sql.TraceStore, *calls: tuple[str, dict[str, Any]], **limits: Any
 ) -> list[Any]:
-    """Call tools one after the other over a client; the text of an error is its answer."""
+    """Call tools one after the other over a client; return the text of an error as the answer."""
 
     async def talk() -> list[Any]:
         async with Client(make_server({"job.store": store}, Limits(**limits))) as client:
@@ -62,7 +62,7 @@ def _told(result: Any) -> Any:
 
 
 def test_the_tools_say_what_they_are_for(store: hta_sql.TraceStore) -> None:
-    """Each has words; the resources are there."""
+    """Each tool has a description, and the resources are listed."""
 
     async def talk() -> tuple[Any, Any, Any]:
         async with Client(make_server({"job.store": store}, Limits())) as client:
@@ -80,7 +80,7 @@ def test_the_tools_say_what_they_are_for(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
-    """Runs, and the next tools."""
+    """The answer contains the runs and the tools to call next."""
     (told,) = asked(store, ("open_store", {}))
     assert told["stores"] == ["job.store"]
     assert [run["run"] for run in told["runs"]] == ["job"]
@@ -88,7 +88,7 @@ def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None:
-    """Why it idles, what costs most, what to do: with units, and what to look at next."""
+    """Answers about idle time, costs and advice contain units and the next analysis."""
     idle, costs, advice = asked(
         store,
         ("run", {"name": "idle_causes", "parameters": {"level": "annotation"}, "limit": 1}),
@@ -106,7 +106,7 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
 
 @pytest.mark.slow
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
-    """Each of the page has rows, as on the command line."""
+    """Each question of the page has rows, as on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")
     names = list(dict.fromkeys(re.findall(r"`hta-sql run STORE (\w+)`", page)))
     assert len(names) > 10
@@ -125,7 +125,7 @@ def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
 
 
 def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Rows are bounded and the answer says so; files, settings and writes are refused."""
+    """Rows are limited and the answer reports it; files, settings and writes are refused."""
     rows, refused, written, wrong, plan = asked(
         store,
         ("sql", {"query": "SELECT event_id FROM events ORDER BY event_id", "limit": 2}),
@@ -146,7 +146,7 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
 
 @pytest.mark.slow
 def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
-    """The nearest name, the parameters that there are, the runs that there are."""
+    """An error contains the nearest name, the parameters or the runs."""
     name, parameter, run, other, none = asked(
         store,
         ("run", {"name": "idle_cause"}),
@@ -163,7 +163,7 @@ def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
-    """After the time of the server; the next question is answered."""
+    """The time limit of the server applies, and the next query works."""
     answers = StoreTools(store, Limits(seconds=0.3))
     began = time.monotonic()
     with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
@@ -180,19 +180,19 @@ LARGE = {
     "SELECT map([1, 2], [list(i), [1]]) AS m FROM range(5000) AS t(i)": " items)",
     "SELECT " + "[" * 20 + "1" + "]" * 20: "nested more than 8 levels",
 }
-"""Query ─▶ what stands in the place of its only value."""
+"""Query ─▶ replacement of its only value."""
 
 
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
 def test_large_values_are_measured_not_sent(store: hta_sql.TraceStore, query: str) -> None:
-    """Before a Python object is made of them."""
+    """A large value is measured before a Python object is created."""
     (told,) = asked(store, ("sql", {"query": query}))
     assert LARGE[query] in str(told["rows"])
     assert size_of(told) < 10_000
 
 
 def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
-    """Rows that do not fit are left out and the answer says so; too many columns are refused."""
+    """Rows above the limit are omitted with a note; too many columns are refused."""
     wide = ", ".join(f"'{'x' * 1900}' || i AS c{n}" for n in range(20))
     rows, names, columns, error = asked(
         store,
@@ -210,7 +210,7 @@ def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
 
 
 def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
-    """Also those that Python's function has: none gets through to it."""
+    """This includes parameters of the Python function: none of them is forwarded."""
     reserved = ("name", "self", "executor", "version", "lvl")
     run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
     for key, told in zip(reserved, asked(store, *run), strict=True):
@@ -221,7 +221,7 @@ def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.
 
 
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
-    """What JSON has no word for is text; long texts are cut, and say so."""
+    """Values that JSON cannot represent are text; long texts are cut with a note."""
     query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
     (row,) = StoreTools(store, Limits()).ask("sql", query=query, limit=None)["rows"]
     assert row["long"].endswith("… (5,000 characters)")
@@ -230,7 +230,7 @@ def test_values_are_plain(store: hta_sql.TraceStore) -> None:
 
 
 def test_the_command_serves_a_client(store: hta_sql.TraceStore) -> None:
-    """As an agent starts it: a process, over its stdin and stdout."""
+    """An agent starts the server as a process and talks over stdin and stdout."""
 
     async def talk() -> Any:
         arguments = ["-m", "hta_sql", "mcp", str(store.path)]

@@ -1,7 +1,7 @@
-"""Writes odd values into the arguments of events: every argument of the list, every kind of odd value.
+"""Write odd values into the arguments of events: every listed argument, every kind of odd value.
 
-Run as a program: ``python -m tests.arguments.odd_values SECONDS SEED`` spoils the pinned jobs again and
-again, each time with other values in other events, and runs every analysis on them.
+Run as a program, ``python -m tests.arguments.odd_values SECONDS SEED`` corrupts the pinned jobs again and again,
+each time with other values in other events, and runs every analysis on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.pinned.jobs import CATALOG, Runs, make_catalog, write_jobs
 log = logging.getLogger("odd_values")
 
 LONG = 1 << 20
-"""Characters of a long text."""
+"""Length of a long text [characters]."""
 
 ODD: dict[str, Any] = {
     "word": "word",
@@ -78,19 +78,19 @@ ODD: dict[str, Any] = {
     "surrogate": "\ud800",
     "NUL": "a\0b",
 }
-"""Kind of odd value ─▶ the value; NaN and Infinity are written as Python writes them: no JSON."""
+"""Kind of odd value ─▶ the value; NaN and Infinity are written as Python writes them, which is not valid JSON."""
 
 BREAKING = ("NaN", "Infinity", "surrogate", "NUL")
-"""Values that break the JSON around them."""
+"""Values that break the surrounding JSON."""
 
 RARE = ("long text", "long list", "text of a long list", *BREAKING)
-"""Values that are written once in a while only: megabytes, and what breaks the JSON of an event."""
+"""Values that are written rarely: megabytes, and values that break the JSON of an event."""
 
 SHARE = 0.5
-"""Events whose arguments are spoiled."""
+"""Share of the events whose arguments are corrupted."""
 
 MEMORY = "4GB"
-"""Limit of the engine: a call that takes more fails with its name, and the machine goes on."""
+"""Memory limit of the engine: a call that exceeds it fails by name, without harm to the machine."""
 
 
 def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
@@ -118,7 +118,7 @@ def spoil(trace: dict[str, Any], random: Random, pairs: Iterator[tuple[str, str]
 
 
 def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
-    """Put an odd value in the place of one key beside the events, at any depth."""
+    """Put an odd value in place of one key next to the events, at any depth."""
     places: list[tuple[Any, Any]] = []
     found: list[Any] = [trace]
     while found:
@@ -136,7 +136,7 @@ def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
 
 
 def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
-    """Write spoiled copies of traces; return their paths as the traces are given: by run and rank."""
+    """Write corrupted copies of traces; return their paths in the structure of the input: by run and rank."""
     pairs = odd_arguments(random)
     spoiled: Runs = {}
     for run, ranks in runs.items():
@@ -175,13 +175,13 @@ def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
 
 
 def all_calls() -> list[str]:
-    """List a call of every analysis with its defaults, and one with other values of its parameters."""
+    """List a call of every analysis with its defaults, and one with other parameter values."""
     library = load_library()
     return [call for analysis in library.analyses for call in calls_of(analysis)]
 
 
 def main(seconds: float, seed: int) -> int:
-    """Spoil the pinned jobs until the time is up; return the exit code."""
+    """Corrupt the pinned jobs until the time is up; return the exit code."""
     until, calls, rounds = time.monotonic() + seconds, all_calls(), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

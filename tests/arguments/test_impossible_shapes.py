@@ -1,4 +1,4 @@
-"""Sizes that no tensor has, each within the form of its argument: the work of such operators is unknown."""
+"""Impossible tensor sizes, each valid for the form of its argument: the work of such operators is unknown."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def exchange(ts: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> hta_sql.TraceStore:
-    """Every operator with a formula, with each list of shapes, with and without scalars."""
+    """Ingest every operator with a formula, with each list of shapes, with and without scalars."""
     events: list[dict[str, Any]] = []
     for name in OPERATORS:
         for shapes in SHAPES:
@@ -100,7 +100,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> hta_sql.TraceStore:
 
 @pytest.mark.parametrize("analysis", READING_SHAPES)
 def test_an_analysis_answers_on_impossible_shapes(analysis: str, store: hta_sql.TraceStore) -> None:
-    """No product of sizes overflows into an error, no stride of zero divides."""
+    """No product of sizes overflows into an error, and no stride of zero divides."""
     store.run(analysis).rows()
 
 

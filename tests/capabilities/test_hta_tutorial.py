@@ -1,4 +1,4 @@
-"""Every call of HTA's tutorial and README, by the number of the capability: S0-1 ... S2-18.
+"""Test every call of HTA's tutorial and README, by capability number: S0-1 ... S2-18.
 
 The job is that of the cookbook: two ranks, three steps, times in its docstring; the last step is
 left out by default. Rank 1 is slow in backward and waits less for the collective.
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of one trace per rank."""
+    """Write a folder with one trace per rank."""
     return write_job(tmp_path_factory.mktemp("job") / "traces", Plan())
 
 
 @pytest.fixture(scope="module")
 def analyzer(traces: Path) -> Iterator[TraceAnalysis]:
-    """What the tutorial calls ``analyzer``."""
+    """Return the object that the tutorial calls ``analyzer``."""
     with TraceAnalysis(trace_dir=str(traces)) as opened:
         yield opened
 
 
 def rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """The rows of a frame as tuples."""
+    """Return the rows of a frame as tuples."""
     return [tuple(row) for row in frame.itertuples(index=False, name=None)]
 
 
 def test_s0_02_a_folder_is_read_once(traces: Path, analyzer: TraceAnalysis) -> None:
-    """A second opening reads Parquet only: the traces are not even opened."""
+    """A second opening reads Parquet only and does not open the traces."""
     with TraceAnalysis(trace_dir=str(traces)) as again:
         assert again.store.ingested is not None
         assert again.store.ingested.results == []
@@ -90,13 +90,13 @@ def test_s0_04_every_table_has_its_chart(  # noqa: PLR0917 - the columns of the 
     kind: str,
     count: int,
 ) -> None:
-    """Each is drawn from its result table, without a display: what has a time has its mark."""
+    """Each result table is drawn without a display: every row with a time has its mark."""
     chart = charts.draw(analyzer.store.run(name), **options)
     assert visible_marks(chart)[kind] == count, capability
 
 
 def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
-    """Stream 7 of rank 0: one gap of 60 µs whose launch came in time, 780 µs waiting for a launch."""
+    """Stream 7 of rank 0 has one gap of 60 µs whose launch was in time, and waits 780 µs for launches."""
     frame, stats = analyzer.get_idle_time_breakdown(visualize=False)
     on_stream = frame[frame["stream"] == 7]
     assert rows(on_stream[["rank", "idle_category", "idle_time", "idle_time_ratio"]]) == [
@@ -107,14 +107,14 @@ def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_06_consecutive_kernel_delay(analyzer: TraceAnalysis) -> None:
-    """The longest gap that counts as kernel_wait is a parameter, 30 by default."""
+    """The maximum gap of kernel_wait is a parameter, 30 by default."""
     frame, _ = analyzer.get_idle_time_breakdown(visualize=False, consecutive_kernel_delay=61)
     causes = frame[frame["stream"] == 7].set_index("idle_category")["idle_time"].to_dict()
     assert causes == {"host_wait": 780.0, "kernel_wait": 60.0, "other": 0.0}
 
 
 def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
-    """An unknown rank is a clear error."""
+    """An unknown rank raises a clear error."""
     assert set(analyzer.get_idle_time_breakdown(visualize=False)[0]["rank"]) == {0}
     both = analyzer.get_idle_time_breakdown(ranks=[0, 1], visualize=False)[0]
     assert set(both["rank"]) == {0, 1}
@@ -123,7 +123,7 @@ def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_09_statistics_of_gaps(analyzer: TraceAnalysis) -> None:
-    """A second table where asked for: four gaps of 60, 170, 170 and 380 µs wait for the host."""
+    """The optional second table counts four gaps of 60, 170, 170 and 380 µs that wait for the host."""
     _, stats = analyzer.get_idle_time_breakdown(visualize=False, show_idle_interval_stats=True)
     assert stats is not None
     row: Any = stats[stats["stream"] == 7].loc["host_wait"]
@@ -131,7 +131,7 @@ def test_s0_09_statistics_of_gaps(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
-    """Over all ranks; overlapping events is a type of its own."""
+    """Types are summed over all ranks; overlapping events are a separate type."""
     types, _ = analyzer.get_gpu_kernel_breakdown(visualize=False)
     assert rows(types) == [
         ("COMPUTATION", 1560.0, 77.6),
@@ -142,7 +142,7 @@ def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_13_kernels_of_each_rank(analyzer: TraceAnalysis) -> None:
-    """S0-12: two tables; the second has a row per kernel and rank."""
+    """S0-12: there are two tables, the second with a row per kernel and rank."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False)
     row = kernels[(kernels["name"] == "gemm_fwd") & (kernels["rank"] == 0)].iloc[0]
     assert row[["sum (us)", "max (us)", "min (us)", "mean (us)"]].tolist() == [260, 180, 80, 130]
@@ -161,14 +161,14 @@ def test_s0_15_average_minimum_and_maximum_across_ranks(analyzer: TraceAnalysis)
 
 
 def test_s0_16_top_k_kernels(analyzer: TraceAnalysis) -> None:
-    """The rest is one row: others."""
+    """The other kernels are one row: others."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False, num_kernels=1)
     names = kernels[(kernels["rank"] == 0) & (kernels["kernel_type"] == "COMPUTATION")]["name"]
     assert names.tolist() == ["gemm_fwd", "others"]
 
 
 def test_s0_17_kernels_by_share(analyzer: TraceAnalysis) -> None:
-    """``duration_ratio`` cuts by share of time; ``num_kernels`` wins where both are given."""
+    """``duration_ratio`` limits by share of time; ``num_kernels`` takes precedence if both are given."""
     ratio: dict[str, Any] = {"visualize": False, "duration_ratio": 0.5}
     _, by_share = analyzer.get_gpu_kernel_breakdown(num_kernels=None, **ratio)
     _, by_count = analyzer.get_gpu_kernel_breakdown(num_kernels=1, **ratio)
@@ -176,7 +176,7 @@ def test_s0_17_kernels_by_share(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_18_image_renderer_is_accepted(analyzer: TraceAnalysis) -> None:
-    """HTA's parameter does no harm."""
+    """HTA's parameter is accepted and ignored."""
     types, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False, image_renderer="jupyterlab")
     expected_types, expected_kernels = analyzer.get_gpu_kernel_breakdown(visualize=False)
     pd.testing.assert_frame_equal(types, expected_types)
@@ -184,12 +184,12 @@ def test_s0_18_image_renderer_is_accepted(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_20_overlap(analyzer: TraceAnalysis) -> None:
-    """Communication that computation hides, of all communication: 20 of 270 and of 100 µs."""
+    """Overlapped communication is 20 of 270 and of 100 µs."""
     assert rows(analyzer.get_comm_comp_overlap(visualize=False)) == [(0, 7.41), (1, 20.0)]
 
 
 def test_s0_22_memory_bandwidth(analyzer: TraceAnalysis) -> None:
-    """Two copies of 50 GB/s, 20 µs each; nothing between them. S0-26: points where it changes."""
+    """Two copies of 50 GB/s take 20 µs each, with nothing between them. S0-26: there is a point at each change."""
     series = analyzer.get_memory_bw_time_series()
     assert list(series) == [0]
     frame = series[0]
@@ -201,7 +201,7 @@ def test_s0_22_memory_bandwidth(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_23_queue_length(analyzer: TraceAnalysis) -> None:
-    """Stream 7 of rank 0: each launch adds one, each start takes one away. Also by its old name."""
+    """On stream 7 of rank 0, each launch adds one and each start removes one. The old name works, too."""
     series = analyzer.get_queue_length_series()[0]
     assert analyzer.get_queue_length_time_series()[0].equals(series)
     on_stream = series[(series["stream"] == 7) & (series["ts"] < 1000)]
@@ -213,7 +213,7 @@ def test_s0_23_queue_length(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_23_time_blocked_on_a_full_queue(analyzer: TraceAnalysis) -> None:
-    """1,024 by default, which nobody reaches here; with a limit of one, every stream does."""
+    """No queue reaches the default of 1,024; with a limit of one, every stream does."""
     series = analyzer.get_queue_length_time_series()
     assert rows(analyzer.get_time_spent_blocked_on_full_queue(series)) == []
     full = analyzer.get_time_spent_blocked_on_full_queue(series, max_queue_length=1)
@@ -221,7 +221,7 @@ def test_s0_23_time_blocked_on_a_full_queue(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_24_trace_with_counters(traces: Path, analyzer: TraceAnalysis, tmp_path: Path) -> None:
-    """A file beside the trace: every event as it was, and two kinds of counters."""
+    """The file next to the trace has all events unchanged, and two kinds of counters."""
     both = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
     written = analyzer.generate_trace_with_counters(time_series=both, output_dir=tmp_path)
     assert Path(written[0]).name == "rank0_with_counters.json.gz"
@@ -233,7 +233,7 @@ def test_s0_24_trace_with_counters(traces: Path, analyzer: TraceAnalysis, tmp_pa
 
 
 def test_s0_25_summaries(analyzer: TraceAnalysis) -> None:
-    """Count, mean, quartiles per rank and kind or stream."""
+    """The summaries have count, mean and quartiles per rank and kind or stream."""
     bandwidth = analyzer.get_memory_bw_summary()
     queue = analyzer.get_queue_length_summary()
     assert bandwidth is not None
@@ -243,7 +243,7 @@ def test_s0_25_summaries(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_27_launch_statistics(analyzer: TraceAnalysis) -> None:
-    """The first launch: a call of 8 µs at 50, its kernel of 180 µs at 60, so 2 µs of delay."""
+    """The first launch is a call of 8 µs at 50 whose kernel of 180 µs starts at 60, so its delay is 2 µs."""
     frame = analyzer.get_cuda_kernel_launch_stats(visualize=False)[0]
     assert len(frame) == 12
     first = frame[frame["correlation"] == 1]
@@ -251,7 +251,7 @@ def test_s0_27_launch_statistics(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
-    """S0-28, S0-29, S0-30: kernels shorter than their call, slow calls, long delays."""
+    """S0-28, S0-29, S0-30: kernels shorter than their call, slow calls and long delays are flagged."""
     table = analyzer.store.run(
         "cuda_kernel_launch_stats", runtime_cutoff_ns=9_000, launch_delay_cutoff_ns=130_000
     ).df()
@@ -264,7 +264,7 @@ def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
 
 
 def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path) -> None:
-    """What an operator launches again and again, by both of HTA's names, marked in a trace."""
+    """Sequences that an operator launches repeatedly are found by both of HTA's names, and marked in a trace."""
     call: dict[str, Any] = {"operator_name": "aten::linear", "output_dir": str(tmp_path)}
     call["min_pattern_len"] = 1
     patterns = analyzer.get_frequent_cuda_kernel_patterns(**call)
@@ -276,7 +276,7 @@ def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path)
 
 @pytest.mark.slow
 def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
-    """A job whose forward GEMM takes half the time: found by name, with its difference, and drawn."""
+    """A forward GEMM that takes half the time is found by name, with its difference, and drawn."""
     faster = write_job(tmp_path / "faster", Plan(gemm_forward=40))
     control = LabeledTrace("control", trace_dir=str(traces))
     test = LabeledTrace("test", trace_dir=str(faster))
@@ -292,7 +292,7 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
-    """A trace of another world size is not merged silently."""
+    """Traces of another world size are not merged silently."""
     folder = write_job(tmp_path / "traces", Plan())
     other = json.loads((folder / "rank1.json").read_text())
     other["distributedInfo"]["world_size"] = 16
@@ -303,7 +303,7 @@ def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> 
 
 
 def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
-    """HTA's README, with one import changed."""
+    """HTA's README works with one import changed."""
     from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415 - the line that changes
 
     analyzer = TraceAnalysis(trace_dir=str(traces))
@@ -325,13 +325,13 @@ def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
 def test_s2_16_logging_is_pythons_own(
     traces: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The level of the logger ``hta_sql`` is set as everywhere: by call or by configuration file."""
+    """The level of the logger ``hta_sql`` is set as usual: by call or by configuration file."""
     with caplog.at_level(logging.INFO, logger="hta_sql"):
         ingest_only(traces, tmp_path / "a.store")
     assert [r for r in caplog.records if r.name.startswith("hta_sql")]
 
 
 def test_s2_17_entry_points() -> None:
-    """Both of HTA's classes."""
+    """Both of HTA's classes can be imported."""
     assert hasattr(TraceDiff, "compare_traces")
     assert hasattr(LabeledTrace, "extract_ops")

@@ -1,4 +1,4 @@
-"""Running the command line in tests, on two tiny ranks."""
+"""Run the command line in tests, on two tiny ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOSTILE = "evil\x1b[31m\nkernel\u202e"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did."""
+    """Exit code and output of a command."""
 
     code: int
     raw: bytes
@@ -29,7 +29,7 @@ class Outcome:
         return self.raw.decode()
 
     def fails(self, code: int, *words: str) -> None:
-        """Hold that it failed: this exit code, no data, one line with these words."""
+        """Assert a failure: this exit code, no data, one line with these words."""
         assert self.code == code
         assert self.out == ""
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
@@ -58,7 +58,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks; of its three kernels one is communication and one has a hostile name."""
+    """Write two ranks with three kernels each: one is communication, and one has a hostile name."""
     folder = tmp_path_factory.mktemp("job")
     for rank in range(2):
         events = [
@@ -82,7 +82,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The traces, ingested as run job."""
+    """Ingest the traces as run job."""
     path = tmp_path_factory.mktemp("store") / "job.store"
     ingest_only(traces, path, run="job")
     return path
@@ -90,5 +90,5 @@ def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """Name of a kernel in every rank: colors, a newline, a change of text direction."""
+    """Return the name of a kernel in every rank: colors, a newline, a change of text direction."""
     return HOSTILE

@@ -1,4 +1,4 @@
-"""hta-sql compare: two runs of one store or of two, what their steps are made of, what changed."""
+"""hta-sql compare: two runs of one store or of two, their steps and contents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = ("--steps", "1", "--test-steps", "2", "--include-last-profiler-step")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with the runs base (one rank) and more (two ranks)."""
+    """Ingest the runs base (one rank) and more (two ranks)."""
     path = tmp_path_factory.mktemp("compare") / "job.store"
     trace = str(TRACES / "annotated_operators.json")
     ingest_only({0: trace}, path, run="base")
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
-    """The keys that programs rely on, with the figures of comparison and comparability."""
+    """The JSON keys that programs rely on have the figures of comparison and comparability."""
     told = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *STEPS, *JSON).out)
     assert set(told) == {
         *("baseline", "candidate", "comparability", "headline", "parts", "changes", "causes")
@@ -54,7 +54,7 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_tells_people(cli: Cli, runs: Path) -> None:
-    """Whether it can be compared, the headline, the parts of the step, what changed."""
+    """The text has comparability, headline, parts of the step and changes."""
     done = cli("compare", f"{runs}:base", *STEPS)
     assert done.code == 0
     lines = done.out.splitlines()
@@ -68,7 +68,7 @@ def test_compare_tells_people(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
-    """In words, and as an empty list."""
+    """The text says so, and the list is empty."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
     assert "Nothing changed: a step takes 200.000 µs on both sides." in cli(*same).out
     assert json.loads(cli(*same, *JSON).out)["changes"] == []
@@ -76,7 +76,7 @@ def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) ->
 
 @pytest.mark.slow
 def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
-    """A heading, the headline, tables; names stay text."""
+    """The Markdown has a heading, the headline and tables; names are escaped."""
     done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
     assert done.out.startswith("### base (steps 1) ▸ base (steps 2): limited")
     assert "| --- | --- |" in done.out
@@ -85,7 +85,7 @@ def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
-    """A rank against another one; and several runs, each against the first."""
+    """One rank is compared with another, and several runs each with the first."""
     call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
     assert json.loads(cli(*call).out)["changes"] == []
     both = json.loads(cli("compare", f"{runs}:base", f"{runs}:more", f"{runs}:base", *JSON).out)
@@ -96,7 +96,7 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
-    """Told that aten::linear is what aten::addmm was, nothing stands under its kind of work."""
+    """With aten::linear declared as the new name of aten::addmm, nothing is listed as its kind of work."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
     assert "gemm, forward" not in {change["subject"] for change in json.loads(done.out)["changes"]}
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
@@ -106,7 +106,7 @@ def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:
-    """The run may be left out where there is one; a chart is drawn on request."""
+    """The run may be omitted if the store has only one; a chart is drawn on request."""
     done = cli("compare", f"{runs}:base", store, *JSON)
     assert json.loads(done.out)["candidate"] == {"store": str(store), "run": "job"}
     chart = tmp_path / "diff.html"
@@ -117,7 +117,7 @@ def test_compare_takes_two_stores_and_their_only_runs(
 
 @pytest.mark.slow
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
-    """No run of that name, none given where there are several, nothing behind the colon, no steps."""
+    """An unknown run, a missing run name, an empty name after the colon and missing steps are reported."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not STORE:RUN")
@@ -130,7 +130,7 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Folders of traces, and a store with one, are compared as their stores are; nothing is left."""
+    """Folders of traces are compared like their stores, and temporary files are deleted."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         shutil.copy(TRACES / "annotated_operators.json", tmp_path / name / "rank0.json")
@@ -150,7 +150,7 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None:
-    """A folder that was ingested is not read again, and nobody says so."""
+    """A folder that is ingested already is not read again, and no note says so."""
     shutil.copy(TRACES / "annotated_operators.json", tmp_path / "rank0.json")
     assert cli("ingest", tmp_path).code == 0
     done = cli("compare", tmp_path, tmp_path, *JSON)

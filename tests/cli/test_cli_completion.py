@@ -1,4 +1,4 @@
-"""What a shell offers while a command is typed."""
+"""Shell completion while a command is typed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_word_is_completed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Commands, analyses, options and runs of the store; folders are left to the shell."""
+    """Commands, analyses, options and runs are completed; folders are left to the shell."""
     typed = [word.format(store=store) for word in words]
     monkeypatch.setenv(VARIABLE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join([PROGRAM, *typed]))
@@ -47,6 +47,6 @@ def test_a_word_is_completed(
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_each_shell_has_its_script(shell: str, cli: Cli) -> None:
-    """It asks this program by a variable."""
+    """The script calls this program with an environment variable."""
     script = cli("completion", shell).out
     assert f"{VARIABLE}={shell}_complete" in script

@@ -1,4 +1,4 @@
-"""``hta-sql counters``: paths on stdout, the files beside the traces or in a folder."""
+"""``hta-sql counters``: paths on stdout, files next to the traces or in a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRACES = Path(__file__).parents[1] / "traces"
 
 @pytest.fixture
 def folder(cli: Cli, tmp_path: Path) -> Path:
-    """Two ranks with copies, and their store."""
+    """Ingest two ranks with copies."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     assert cli("ingest", tmp_path, "-o", tmp_path / "job.store").code == 0
@@ -27,7 +27,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
-    """All ranks beside their traces by default."""
+    """By default the files of all ranks are next to their traces."""
     done = cli("counters", folder / "job.store")
     paths = [folder / f"rank{rank}_with_counters.json.gz" for rank in (0, 1)]
     assert done.out.splitlines() == [str(path) for path in paths]
@@ -47,7 +47,7 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
-    """Of one rank one series, elsewhere; no launches, so no queue."""
+    """One series of one rank is written elsewhere; without launches there is no queue series."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
     done = cli(*arguments, "--series", "memory")
     (path,) = (folder / "out").iterdir()
@@ -61,7 +61,7 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
-    """An unknown run, rank or series, and a trace that is gone."""
+    """An unknown run, rank or series and a missing trace are reported."""
     store = folder / "job.store"
     assert "No run 'x'" in cli("counters", store, "--run", "x").err
     assert "No rank 7" in cli("counters", store, "--ranks", "7").err

@@ -1,4 +1,4 @@
-"""hta-sql list and describe: nothing of the library is hidden."""
+"""hta-sql list and describe show the whole library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
-    """By topic for people, as a table for programs; with a store its ranks."""
+    """The text is sorted by topic, programs get a table, and a store adds its ranks."""
     text = cli("list").out
     for analysis in load_library().newest():
         assert analysis.topic in text
@@ -35,7 +35,7 @@ def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
 
 
 def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
-    """Every parameter and column of every object is there, with its words."""
+    """Every parameter and column of every object is shown with its comment."""
     library = load_library()
     named = [(found.name, found) for found in (*library.analyses, *library.tables)]
     named += [(f"lib.{macro.name}", macro) for macro in library.macros]
@@ -52,7 +52,7 @@ def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
 
 
 def test_describe_prints_the_sql(cli: Cli) -> None:
-    """--sql is the file, byte by byte; lib macros are found with and without their schema."""
+    """--sql prints the file byte by byte; lib macros are found with and without their schema."""
     text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
     assert text == load_library().find("temporal_breakdown").text
     library = load_library()
@@ -60,7 +60,7 @@ def test_describe_prints_the_sql(cli: Cli) -> None:
 
 
 def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
-    """Its plain name is the analysis, which users run; the macro is lib.NAME."""
+    """The plain name means the analysis, which users run; the macro is lib.NAME."""
     analysis = load_library().find("idle_gaps")
     assert cli("describe", "idle_gaps").out == cli("describe", "idle_gaps", "--version", "1").out
     assert find_object("idle_gaps", load_library()) is analysis
@@ -68,14 +68,14 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
 
 
 def test_describe_a_scalar_macro(cli: Cli) -> None:
-    """What it returns stands where columns stand elsewhere."""
+    """Its return value takes the place of the columns."""
     out = cli("describe", "lib.is_requested").out
     assert "\nReturns\n  is_requested  BOOLEAN  Whether the value is requested" in out
     assert "Columns" not in out
 
 
 def test_describe_unknown(cli: Cli) -> None:
-    """The nearest of analyses, tables and macros is offered."""
+    """The nearest name of an analysis, table or macro is proposed."""
     cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")
     cli("describe", "temporal_brekdown").fails(1, "'temporal_breakdown'")
     cli("describe", "temporal_breakdown", "--version", "99").fails(1, "no version 99")

@@ -19,7 +19,7 @@ NODE = (3 << 32) | 1
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two replays of a graph of two nodes."""
+    """Ingest two replays of a graph of two nodes."""
     return made_once(
         tmp_path_factory,
         "graph_stacks",
@@ -29,7 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stacks(tmp_path: Path) -> Path:
-    """What torch writes: gzip, node ids as decimal text, frames innermost first."""
+    """Write the file as torch does: gzip, node ids as decimal text, frames innermost first."""
     path = tmp_path / "stacks.json.gz"
     said = {str(NODE): "model.py:20:forward\ntrain.py:5:<module>"}
     path.write_bytes(gzip.compress(json.dumps(said).encode()))
@@ -39,7 +39,7 @@ def stacks(tmp_path: Path) -> Path:
 def test_a_file_is_named_behind_an_at(
     store: Path, stacks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its text is the option's value."""
+    """The text of the file is the value of the option."""
     option = ["--launch-stacks", f"@{stacks}"]
     assert main(["run", str(store), "graph_kernels", *option, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -50,7 +50,7 @@ def test_a_file_is_named_behind_an_at(
 
 
 def test_in_python(store: Path, stacks: Path) -> None:
-    """The same text."""
+    """Python takes the same text."""
     with hta_sql.open(store) as opened:
         (first, _) = opened.run("graph_kernels", launch_stacks=text_of(stacks)).records()
     assert json.loads(first["stack"]) == ["model.py(20): forward", "train.py(5): <module>"]
@@ -60,7 +60,7 @@ def test_in_python(store: Path, stacks: Path) -> None:
 def test_another_file_is_an_error(
     store: Path, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No traceback, exit code 1."""
+    """The exit code is 1, without a traceback."""
     path = tmp_path / "other.json"
     path.write_bytes(content)
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
@@ -68,7 +68,7 @@ def test_another_file_is_an_error(
 
 
 def test_no_such_file(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is named."""
+    """The error names the missing file."""
     path = tmp_path / "nothing.json"
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
     assert "nothing.json" in capsys.readouterr().err

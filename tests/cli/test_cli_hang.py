@@ -1,4 +1,4 @@
-"""``hta-sql hang``: the sentence, the table, the map of ranks and the exit code."""
+"""``hta-sql hang``: the message, the table, the map of ranks and the exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsy
 def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The cause first."""
+    """The cause comes first."""
     assert main(["hang", str(RECORDED / "rank_missing")]) == 4
     out = capsys.readouterr().out
     assert "rank_missing: 4 dumps (ranks 0-3): 1 group stuck" in out
@@ -32,7 +32,7 @@ def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
 
 
 def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
-    """And says so."""
+    """The output says that nothing hangs."""
     assert main(["hang", str(RECORDED / "healthy")]) == 0
     assert "nothing hangs" in capsys.readouterr().out
 
@@ -40,7 +40,7 @@ def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str])
 def test_a_store_is_named_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """So that it can be pasted."""
+    """The command can be pasted."""
     store = tmp_path / "job.store"
     assert main(["ingest", str(RECORDED / "rank_missing"), "-o", str(store)]) == 0
     assert "4 Flight Recorder dumps, 19 operations" in capsys.readouterr().err
@@ -49,21 +49,21 @@ def test_a_store_is_named_in_the_next_command(
 
 
 def test_json_has_the_rows_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the same exit code."""
+    """The exit code is the same."""
     assert main(["hang", str(RECORDED / "other_operation"), "--format", "json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["kind"], row["culprit_ranks"]) == ("mismatch", "3")
 
 
 def test_a_store_without_dumps_says_how_to_get_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is a user error: nothing is known."""
+    """Without dumps nothing is known, which is a user error."""
     traces = RECORDED.parents[1] / "waits_0.json"
     assert main(["hang", str(traces)]) == 1
     assert "TORCH_FR_BUFFER_SIZE=2000" in capsys.readouterr().err
 
 
 def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By ingest and by hang, in a store and in a folder."""
+    """Ingest and hang report them, for a store and for a folder."""
     job = training(4, 2, 3)
     del job.programs[1][7:]
     dumps, store = write_pickles(job, tmp_path / "dumps"), tmp_path / "job.store"
@@ -79,7 +79,7 @@ def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If they show a hang; else it is an error, because nothing is known of that rank."""
+    """If the other dumps show a hang, it is reported; otherwise the refused dump is an error, because its rank is unknown."""
     job = training(4, 2, 3)
     dumps = write_pickles(job, tmp_path / "dumps")
     (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)
@@ -95,7 +95,7 @@ def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
 
 
 def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever they did; the row that names a rank is before one that names none."""
+    """Ranks are sorted regardless of their state; a row that names a rank precedes one without."""
     assert main(["hang", str(RECORDED / "never_entered_group")]) == 4
     out = capsys.readouterr().out
     assert out.index("1. Rank 3 never entered") < out.index("2. All known ranks of group tp (2)")

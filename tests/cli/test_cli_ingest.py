@@ -1,4 +1,4 @@
-"""hta-sql ingest: what it says, and how it fails."""
+"""hta-sql ingest: output and failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """One folder and no -o: the store is beside the traces, and the folder is taken as a store."""
+    """Given one folder and no -o, the store is inside it, and the folder is accepted as a store."""
     folder = tmp_path / "mine"
     folder.mkdir()
     for file in traces.glob("*.json"):
@@ -50,7 +50,7 @@ def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Pat
 def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
     cli: Cli, traces: Path, tmp_path: Path
 ) -> None:
-    """Damage is counted in the last line; other warnings of the library have a prefix."""
+    """The last line counts quarantined events; other warnings of the library have a prefix."""
     text = (traces / "rank0.json").read_bytes()
     (tmp_path / "rank0.json").write_bytes(text.replace(b'"name": "gemm"', b'"name": "ge\xffmm",,'))
     (tmp_path / "notes.json").write_text("{}")
@@ -72,7 +72,7 @@ def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
 def test_ingest_of_what_is_no_trace(
     cli: Cli, tmp_path: Path, name: str, content: str | None, words: list[str]
 ) -> None:
-    """The line names the file and what is wrong with it."""
+    """The line contains the file and the problem."""
     path = tmp_path / name
     if content:
         path.write_text(content)
@@ -82,7 +82,7 @@ def test_ingest_of_what_is_no_trace(
 
 
 def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """What a call lacks, or has too much of, is a usage error."""
+    """Missing and surplus arguments are usage errors."""
     out = tmp_path / "x.store"
     one = traces / "rank0.json"
     cli("ingest").fails(2, "TRACES", "hta-sql ingest --help")
@@ -100,7 +100,7 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
 
 
 def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
-    """Torch's handler names a file host_pid.time: two times are two captures, two processes two ranks."""
+    """Torch's handler names a file host_pid.time: two times are two captures, two processes are two ranks."""
     folder = tmp_path / "job"
     folder.mkdir()
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 5}
@@ -121,15 +121,15 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """Keeps what a command shows on a terminal."""
+    """Records the output of a command on a terminal."""
 
     def isatty(self) -> bool:
-        """Say that somebody looks at it."""
+        """Return True, as a terminal does."""
         return True
 
 
 def test_the_bar_counts_when_there_is_something_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first rank is read nobody has said how many there are; then how fast it goes."""
+    """The number of ranks is unknown until discovery ends; then the bar shows the rate."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with rank_progress() as progress:

@@ -1,4 +1,4 @@
-"""Whole runs: catalog, demo, closed pipes, Ctrl-C."""
+"""Whole processes: catalog, demo, closed pipes, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def in_new_process(*args: str | Path) -> list[str]:
-    """The command line of another Python that runs hta-sql."""
+    """Return the command line of a new Python process that runs hta-sql."""
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
 @pytest.mark.slow
 def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """It says what it built, and the copy answers."""
+    """The command reports what it rebuilt, and the copy answers queries."""
     copy = tmp_path / "copy.store"
     for path in store.rglob("*"):
         if path.is_file():
@@ -43,7 +43,7 @@ def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) ->
 
 @pytest.fixture
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a browser is asked to open, in an empty folder; reports are empty files."""
+    """Record the URLs that a browser would open, in an empty folder; reports are empty files."""
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
@@ -58,7 +58,7 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow
 def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str]) -> None:
-    """In an empty directory, offline, twice; what it proposes works."""
+    """The demo works twice in an empty directory without a network, and its suggestions work."""
     for opens in ("--open", "--no-open"):
         done = cli("demo", "--ranks", "4", "--steps", "2", opens)
         assert done.code == 0
@@ -84,7 +84,7 @@ def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str])
 def test_demo_opens_its_report_where_somebody_sees_it(
     environment: dict[str, str], shows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a terminal with a display; elsewhere its path is enough."""
+    """The report opens at a terminal with a display; otherwise its path is printed."""
     for name in ("CI", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -97,7 +97,7 @@ def test_demo_opens_its_report_where_somebody_sees_it(
 
 @pytest.mark.parametrize("command", ["list", "--version"])
 def test_a_closed_output_is_an_error(command: str) -> None:
-    """``hta-sql list >&-`` cannot say what it was asked for; it ends as on a full disk."""
+    """``hta-sql list >&-`` ends like a full disk, because the output cannot be written."""
     done = subprocess.run(  # noqa: S603
         ["/bin/sh", "-c", 'exec "$0" -m hta_sql "$1" >&-', sys.executable, command],
         capture_output=True,
@@ -112,7 +112,7 @@ def test_a_closed_output_is_an_error(command: str) -> None:
 
 @pytest.mark.slow
 def test_closed_pipe_is_quiet(store: Path) -> None:
-    """``hta-sql sql ... | head -1`` says nothing on stderr."""
+    """``hta-sql sql ... | head -1`` prints nothing to stderr."""
     query = "SELECT range, 'text' FROM range(200000)"
     with subprocess.Popen(  # noqa: S603
         in_new_process("sql", store, query, "--format", "csv"),
@@ -129,7 +129,7 @@ def test_closed_pipe_is_quiet(store: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_query(store: Path) -> None:
-    """Exit code 130 and one line, although the engine is in the middle of something."""
+    """The exit code is 130 with one line, even while the engine is computing."""
     query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
     with subprocess.Popen(  # noqa: S603
         in_new_process("sql", store, query),

@@ -1,4 +1,4 @@
-"""hta-sql serving: phases in words, of a store or of traces."""
+"""hta-sql serving: phases of a store or of traces, as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Time per token, tokens a second, gaps, graphs, kinds of work; where to look next."""
+    """The line has time per token, tokens per second, gaps, graphs, kinds of work and the next analysis."""
     lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
     assert lines[0] == (
         "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs a token of each request (p99 39.950 µs); "
@@ -33,14 +33,14 @@ def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 
 def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """What is known without the peaks of the device, and how to give them."""
+    """Without the peaks of the device, the line explains how to give them."""
     line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
     assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
     assert "give custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """One rank tells nothing of waiting."""
+    """Waiting is unknown for a single rank."""
     out = cli("serving", trace_path("expert_parallel_0.json")).out
     assert (
         "DeepEP exchanges tokens of experts for 47.000 µs (combine 28.000 µs, dispatch 15.000 µs"
@@ -50,7 +50,7 @@ def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], o
 
 
 def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """All columns."""
+    """JSON has all columns."""
     rows = json.loads(cli("serving", trace_path("serving_steps.json"), "--format", "json").out)
     assert [(row["phase"], row["iteration_count"]) for row in rows] == [
         ("decode", 2),
@@ -59,14 +59,14 @@ def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 
 def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """A sentence says what was looked for."""
+    """For a training job, a sentence says what was searched for."""
     assert "No iteration of a serving engine" in cli("serving", trace_path("one_step.json")).out
 
 
 def test_rules_of_the_page_judge_time_per_token_and_tokens_per_second(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """A scheduler that takes 8 % more of each decode breaks both limits; three iterations prove nothing."""
+    """A scheduler that takes 8 % more of each decode breaks both limits; three iterations are inconclusive."""
     page = Path(__file__).parents[2] / "docs" / "serving.md"
     (rules,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "gate.toml").write_text(rules, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""hta-sql sql: values are bound, and a query reads the store and nothing else."""
+"""hta-sql sql binds values, and a query reads only the store."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def in_new_process(*args: str | Path) -> list[str]:
-    """The command line of another Python that runs hta-sql."""
+    """Return the command line of a new Python process that runs hta-sql."""
     return [sys.executable, "-m", "hta_sql", *map(str, args)]
 
 
 @pytest.mark.slow
 def test_sql_binds_values(cli: Cli, store: Path) -> None:
-    """Types are guessed, texts stay texts, and nothing is pasted."""
+    """Types are inferred, texts remain texts, and values are never inserted into the SQL."""
     query = "SELECT $a AS a, $b AS b, $c AS c, $d AS d, typeof($a) AS t"
     values = [("a", "1"), ("b", "1.5"), ("c", "true"), ("d", "x'; DROP VIEW gpu_ops; --=")]
     options = [part for name, value in values for part in ("-p", f"{name}={value}")]
@@ -53,7 +53,7 @@ def test_sql_from_file_and_stdin(
 def test_what_is_no_regular_file_is_written_into(
     cli: Cli, store: Path, tmp_path: Path, suffix: str
 ) -> None:
-    """A link, a pipe and a device stay what they are; a full one is an error."""
+    """A link, a pipe and a device are written to and not replaced; a full device is an error."""
     query = ("sql", store, "SELECT 1 AS one", "-o")
     target, link, pipe, full = (tmp_path / f"{n}.{suffix}" for n in ("at", "link", "pipe", "full"))
     link.symlink_to(target)
@@ -72,7 +72,7 @@ def test_what_is_no_regular_file_is_written_into(
 
 @pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
-    """A note on stderr for formats, a line below a table."""
+    """The note is on stderr for file formats, and below a table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
     done = cli(*query, "--limit", "2", "--format", "csv")
     assert done.out == "n\n0\n1\n"
@@ -83,7 +83,7 @@ def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
 
 
 def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
-    """With its caret and its nearest name."""
+    """The engine's caret and nearest name are preserved."""
     done = cli("sql", store, "SELEC 1")
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
@@ -97,14 +97,14 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
 
 
 def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
-    """Turned round, ready to be copied."""
+    """The suggested command has the correct order and can be pasted."""
     swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
     cli("sql", "SELECT 1", store).fails(2, "comes after the store", swapped)
     cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")
 
 
 def attacks(store: Path, outside: Path) -> list[str]:
-    """Queries that would write, or read what is not in the store."""
+    """List queries that would write, or read outside of the store."""
     inside = f"COPY (SELECT 1) TO '{store}/stolen.csv'"
     hidden = f"WITH a AS ({inside}) SELECT count(*) FROM a"  # noqa: S608 - meant to be one
     return [
@@ -145,7 +145,7 @@ def attacks(store: Path, outside: Path) -> list[str]:
 def test_sql_reads_the_store_and_nothing_else(
     every: int, cli: Cli, store: Path, tmp_path: Path
 ) -> None:
-    """Writing, other files, extensions, settings: refused in one line, and nothing has happened."""
+    """Writes, other files, extensions and settings are refused in one line, and nothing happens."""
     (tmp_path / "secret.csv").write_text("secret\n42\n")
     before = sorted(store.rglob("*"))
     for query in attacks(store, tmp_path)[::every]:
@@ -159,7 +159,7 @@ def test_sql_reads_the_store_and_nothing_else(
 
 @pytest.mark.slow
 def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
-    """The sandbox is in nobody's way."""
+    """The sandbox does not affect permitted queries."""
     for query in (
         "FROM temporal_breakdown",
         "FROM temporal_breakdown(ranks := [0])",
@@ -177,7 +177,7 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
 
 @pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """But the store itself stays read-only."""
+    """The store itself stays read-only."""
     # In a process of its own: the sandbox of other tests belongs to this process.
     (tmp_path / "more.csv").write_text("more\n42\n")
     query = f"FROM read_csv('{tmp_path}/more.csv')"
@@ -191,7 +191,7 @@ def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None
 
 
 def test_the_engines_messages_keep_their_layout(cli: Cli, store: Path) -> None:
-    """A tab before a candidate is a tab, not a backslash and a t."""
+    """A tab before a candidate is printed as a tab, not as a backslash and a t."""
     done = cli("sql", store, "FROM temporal_breakdown(ranks := 0)")
     assert done.code == 1
     assert "\n    temporal_breakdown(runs VARCHAR[]" in done.err

@@ -1,4 +1,4 @@
-"""How fast the command line is there, and that it is documented."""
+"""Start-up time of the command line, and its documentation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["list"], ["describe", "gpu_ops"]])
 def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
-    """A user who looks something up does not wait for the engine."""
+    """Help does not import the engine."""
     code = (
         "import sys; from hta_sql.cli import main; main(sys.argv[1:]); "
         "slow = {'duckdb', 'pandas', 'numpy', 'pyarrow', 'altair', 'rich', 'fsspec'}; "
@@ -47,12 +47,12 @@ STARTING = {
         *("pandas", "pyarrow.compute", "pyarrow.parquet", "fsspec"),
     },
 }
-"""What starts ─▶ what it has no need to import, beside what nothing that starts needs."""
+"""Command ─▶ modules that it does not need, in addition to those that no command needs."""
 
 
 @pytest.mark.parametrize("started", STARTING)
 def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
-    """Importing is most of what a short command takes."""
+    """Most of the time of a short command is imports."""
     needless = STARTING[started] | {"altair", "rich", "hta_sql.charts", "hta_sql.hta", "unittest"}
     if "STORE" not in started:
         needless |= {"duckdb", "numpy", "pandas", "pyarrow", "fsspec"}
@@ -67,7 +67,7 @@ def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
 
 
 def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
-    """``hta-sql`` alone says what there is to do, in the order of a first visit."""
+    """``hta-sql`` alone lists the commands, in the order of a first visit."""
     done = cli()
     assert done.code == 0
     names = re.findall(r"^  (\w[\w-]*)  ", done.out, re.MULTILINE)
@@ -75,20 +75,20 @@ def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
 
 
 def test_the_version_says_which_reader_is_at_work(cli: Cli) -> None:
-    """The compiled one may be absent, or left out."""
+    """The compiled reader may be missing or disabled."""
     said = f"hta-sql {hta_sql.__version__} (reader: {reader_at_work()})\n"
     assert cli("--version").out == said
 
 
 def test_the_reference_is_current() -> None:
-    """Else run ``make docs``."""
+    """If this fails, run ``make docs``."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert text == updated(text)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    """With words: a help text, and a line in docs/cli.md."""
+    """Each has a help text, and a line in docs/cli.md."""
     import click  # noqa: PLC0415
 
     command = command_of(name)

@@ -1,4 +1,4 @@
-"""Tables for people: units, width, nothing that acts on a terminal."""
+"""Tables for people: units, width, escaped control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_hostile_names_do_not_reach_the_terminal(
     cli: Cli, store: Path, traces: Path, tmp_path: Path, hostile: str
 ) -> None:
-    """In tables, Markdown and messages control characters are escaped; in data they are kept."""
+    """Control characters are escaped in tables, Markdown and messages, and unchanged in data."""
     query = ("sql", store, "SELECT DISTINCT name FROM gpu_ops WHERE name LIKE 'evil%'")
     for name in ("table", "markdown"):
         text = cli(*query, "--format", name).out
@@ -34,7 +34,7 @@ def test_hostile_names_do_not_reach_the_terminal(
 
 @pytest.mark.slow
 def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line is wider than COLUMNS, and what is not shown is named."""
+    """No line is wider than COLUMNS, and the note names the columns that are not shown."""
     for width in (40, 80, 120, 1000):
         monkeypatch.setenv("COLUMNS", str(width))
         out = cli("run", store, "temporal_breakdown").out
@@ -48,7 +48,7 @@ def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_the_same_in_each_row_makes_room(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A text that never changes is said once, below the table, where columns would be left out."""
+    """If a table is too wide, a constant text is printed once below it."""
     query = "SELECT 'job' AS run, range AS number, NULL::VARCHAR AS shapes FROM range(2)"
     wide = cli("sql", store, query).out
     monkeypatch.setenv("COLUMNS", "12")
@@ -61,7 +61,7 @@ def test_what_is_the_same_in_each_row_makes_room(
 
 
 def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers that nobody knows go first, then the last columns; a message is wrapped, not cut."""
+    """Columns of unknown numbers are dropped first, then the last ones; a message is wrapped, not cut."""
     monkeypatch.setenv("COLUMNS", "60")
     query = (
         "SELECT range AS rank, 'a rather long name' AS kernel, NULL::BIGINT AS cost, "
@@ -82,7 +82,7 @@ def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.Monkey
 def test_long_sentences_stand_below_the_table(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row refers to its note by number, so that names and figures keep their space."""
+    """A row refers to its note by number, which leaves space for names and figures."""
     monkeypatch.setenv("COLUMNS", "64")
     query = (
         "SELECT range AS rank, 'a name of some words ' || range AS kernel, "
@@ -104,7 +104,7 @@ def test_long_sentences_stand_below_the_table(
 def test_a_narrow_terminal_shows_the_columns_that_answer(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """The header of an analysis names them in reading order; the others are named below."""
+    """The header of an analysis lists them in reading order; the note below names the others."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli("run", store, "kernel_table").out.splitlines()
     names = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1]
@@ -114,7 +114,7 @@ def test_a_narrow_terminal_shows_the_columns_that_answer(
 
 
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:
-    """In the order of the choice, in every format; a name that is not there is told."""
+    """They appear in the given order in every format; an unknown name is reported."""
     query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
     assert cli(*query, "--columns", "c,a", "--format", "csv").out == "c,a\n3,1\n"
     assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"
@@ -124,7 +124,7 @@ def test_columns_are_chosen(cli: Cli, store: Path) -> None:
 
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
-    """An empty table is an answer with a reason."""
+    """An empty table is printed with a reason."""
     done = cli("run", store, "temporal_breakdown", "--steps", "99")
     reason = "What was given as steps may have left nothing."
     needs = "temporal_breakdown needs: GPU activity."
@@ -155,12 +155,12 @@ def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
     ],
 )
 def test_numbers_for_people(value: float, unit: str | None, text: str) -> None:
-    """Units are written with the number; ids stay ids."""
+    """Numbers have units; ids have none."""
     assert number_text(value, unit) == text
 
 
 def test_cells_for_people() -> None:
-    """NULL, booleans and nested values."""
+    """NULL, booleans and nested values are formatted."""
     assert [cell_text(value) for value in (None, True, [1, "a"], {"a": None}, b"\x00")] == [
         "–",  # noqa: RUF001 - the dash that stands for NULL
         "true",
@@ -172,7 +172,7 @@ def test_cells_for_people() -> None:
 
 
 def test_cut_names_stay_different() -> None:
-    """Two names that differ in the middle do not become one."""
+    """Two names that differ in the middle remain distinct."""
     names = ["kernel_Sum_bf16_RING_LL(Args<4096>)", "kernel_Sum_f32_RING_LL(Args<4096>)"]
     cut = cut_column(names, 20)
     assert len(set(cut)) == 2

@@ -1,6 +1,6 @@
-"""Names of a trace cannot act on a terminal: all formats and commands, printed to a pseudo-terminal.
+"""Names of a trace never control a terminal: all formats and commands, printed to a pseudo-terminal.
 
-Each name of the trace has every kind of character that a terminal acts on. Files and pipes get it as it is.
+Each name of the trace has every kind of control character. Files and pipes receive names unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PRINTED = ("csv", "json")
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks with hostile names of events, in files with hostile names."""
+    """Write two ranks with hostile names of events, in files with hostile names."""
     folder = tmp_path_factory.mktemp("terminal") / "traces"
     folder.mkdir()
     for rank in (0, 1):
@@ -54,7 +54,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(traces: Path) -> Path:
-    """A store of these traces."""
+    """Ingest these traces."""
     path = traces.parent / "job.store"
     files = {rank: str(file) for rank, file in enumerate(sorted(traces.iterdir()))}
     ingest_only(files, path, run="job", jobs=1)
@@ -66,7 +66,7 @@ Printed = tuple[int, str, str]
 
 @pytest.fixture
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
-    """Run a command in this process, at a terminal; return code, stdout and stderr."""
+    """Run a command in this process at a terminal; return code, stdout and stderr."""
 
     def call(*args: str | Path) -> Printed:
         with terminal() as (out, printed), terminal() as (err, complained):
@@ -87,7 +87,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
 def test_no_format_acts_on_the_terminal(
     at_a_terminal: Callable[..., Printed], store: Path, format_name: str
 ) -> None:
-    """Its rows show the characters instead."""
+    """The rows show escaped characters."""
     code, out, _ = at_a_terminal("sql", store, SQL, "--format", format_name, "--limit", "5")
     assert code == 0
     assert acting(out) == set()
@@ -97,7 +97,7 @@ def test_no_format_acts_on_the_terminal(
 
 
 def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], store: Path) -> None:
-    """It reads back as what a file has."""
+    """It parses to the same value as the file."""
     _, out, _ = at_a_terminal("sql", store, SQL, "--format", "json")
     with hta_sql.open(store) as opened:
         assert json.loads(out) == opened.sql(SQL).records()
@@ -107,7 +107,7 @@ def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], st
 def test_files_and_pipes_have_the_names_as_they_are(
     cli: Cli, store: Path, tmp_path: Path, format_name: str
 ) -> None:
-    """Byte for byte what the writer of the format writes."""
+    """The bytes are those of the format's writer."""
     file = tmp_path / f"rows.{format_name}"
     assert cli("sql", store, SQL, "-o", file).code == 0
     piped = cli("sql", store, SQL, "--format", format_name).raw
@@ -165,7 +165,7 @@ def test_no_command_acts_on_the_terminal(
     tmp_path: Path,
     command: tuple[str, ...],
 ) -> None:
-    """Neither by its data nor by its messages, errors and progress."""
+    """Neither data nor messages, errors and progress contain control characters."""
     places = {"STORE": store, "TRACES": traces, "OUT": tmp_path}
     words = list(command)
     for name, path in places.items():
@@ -180,7 +180,7 @@ def test_no_command_acts_on_the_terminal(
 
 @pytest.mark.slow
 def test_a_process_at_a_terminal_escapes(store: Path) -> None:
-    """The same when the program is started; what a bug says in a traceback is escaped, too."""
+    """A started process behaves the same, and escapes names in the traceback of a bug."""
     crash = "from hta_sql.cli import program, main; import click, sys\n"
     crash += "def fail(*a, **k): raise KeyError(sys.argv[1])\n"
     crash += "program.main = fail; main([])"
@@ -198,7 +198,7 @@ def test_a_process_at_a_terminal_escapes(store: Path) -> None:
 
 
 def test_what_is_escaped() -> None:
-    """Every control and format character; newlines and tabs lay out text, and bytes may be cut."""
+    """Every control and format character is escaped, except newlines and tabs; bytes may be split."""
     assert acting(escaped("".join(map(chr, range(0x3000))))) == set()
     assert escaped("a\tb\nc é漢🚀") == "a\tb\nc é漢🚀"
     assert escaped("\x1b\x9b\U000e0041") == "\\x1b\\u009b\\udb40\\udc41"

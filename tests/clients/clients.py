@@ -1,7 +1,7 @@
-"""The clients that a store is tried with: what each needs, how its script runs, what it answers.
+"""Clients that are tested on a store: requirements, scripts and answers.
 
 ``python -m tests.clients.clients STORE`` runs them all and writes the table of docs/clients.md.
-Environments are kept in the folder ``$HTA_SQL_CLIENTS``, else in a temporary one.
+Environments are created in the folder ``$HTA_SQL_CLIENTS``, otherwise in a temporary one.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Rows = list[list[Any]]
 
 @dataclass(frozen=True)
 class Client:
-    """A client and the script that shows how it is used.
+    """A client and the script that shows how to use it.
 
     Attributes:
-        name: What people call it.
+        name: Name of the client.
         script: File in ``scripts``.
-        packages: What pip installs for it; nothing: it runs in the environment of the tests.
-        npm: What npm installs for it.
-        project: Folder of docs/ that is copied into its environment, and whose package.json says the rest.
+        packages: Packages to install with pip; if empty, it runs in the environment of the tests.
+        npm: Packages to install with npm.
+        project: Folder of docs/ that is copied into its environment, with its package.json.
         dashboard: Whose charts it draws: superset or evidence.
     """
 
@@ -58,12 +58,12 @@ class Client:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a client said.
+    """The output of a client.
 
     Attributes:
         version: Its versions.
-        answers: Question ─▶ rows.
-        drawn: What its dashboard shows ─▶ rows.
+        answers: Query name ─▶ rows.
+        drawn: Chart name of its dashboard ─▶ rows.
     """
 
     version: str
@@ -76,7 +76,7 @@ LIGHT = (
     Client("ADBC", "adbc_client.py"),
     Client("pyarrow and polars on the Parquet", "parquet_client.py"),
 )
-"""These run with every test run."""
+"""Clients that run with every test run."""
 
 HEAVY = (
     Client("DuckDB 1.4 in Python", "duckdb_python.py", ("duckdb==1.4.*",)),
@@ -95,17 +95,17 @@ HEAVY = (
     ),
     Client("Evidence", "evidence_client.mjs", project="evidence", dashboard="evidence"),
 )
-"""These get an environment of their own: ``make test-clients``."""
+"""Clients that need their own environment: ``make test-clients``."""
 
 
 def questions() -> dict[str, str]:
-    """Name ─▶ SQL of what every client asks."""
+    """Return name ─▶ SQL of the queries for every client."""
     loaded: dict[str, str] = json.loads((SCRIPTS / "questions.json").read_text(encoding="utf-8"))
     return loaded
 
 
 def expected(store: Path) -> dict[str, Rows]:
-    """What the Python API answers."""
+    """Return the answers of the Python API."""
     with hta_sql.open(store) as opened:
         return {
             name: [list(row) for row in opened.sql(query).rows()]
@@ -114,7 +114,7 @@ def expected(store: Path) -> dict[str, Rows]:
 
 
 def ask(client: Client, store: Path, environments: Path) -> Answered:
-    """Run the script of a client."""
+    """Run the script of a client and return its output."""
     command, folder = _command(client, environments)
     env = {**os.environ, "PYTHONPATH": ""}
     if shell := next((c for c in folder.glob("bin/duckdb") if client.script.endswith(".sh")), None):
@@ -139,7 +139,7 @@ def ask(client: Client, store: Path, environments: Path) -> Answered:
 
 
 def _asked(client: Client, store: Path, folder: Path) -> list[str]:
-    """Write down what charts ask, for a client that is told."""
+    """Write the queries of the charts to a file, for a client that takes them."""
     if client.dashboard != "superset":
         return []
     path = folder / "asked.json"
@@ -149,7 +149,7 @@ def _asked(client: Client, store: Path, folder: Path) -> list[str]:
 
 
 def _command(client: Client, environments: Path) -> tuple[list[str], Path]:
-    """Make the environment of a client, once; returns the command of its interpreter."""
+    """Create the environment of a client once; return the command of its interpreter."""
     folder = environments / "".join(c if c.isalnum() else "_" for c in client.name)
     if client.needs_npm:
         if client.project:
@@ -184,7 +184,7 @@ def _from_shell(text: str) -> Answered:
 
 
 def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
-    """Name the questions whose answer is not the one of the Python API."""
+    """Name the queries whose answer differs from the Python API."""
     return [
         name
         for name, rows in answers.items()
@@ -193,7 +193,7 @@ def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
 
 
 def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
-    """What the dashboard of a client has to show."""
+    """Return the expected rows of a client's dashboard."""
     of = {"superset": dashboards.drawn_by_superset, "evidence": dashboards.drawn_by_evidence}
     if not client.dashboard:
         return {}
@@ -202,7 +202,7 @@ def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
 
 
 def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
-    """Ask every client and write down what it was and whether it agreed."""
+    """Run every client; return a table of their versions and whether they agree."""
     wanted = expected(store)
     heads = ("client", "versions", "questions", "charts and sources of its dashboard")
     lines = [f"| {' | '.join(heads)} | equal to the Python API |", "|---|---|---|---|---|"]

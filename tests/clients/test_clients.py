@@ -1,4 +1,4 @@
-"""Other people's clients on a store: the same numbers as the Python API."""
+"""Third-party clients read the same numbers from a store as the Python API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.cookbook.job import ingest_cookbook
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of two ranks, with tags."""
+    """Ingest two runs of two ranks, with tags."""
     made = ingest_cookbook(tmp_path_factory.mktemp("store"))
     hta_sql.tag_runs(made, ["before"], {"branch": "main", "job": "cookbook"})
     hta_sql.tag_runs(made, ["after"], {"branch": "fast", "job": "cookbook"})
@@ -35,13 +35,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where clients are installed."""
+    """Folder in which clients are installed."""
     kept = os.environ.get("HTA_SQL_CLIENTS")
     return Path(kept) if kept else tmp_path_factory.mktemp("clients")
 
 
 def agrees(client: Client, store: Path, environments: Path) -> None:
-    """Ask everything, and compare."""
+    """Run a client and assert that its answers agree."""
     said = ask(client, store, environments)
     assert {name.partition(" (")[0] for name in said.answers} <= set(questions())
     assert said.answers
@@ -51,7 +51,7 @@ def agrees(client: Client, store: Path, environments: Path) -> None:
 
 @pytest.mark.parametrize("client", LIGHT, ids=lambda client: client.name)
 def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
-    """What is at hand wherever the tests run."""
+    """Clients in the environment of the tests agree."""
     agrees(client, store, environments)
 
 
@@ -60,7 +60,7 @@ def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
 def test_client_of_its_own_environment_agrees(
     client: Client, store: Path, environments: Path
 ) -> None:
-    """What needs an environment of its own."""
+    """Clients that need their own environment agree."""
     if client.needs_npm and not shutil.which("npm"):
         pytest.skip("npm is not installed")
     agrees(client, store, environments)
@@ -86,20 +86,20 @@ def test_a_wrong_answer_is_noticed(store: Path) -> None:
     ],
 )
 def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) -> None:
-    """Nothing, too little, another value, none, and columns that nobody asked for."""
+    """Missing charts, missing rows, other values and extra columns are reported."""
     wanted = [{"rank": 1, "idle_us": 7.0}, {"rank": 0, "idle_us": 5.0}]
     assert wrong({"idle": wanted[::-1]}, {"idle": wanted}) == []
     assert wrong(drawn, {"idle": wanted}) == ["idle"]
 
 
 def test_the_dashboard_is_what_its_sources_say() -> None:
-    """``make docs`` zips what stands as text in docs/superset/datasets and docs/generate."""
+    """``make docs`` zips the text sources in docs/superset/datasets and docs/generate."""
     packed = Path(superset.__file__).parents[1] / "superset" / "hta_sql_dashboard.zip"
     assert superset.content(packed.read_bytes()) == superset.content(superset.zipped())
 
 
 def test_charts_use_columns_that_their_datasets_have() -> None:
-    """And filters offer what the datasets for them take."""
+    """Filters use columns of their datasets, too."""
     for chart in superset.CHARTS:
         columns = set(superset.selected(chart["dataset"]))
         asked = superset.query(chart, {})

@@ -1,4 +1,4 @@
-"""The job of docs/cookbook.md: two ranks, three steps, every time chosen so that answers are known.
+"""The job of docs/cookbook.md: two ranks, three steps, with times chosen so that answers are known.
 
 Times are µs from the start of a step; steps are 1,000 µs long. What varies is in :class:`Plan`.
 
@@ -37,7 +37,7 @@ GROUP = {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl",
 
 @dataclass(frozen=True)
 class Plan:
-    """What differs between runs, steps and ranks [µs]."""
+    """Differences between runs, steps and ranks [µs]."""
 
     gemm_forward: int = 80
     first_step_extra: int = 100

@@ -1,4 +1,4 @@
-"""A store through ADBC, the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
+"""Query a store through ADBC, the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
 
 ``pip install adbc-driver-manager pyarrow duckdb``
 """

@@ -1,4 +1,4 @@
-"""A store in Python with DuckDB alone, any version from 1.4: ``python duckdb_python.py STORE``."""
+"""Query a store in Python with DuckDB alone, any version from 1.4: ``python duckdb_python.py STORE``."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""The Parquet of a store without any catalog, in pyarrow and polars: ``python parquet_client.py STORE``.
+"""Read the Parquet of a store without a catalog, in pyarrow and polars: ``python parquet_client.py STORE``.
 
-``pip install pyarrow polars``. The manifest says which files belong to the store.
+Requires ``pip install pyarrow polars``. The manifest lists the files of the store.
 """
 
 import json

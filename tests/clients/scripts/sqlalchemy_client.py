@@ -1,4 +1,4 @@
-"""A store in SQLAlchemy and pandas: ``python sqlalchemy_client.py STORE``.
+"""Query a store in SQLAlchemy and pandas: ``python sqlalchemy_client.py STORE``.
 
 ``pip install duckdb-sqlalchemy pandas``
 """

@@ -1,10 +1,10 @@
-"""A store in Apache Superset, through its REST API: ``python superset_client.py STORE [ASKED.json]``.
+"""Query a store in Apache Superset, through its REST API: ``python superset_client.py STORE [ASKED.json]``.
 
 ``pip install apache-superset duckdb-engine 'duckdb==1.4.*' rich cachetools flask-caching==2.3.1``
 
 Starts Superset on loopback with metadata in a temporary folder, imports docs/superset, connects it
-with the store, asks in SQL Lab, and asks what the charts ask: ASKED.json has a dataset and a query
-for each name. With ``KEEP=1`` it goes on running until it is interrupted.
+to the store, runs queries in SQL Lab, and runs the queries of the charts: ASKED.json has a dataset and a
+query for each name. With ``KEEP=1`` Superset runs until it is interrupted.
 """
 
 import json
@@ -40,7 +40,7 @@ class Api:
         self.session.headers["Authorization"] = f"Bearer {token}"
 
     def send(self, method: str, path: str, **more: Any) -> Any:
-        """Send a request; anything but success is an error."""
+        """Send a request; raise an error unless it succeeds."""
         response = self.session.request(method, self.url + path, timeout=120, **more)
         if not response.ok:
             raise SystemExit(f"{path}: {response.status_code} {response.text[:2000]}")
@@ -49,7 +49,7 @@ class Api:
 
 @contextmanager
 def superset(home: str) -> Iterator[int]:
-    """Start Superset on a free port of loopback; yields the port."""
+    """Start Superset on a free port of loopback; yield the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -92,7 +92,7 @@ def wait_for(port: int) -> None:
 
 
 def import_dashboard(api: Api, catalog: Path) -> int:
-    """Import the zip and give its database the path of the store; returns the database."""
+    """Import the zip and give its database the path of the store; return the database."""
     packed = ("dashboard.zip", DASHBOARD.read_bytes(), "application/zip")
     api.send("POST", "dashboard/import/", files={"formData": packed}, data={"overwrite": "true"})
     (found,) = api.send("GET", "database/")["result"]
@@ -102,7 +102,7 @@ def import_dashboard(api: Api, catalog: Path) -> int:
 
 
 def ask(api: Api, database: int, query: str) -> list[list[Any]]:
-    """One query in SQL Lab, which puts its own limit in the place of one that a query ends in."""
+    """Run one query in SQL Lab, which replaces the limit at the end of a query by its own."""
     asked = {
         "database_id": database,
         "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - a file beside this one
@@ -114,7 +114,7 @@ def ask(api: Api, database: int, query: str) -> list[list[Any]]:
 
 
 def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows that a chart draws."""
+    """Return the rows of a chart."""
     asked = {
         "datasource": {"id": dataset, "type": "table"},
         "queries": [query],
@@ -126,7 +126,7 @@ def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, 
 
 
 def main(store: str, asked: str | None = None) -> None:
-    """Do everything that a user would do by hand."""
+    """Do the steps that a user would do by hand."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes too
     catalog = Path(store, "catalog.duckdb").resolve()
     questions = json.loads((HERE / "questions.json").read_text())

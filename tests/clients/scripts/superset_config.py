@@ -1,4 +1,4 @@
-"""Superset for one user on this machine: metadata in SQLite, no other service."""
+"""Configure Superset for one user on this machine: metadata in SQLite, no other service."""
 
 import os
 from pathlib import Path
