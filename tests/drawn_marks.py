@@ -1,4 +1,4 @@
-"""What a chart shows: it is drawn, without a browser, and its marks are counted."""
+"""Render a chart without a browser and count its marks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _BAR = re.compile(r"M[^h]*h(-?[\d.e-]+)v(-?[\d.e-]+)")
 _THIN = 0.01
-"""Pixels; a bar that is not longer is not seen."""
+"""Minimum visible length of a bar [pixels]."""
 
 
 def drawn_rows(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
-    """Rows of data in a chart, of all its panels."""
+    """Return the number of data rows in all panels of a chart."""
     return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
 
 
 def charts_in(page: str) -> dict[str, dict[str, Any]]:
-    """The charts of a page by name, with rows as its script makes them."""
+    """Return the charts of a page by name, with rows as its script computes them."""
     found = re.findall(
         r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL
     )
@@ -43,12 +43,12 @@ def charts_in(page: str) -> dict[str, dict[str, Any]]:
 
 
 def visible_marks(chart: alt.TopLevelMixin) -> Counter[str]:
-    """Marks that can be seen, by kind: rect (bars and ticks), rule, symbol, arc, line, area, text."""
+    """Count the visible marks by kind: rect (bars and ticks), rule, symbol, arc, line, area, text."""
     return picture_marks(vl_convert.vegalite_to_svg(spec_of(chart)))
 
 
 def picture_marks(svg: str | bytes) -> Counter[str]:
-    """Count the same marks in a chart that was saved as ``.svg``."""
+    """Count the same marks in a chart saved as ``.svg``."""
     picture = ET.fromstring(svg)  # noqa: S314 - our own
     return Counter(kind for kind, mark in _marks(picture) if _is_visible(kind, mark))
 
@@ -73,7 +73,7 @@ def _is_visible(kind: str, mark: ET.Element) -> bool:
 
 
 def size_of_png(png: bytes) -> tuple[int, int]:
-    """Width and height of a whole PNG picture."""
+    """Return the width and height of a complete PNG picture."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     assert png[-8:-4] == b"IEND"
     width, height = struct.unpack(">II", png[16:24])

@@ -1,7 +1,7 @@
-"""How many examples a property is tried with: few by default, many where somebody asks for them.
+"""Number of examples per property: few by default, many on request.
 
-``make deep`` tries every property so; one alone: ``HYPOTHESIS_PROFILE=deep pytest PATH``. Examples
-are then new in each run, also where the default run takes the same ones each time.
+``make deep`` tries every property with many examples; for one alone: ``HYPOTHESIS_PROFILE=deep pytest PATH``.
+Examples are then random in each run, even if the default run uses fixed ones.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ DEEPER = 50
 
 
 def examples(count: int) -> int:
-    """Return the number of examples, given that of the default run."""
+    """Return the number of examples, scaled from that of the default run."""
     return count * DEEPER if IS_DEEP else count

@@ -1,4 +1,4 @@
-"""The golden cases of the shipped library: tests/golden/<topic>/<analysis>.test."""
+"""Golden cases of the shipped library: tests/golden/<topic>/<analysis>.test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DRAWN = re.compile(r"\bDrawn: (\d+ \w+(?:, \d+ \w+)*)")
 
 
 def all_cases() -> list[Case]:
-    """Every case of every file."""
+    """Return every case of every file."""
     return cases_of(GOLDEN)
 
 
@@ -33,11 +33,11 @@ def stated_marks(case: Case) -> dict[str, int]:
 
 
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
-    """Read a ``traces`` line: run ─▶ rank ─▶ path; ranks below 0 are to be found out."""
+    """Parse a ``traces`` line: run ─▶ rank ─▶ path; negative ranks are discovered."""
     return traces_of_case(Case(GOLDEN, 0, "", traces, "", []), TRACES)
 
 
 def ingest_case(traces: str, store: Path) -> TraceStore:
-    """Make the store of a ``traces`` line."""
+    """Ingest the store of a ``traces`` line."""
     read_traces(traces_of(traces), store)
     return hta_sql.publish(store)  # one catalog for all runs

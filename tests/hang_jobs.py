@@ -1,7 +1,7 @@
-"""Simulated jobs on NCCL whose hang is known: their Flight Recorder dumps, for any number of ranks.
+"""Simulated NCCL jobs with a known hang: their Flight Recorder dumps, for any number of ranks.
 
-A rank runs its program in order and waits for each operation. A collective ends when all ranks of its group are in
-it with the same operation; what is left then is the hang.
+A rank runs its program in order and waits for each operation. A collective ends when all ranks of its group have
+entered it with the same operation; operations that never end are the hang.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ Programs = dict[int, list[Op]]
 
 @dataclass
 class Job:
-    """A job and what each of its ranks does."""
+    """A job and the program of each rank."""
 
     groups: list[Group]
     programs: Programs
     slow_ns: dict[int, int] = field(default_factory=dict)
-    """How much later than the others a rank enters each operation."""
+    """Delay with which a rank enters each operation."""
     depth: int = 2
     """Frames of each stack."""
 
     def done(self) -> dict[int, int]:
-        """Run the programs; returns how many operations of each rank end."""
+        """Run the programs; return the number of completed operations of each rank."""
         done = dict.fromkeys(self.programs, 0)
         moved = True
         while moved:
@@ -102,7 +102,7 @@ class Job:
         )
 
     def dumps(self, buffer: int = 2000, version: str = "2.10") -> dict[int, dict[str, Any]]:
-        """Return the dump of each rank, as NCCL's recorder has it."""
+        """Return the dump of each rank, as NCCL's recorder writes it."""
         done = self.done()
         return {
             rank: {
@@ -183,7 +183,7 @@ def _frames(op: Op, depth: int) -> list[dict[str, Any]]:
 
 
 def write_pickles(job: Job, folder: Path, **options: Any) -> Path:
-    """Write the dumps as the watchdog does: nccl_trace_rank_N."""
+    """Write the dumps as NCCL's watchdog does: nccl_trace_rank_N."""
     folder.mkdir(parents=True, exist_ok=True)
     for rank, dump in job.dumps(**options).items():
         (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))

@@ -1,4 +1,4 @@
-"""An engine with some macros of the library, for tests of these alone."""
+"""An engine with some macros of the library, to test them alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hta_sql.library.objects import load_library
 
 
 def engine_with(names: Collection[str], *tables: str) -> duckdb.DuckDBPyConnection:
-    """Start an engine that knows macros of sql/lib, without a store.
+    """Start an engine with macros of sql/lib, without a store.
 
     Args:
         names: The macros.
-        tables: Statements that make what these read.
+        tables: Statements that create the tables that they read.
     """
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
@@ -27,6 +27,6 @@ def engine_with(names: Collection[str], *tables: str) -> duckdb.DuckDBPyConnecti
 
 
 def value_in(con: duckdb.DuckDBPyConnection, call: str, arguments: Sequence[object]) -> object:
-    """Return what a macro says."""
+    """Return the value of a macro."""
     (found,) = con.execute(f"SELECT {call}", list(arguments)).fetchall()[0]
     return found

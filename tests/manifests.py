@@ -1,4 +1,4 @@
-"""Stores whose manifest says something else than an ingest wrote."""
+"""Stores whose manifest differs from what an ingest wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hta_sql.store.disk.manifest import MANIFEST
 
 
 def write_manifest(store: Path, values: dict[str, Any]) -> None:
-    """Replace a manifest, with the sizes and checksums of files as they are now, and its own."""
+    """Replace a manifest, with current sizes and checksums of the files, and a valid checksum of its own."""
     for entry in values.get("entries", ()):
         for file in entry["files"].values():
             path = store / file["path"]
@@ -22,5 +22,5 @@ def write_manifest(store: Path, values: dict[str, Any]) -> None:
 
 
 def write_shard_file(path: Path, values: dict[str, Any]) -> None:
-    """Replace what a shard says."""
+    """Replace the contents of a shard file."""
     path.write_bytes(with_checksum({k: v for k, v in values.items() if k != CHECKSUM}))

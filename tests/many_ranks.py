@@ -18,7 +18,7 @@ RANKS = 4096
 
 
 class ManyRanks:
-    """A store of one rank that answers as if it had 4,096 of them, each like rank 0, with other times."""
+    """A store of one rank that simulates 4,096 of them, each like rank 0 with other times."""
 
     def __init__(self, store: TraceStore) -> None:
         self._store = store
@@ -46,13 +46,13 @@ class ManyRanks:
 
     @property
     def library(self) -> Library:
-        """What can be asked."""
+        """Return the library of the real store."""
         return self._store.library
 
     def ranks(self) -> list[int]:
-        """All of them."""
+        """Return all ranks."""
         return list(range(RANKS))
 
     def runs(self) -> list[str]:
-        """The one run."""
+        """Return the only run."""
         return self._store.runs()

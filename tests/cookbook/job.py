@@ -47,7 +47,7 @@ class Plan:
 
 
 def write_job(folder: Path, plan: Plan) -> Path:
-    """Write one trace per rank; returns the folder."""
+    """Write one trace per rank; return the folder."""
     folder.mkdir(parents=True)
     for rank in range(2):
         info = {"backend": "nccl", "rank": rank, "world_size": 2, "pg_config": [GROUP]}
@@ -75,7 +75,7 @@ def ingest_cookbook(folder: Path) -> Path:
 
 
 def _step(plan: Plan, rank: int, step: int) -> list[Event]:
-    """All events of one step; kernels of the first step take longer and shift what follows."""
+    """Return all events of one step; kernels of the first step take longer and delay later ones."""
     late = plan.first_step_extra if step == 0 else 0
     forward = plan.gemm_forward + late
     backward = 120 + (plan.slow_rank_extra if rank == plan.slow_rank else 0)
@@ -136,7 +136,7 @@ def _collective(plan: Plan, step: int) -> Event:
 
 
 class _Place:
-    """One step of one rank: where its events go."""
+    """One step of one rank, to which events are added."""
 
     def __init__(self, rank: int, step: int) -> None:
         self._pid = 10 + rank

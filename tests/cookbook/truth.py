@@ -1,4 +1,4 @@
-"""The answers of docs/cookbook.md, worked out by hand from the times in :mod:`tests.cookbook.job`.
+"""Answers of docs/cookbook.md, computed by hand from the times in :mod:`tests.cookbook.job`.
 
 Steps 2 and 3 of a rank are alike; step 1 has 100 µs more of ``gemm_fwd``. The backward GEMM of
 rank 1 takes 240 µs instead of 120, so that its collectives start later and, since both ranks end

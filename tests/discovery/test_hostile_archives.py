@@ -1,4 +1,4 @@
-"""Archives and compressed files of strangers: a bad member ends itself only, a bomb is refused."""
+"""Untrusted archives and compressed files: a bad member affects only itself, a bomb is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMBERS: dict[str, tuple[bytes, str]] = {
 
 @pytest.fixture
 def good(trace_path: Callable[[str], Path]) -> bytes:
-    """The trace of rank 0."""
+    """Return the trace of rank 0."""
     return trace_path("two_ranks_0.json").read_bytes()
 
 
@@ -37,7 +37,7 @@ def good(trace_path: Callable[[str], Path]) -> bytes:
 def test_members_of_a_tar_that_are_no_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes, kind: bytes, target: str
 ) -> None:
-    """The trace beside them is read."""
+    """They are skipped, and the trace next to them is read."""
     path = tmp_path / "job.tar"
     with tarfile.open(path, "w") as archive:
         plain, special = tarfile.TarInfo("rank0.json"), tarfile.TarInfo("rank1.json")
@@ -53,7 +53,7 @@ def test_members_of_a_tar_that_are_no_files(
 def test_an_absolute_member_of_a_zip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes
 ) -> None:
-    """It cannot be read, and the trace beside it is."""
+    """It is refused, and the trace next to it is read."""
     path = tmp_path / "job.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("rank0.json", good)
@@ -63,7 +63,7 @@ def test_an_absolute_member_of_a_zip(
 
 
 def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
-    """It is said what is wrong with it."""
+    """The message contains the fault."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1}'
     with zipfile.ZipFile(path, "w") as archive:
@@ -74,7 +74,7 @@ def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
 
 
 def test_a_packed_member_that_breaks_off(tmp_path: Path) -> None:
-    """A damaged gzip file gives its last good byte also inside a zip."""
+    """A truncated gzip file inside a zip is read up to its last good byte."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1},'
     packed = gzip.compress(b'{"traceEvents": [' + event * 200)
@@ -112,7 +112,7 @@ def pack_thrice(path: Path, text: bytes) -> str:
 
 
 def pack_members(path: Path, text: bytes) -> str:
-    """Write so many empty gzip members, packed, that they unpack to much and say nothing."""
+    """Write many empty gzip members, compressed again: a small file that expands to many bytes without content."""
     empty = gzip.compress(b"")
     path.write_bytes(gzip.compress(empty * (len(text) // len(empty))))
     return str(path)
@@ -126,7 +126,7 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
     pack: Callable[[Path, bytes], str],
     start: bytes,
 ) -> None:
-    """Whoever asks a file what it is unpacks no more than a trace of its size has."""
+    """Detecting the format of a file unpacks at most as much as a trace of that size."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = pack(tmp_path / "bomb.gz", start + b" " * BOMB_BYTES)
     with pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB"):
@@ -134,14 +134,14 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
 
 
 def pad(archive: tarfile.TarFile) -> None:
-    """Add a member of much that is nothing."""
+    """Add a large member without content."""
     member = tarfile.TarInfo("notes.txt")
     member.size = BOMB_BYTES
     archive.addfile(member, io.BytesIO(bytes(BOMB_BYTES)))
 
 
 def crowd(archive: tarfile.TarFile, count: int = 400) -> None:
-    """Add so many members without content that to look at each takes as long."""
+    """Add many empty members, so that looking at each takes as long as a bomb."""
     for number in range(count):
         archive.addfile(tarfile.TarInfo(f"rank{number}.json"))
 
@@ -153,7 +153,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
     good: bytes,
     fill: Callable[[tarfile.TarFile], None],
 ) -> None:
-    """The members of a packed tar archive stand between its bytes: all of it is unpacked for their names."""
+    """Names of members in a compressed tar lie between its bytes, so listing them unpacks everything."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -172,7 +172,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
 def test_many_members_of_a_tar_are_listed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not again for each of them."""
+    """They are not listed again for each member."""
     listed: list[str] = []
     with tarfile.open(tmp_path / "many.tar", "w") as archive:
         crowd(archive, 20)
@@ -190,7 +190,7 @@ def test_many_members_of_a_tar_are_listed_once(
 
 
 def test_a_packed_tar_by_its_content(tmp_path: Path, good: bytes) -> None:
-    """Read whatever its name ends with."""
+    """It is detected regardless of its suffix."""
     for name in ("job.tgz", "job.tar.gz", "job.tar"):
         with tarfile.open(tmp_path / name, "w:gz") as archive:
             for rank in range(2):

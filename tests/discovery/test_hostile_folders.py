@@ -1,4 +1,4 @@
-"""What stands in a folder beside traces ends itself only: it is named, and the others are read."""
+"""A bad file in a folder of traces affects only itself: it is reported, and the others are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[[Path], object]
 
 
 def bind_socket(path: Path) -> None:
-    """Make a socket; it stays when whoever made it has gone."""
+    """Create a socket, which remains after its process has ended."""
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(path))
 
@@ -34,7 +34,7 @@ SPECIAL: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
-    """A folder with one good trace, of rank 0."""
+    """Write a folder with one good trace, of rank 0."""
     place = tmp_path / "job"
     place.mkdir()
     shutil.copy(trace_path("two_ranks_0.json"), place / "rank0.json")
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
 def test_what_is_no_file(
     folder: Path, caplog: pytest.LogCaptureFixture, make: Make, said: str
 ) -> None:
-    """A pipe would keep an ingest waiting for ever, a link that leads nowhere would end it."""
+    """A pipe would block an ingest forever, and a broken link would end it."""
     make(folder / "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
     (warning,) = [text for text in caplog.messages if text.startswith("Skipped")]
@@ -55,7 +55,7 @@ def test_what_is_no_file(
 
 @pytest.mark.parametrize("what", ["pipe", "dangling link"])
 def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
-    """Who names it wants it."""
+    """If the user passes such a path itself, it is an error."""
     make, said = SPECIAL[what]
     make(folder / "rank1.json")
     with pytest.raises((TraceFormatError, TraceNotFoundError), match=said):
@@ -63,7 +63,7 @@ def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
 
 
 def test_a_trace_that_became_a_pipe(folder: Path) -> None:
-    """Comparing with what a store knows waits for no writer."""
+    """Comparing a file with the manifest never waits for a writer."""
     os.mkfifo(folder / "rank1.json")
     with pytest.raises(TraceFormatError, match="is no file but a pipe"):
         fingerprint(str(folder / "rank1.json"))
@@ -72,7 +72,7 @@ def test_a_trace_that_became_a_pipe(folder: Path) -> None:
 def test_a_file_that_may_not_be_read(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rank that is not ours to read is named; root may read all, so the system is played."""
+    """A rank without read permission is reported; root can read everything, so the failure is simulated."""
     shutil.copy(folder / "rank0.json", folder / "rank1.json")
     refuse(monkeypatch, "fsspec.implementations.local.LocalFileSystem._open", "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
@@ -84,7 +84,7 @@ def test_a_file_that_may_not_be_read(
 def test_folders_that_are_left_out(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that may not be looked into, and a link to one, are said."""
+    """A folder without permission, and a link to a folder, are reported."""
     shutil.copytree(folder, folder / "closed")
     (folder / "linked").symlink_to(folder)
     refuse(monkeypatch, "os.scandir", "closed")
@@ -94,7 +94,7 @@ def test_folders_that_are_left_out(
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, function: str, ending: str) -> None:
-    """Let a function find that one path may not be read."""
+    """Make a function fail with a permission error for one path."""
     module, _, name = function.rpartition(".")
     owner = os if module == "os" else __import__("fsspec").implementations.local.LocalFileSystem
     real = getattr(owner, name)
@@ -109,7 +109,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, function: str, ending: str) -> None:
 
 
 def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A folder of settings beside a trace does not hide what else there is to say."""
+    """Many settings files next to a trace do not hide other messages."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     assert len(discover(str(folder))) == 1
@@ -119,7 +119,7 @@ def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCapture
 
 
 def test_unreadable_ones_are_named_first(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Of many, those that may be traces."""
+    """Files that may be traces come first."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     (folder / "trace.json").symlink_to("gone.json")

@@ -1,4 +1,4 @@
-"""Traces of several jobs in one folder are refused with the list of the jobs, unless they are declared to be one."""
+"""Traces of several jobs in one folder are refused with the list of the jobs, unless declared as one job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
-    """A trace with one kernel; keywords are its distributedInfo, but for top-level keys."""
+    """Return a trace with one kernel; keywords go to distributedInfo, except top-level keys."""
     top: dict[str, Any] = {
         key: stated.pop(key) for key in ("baseTimeNanoseconds", "trace_id") if key in stated
     }
@@ -50,19 +50,19 @@ def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
 
 
 def findings(store: TraceStore) -> set[str]:
-    """Names of what doctor finds."""
+    """Return the names of doctor's findings."""
     return {row["finding"] for row in store.run("findings").arrow().to_pylist()}
 
 
 def said(caplog: pytest.LogCaptureFixture, text: str) -> str:
-    """The one warning with that text."""
+    """Return the only warning with that text."""
     (message,) = [record.message for record in caplog.records if text in record.message]
     return message
 
 
 @pytest.mark.slow
 def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Each value with the files that state it."""
+    """The message lists each value with the files that state it."""
     traces = {
         "a.json": trace(0, world_size=4, backend="nccl"),
         "b.json": trace(1, world_size=2, backend="gloo"),
@@ -158,7 +158,7 @@ SEVERAL |= {
 
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> None:
-    """The message names each job by its folder, and the option that reads them as one."""
+    """The message names each job by its folder, and the option that reads them as one job."""
     traces, text = SEVERAL[kind]
     with pytest.raises(RankError, match=text) as refused:
         ingest(traces)
@@ -192,7 +192,7 @@ ONE = {
 
 @pytest.mark.parametrize("kind", ONE)
 def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
-    """Traces without metadata, captures, declared roles, a folder for each host."""
+    """Missing metadata, captures, declared roles and a folder for each host are valid."""
     for name, content in ONE[kind].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
@@ -208,7 +208,7 @@ def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> Non
 
 @pytest.mark.parametrize("size", [-1, 0, (1 << 24) + 1, -(1 << 63), 1 << 62, "word"])
 def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: object) -> None:
-    """Neither are ranks beyond it refused nor those that have no trace listed."""
+    """Without a plausible world size, no rank is refused or reported as missing."""
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
         assert store.ranks() == [1, 3]
@@ -216,7 +216,7 @@ def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: objec
 
 
 def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """The ranks that have no trace are never listed one by one."""
+    """The missing ranks are not listed one by one."""
     size = 1 << 24
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
@@ -226,7 +226,7 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
 
 @pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Their clocks have nothing in common; the key may stand behind the events."""
+    """Their clocks are unrelated; the key may follow the events."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
     with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
         assert "clocks_mixed" in findings(store)
@@ -237,7 +237,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """One capture under the names of two ranks."""
+    """One capture is stored under the names of two ranks."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
     with ingest(traces) as store:
         assert "same_capture" in findings(store)
@@ -246,7 +246,7 @@ def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.slow
 def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Two files of each of two ranks, in the order of time, whatever they are called."""
+    """Two files of each of two ranks are ordered by time, whatever their names."""
     traces = {
         "a.json": trace(0, ts=5000, world_size=2),
         "b.json": trace(0, ts=10, world_size=2),
@@ -268,7 +268,7 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
 
 @pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A healthy folder gives no warning."""
+    """A valid folder gives no warning."""
     healthy = {
         f"{rank}.json": trace(rank, world_size=3, backend="nccl", trace_id=f"T{rank}")
         for rank in range(3)
@@ -279,7 +279,7 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
 
 @pytest.mark.slow
 def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Files of one rank that differ in their folder alone are told apart, and how to part them."""
+    """The message distinguishes files of a rank by their folder, and explains how to separate them."""
     folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
     ingest(folders).close()
     assert said(caplog, "Rank 0 has 2 files").endswith(": A/rank0.json, B/rank0.json.")
@@ -297,7 +297,7 @@ def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureF
 def test_one_job_says_nothing_of_folders(
     ingest: Ingest, caplog: pytest.LogCaptureFixture, traces: dict[str, dict[str, Any]]
 ) -> None:
-    """One folder with two captures, or a folder for each rank."""
+    """One folder with two captures, or a folder for each rank, gives no message about folders."""
     ingest(traces).close()
     assert "several folders" not in caplog.text
 

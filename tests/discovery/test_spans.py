@@ -1,4 +1,4 @@
-"""Several recordings of one process, as schedule(repeat=2) makes them: a run for each, none taken for another rank."""
+"""Several recordings of one process, as schedule(repeat=2) writes them: one run each, never another rank."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RECORDED = sorted((Path(__file__).parents[1] / "traces" / "recorded" / "two_span
 
 
 def content(path: Path) -> dict[str, Any]:
-    """A recorded trace."""
+    """Return a recorded trace."""
     trace: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return trace
 
 
 def of_rank(rank: int, path: Path, later_us: int = 0) -> dict[str, Any]:
-    """A recorded trace as that of another rank, which began a moment later."""
+    """Return a recorded trace as that of another rank, which started later."""
     trace = content(path)
     events = [event | {"ts": event["ts"] + later_us} for event in trace["traceEvents"]]
     stated = {"rank": rank, "world_size": 2}
@@ -43,14 +43,14 @@ def write(folder: Path, traces: dict[str, dict[str, Any]]) -> Path:
 
 
 def placed(store: hta_sql.TraceStore) -> list[tuple[str, int, str]]:
-    """Run, rank and file."""
+    """Return run, rank and file."""
     rows = store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows()
     return [(run, rank, Path(source).name) for run, rank, source in rows]
 
 
 @pytest.mark.slow
 def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The spans are runs of one store: steps keep their numbers, no event is lost, operators are linked inside of a span."""
+    """The spans are runs of one store: steps have their numbers, no event is lost, and operators are linked within a span."""
     folder = tmp_path / "job"
     folder.mkdir()
     for path in RECORDED:
@@ -91,7 +91,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
-    """Its statement, on the spans."""
+    """The statement of the documentation adds up the spans."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     folder = tmp_path / "NAME"
     folder.mkdir()
@@ -105,7 +105,7 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """export_chrome_trace(f"trace_{prof.step_num}.json"): the process and the times tell that it is one rank."""
+    """For export_chrome_trace(f"trace_{prof.step_num}.json"), the process and the times identify one rank."""
     traces = {
         f"trace_{number}.json": content(path) for number, path in zip((4, 8), RECORDED, strict=True)
     }
@@ -123,7 +123,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Containers number their processes alike; overlapping events in time, or is of another host, is another rank."""
+    """Containers reuse process numbers; events that overlap in time, or come from another host, are another rank."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)
@@ -156,7 +156,7 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.mark.slow
 def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
-    """Without a base time the n-th files of ranks belong together."""
+    """Without a base time the n-th files of the ranks belong together."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),
@@ -176,7 +176,7 @@ def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Two ranks of two spans are not two warnings."""
+    """Two ranks of two spans give one warning."""
     traces = {
         f"{rank}-{number}.json": of_rank(rank, path, later_us=rank)
         for rank in range(2)

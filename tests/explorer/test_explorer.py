@@ -1,4 +1,4 @@
-"""The explorer: what it shows of a scope, and that a click in a browser without a network does it."""
+"""The explorer: contents of a scope, and clicks in a browser without a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAITS = {0: "waits_0.json", 1: "waits_1.json"}
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks that wait for each other, three steps."""
+    """Ingest two ranks that wait for each other, three steps."""
     store = tmp_path_factory.mktemp("explorer") / "job.store"
     traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
     ingest_only(traces, store, run="job", jobs=1)
@@ -38,20 +38,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(path: Path) -> Iterator[hta_sql.TraceStore]:
-    """As the page opens it."""
+    """Open the store as the page does."""
     with views.opened({views.STORE: str(path), views.MEMORY_LIMIT: "1GB"}) as opened:
         yield opened
 
 
 def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
-    """Once; what has a chart stands first."""
+    """Each is in one topic; analyses with a chart come first."""
     listed = [name for names in views.topics(store).values() for name in names.values()]
     assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
     assert "Where the time goes" in views.topics(store)
 
 
 def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
-    """As far as an analysis has one; what has no rows says why."""
+    """Analyses with scope parameters use them; an empty one has a reason."""
     found = views.answer(store, "profiler_steps", "job", [1], [])
     assert isinstance(found, Result)
     assert {row["rank"] for row in found.records()} == {1}
@@ -63,7 +63,7 @@ def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, path: Path) -> None:
-    """What is wrong is a sentence."""
+    """A failing query returns a message."""
     rows = views.asked(store, "SELECT count(*) AS n FROM range(20000)")
     assert isinstance(rows, Result)
     assert len(views.asked(store, "FROM range(20000)")) == views.ROWS
@@ -73,7 +73,7 @@ def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, pa
 
 @pytest.mark.parametrize("name", ["step_accounting", "cluster_overview", "gpu_kernels_by_name"])
 def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> None:
-    """By what they and the rows have in common."""
+    """Marks are identified by the columns that they share with the rows."""
     result = views.answer(store, name, "job", [], [])
     assert isinstance(result, Result)
     chart = views.chart_of(result)
@@ -83,7 +83,7 @@ def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> No
 
 
 def test_a_selection_leaves_its_rows() -> None:
-    """Other selections and columns that are not there change nothing."""
+    """Other selections and missing columns have no effect."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
     chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
     assert views.selected(rows, chosen).index.tolist() == [1, 2]
@@ -94,7 +94,7 @@ def test_a_selection_leaves_its_rows() -> None:
     ("lane", "left"), [("1", [1, 2]), ("1 / 2", [2]), ("0 / 1", [0]), ("gemm", [1])]
 )
 def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
-    """A rank, a rank and a step, a name."""
+    """A bar is identified by a rank, a rank and a step, or a name."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2], "name": ["add", "gemm", "add"]})
     chosen = {views.CHOSEN: {views.LANE: [lane]}}
     assert views.selected(rows, chosen).index.tolist() == left
@@ -102,13 +102,13 @@ def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
 
 @pytest.fixture(scope="module")
 def page(path: Path) -> Iterator[str]:
-    """The URL of the explorer in its process, with its token."""
+    """Start the explorer and return its URL with the token."""
     with explored(path) as (_, url):
         yield url
 
 
 def eventually(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     end = time.monotonic() + OPENS_WITHIN_S
     while not is_so():
         assert time.monotonic() < end
@@ -116,14 +116,14 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def rows_shown(page: Browser) -> str:
-    """What the footer of the table says."""
+    """Return the text of the table's footer."""
     found = re.search(r"[0-9,]+ rows?, [0-9]+ columns", page.text())
     return found.group() if found else ""
 
 
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
-    """Also where that is ended from outside."""
+    """The page also ends if its command is killed."""
     with explored(path) as (process, url):
         port = urlsplit(url).port
         process.terminate()
@@ -137,7 +137,7 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_taken_port_is_an_error(path: Path) -> None:
-    """It is named, and nothing else is printed."""
+    """The error names the port, and nothing else is printed."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print", "--port", port]
@@ -152,7 +152,7 @@ def test_a_taken_port_is_an_error(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
-    """In Chromium: charts are drawn, a mark that is clicked leaves its rows, nobody else is asked."""
+    """In Chromium: charts are drawn, a clicked mark filters the rows, and no other server is contacted."""
     site = page.partition("?")[0]
     assert site.startswith("http://127.0.0.1:")
     with browser(tmp_path / "profile", offline=False) as chromium:

@@ -1,4 +1,4 @@
-"""Foreign web pages and strangers cannot read the explorer: real requests and websockets to the real server."""
+"""Foreign web pages and unauthorized users cannot read the explorer: real requests and websockets to the real server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROUTES = (
 
 
 def foreign_origins(port: int) -> tuple[str, ...]:
-    """Origins of pages that are not the explorer's, some of them close to it."""
+    """List origins other than the explorer's, some of them similar to it."""
     return (
         "null",
         "https://elsewhere.example",
@@ -52,7 +52,7 @@ def foreign_origins(port: int) -> tuple[str, ...]:
 
 
 class Server:
-    """A started explorer, as strangers and its own page reach it."""
+    """A running explorer, reached by strangers and by its own page."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -71,7 +71,7 @@ class Server:
     def handshake(
         self, host: str = "127.0.0.1", origin: str | None = None, token: str | None = None
     ) -> str:
-        """Open a websocket; return the first message, or why there is none."""
+        """Open a websocket; return the first message, or the reason for a refusal."""
         query = f"?session_id=s_{uuid.uuid4().hex}"
         query += f"&access_token={token}" if token is not None else ""
         headers = {} if origin is None else {"Origin": origin}
@@ -86,7 +86,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of one trace."""
+    """Ingest one trace."""
     path = tmp_path_factory.mktemp("foreign") / "job.store"
     ingest_only([str(TESTS / "traces" / "every_table.json")], path, jobs=1)
     return path
@@ -94,14 +94,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    """The explorer, with the token of its own."""
+    """Start the explorer with a known token."""
     with explored(store) as (_, url):
         yield Server(url)
 
 
 @pytest.mark.slow
 def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
-    """Neither from another origin nor under another name, even if it knows the token."""
+    """Neither another origin nor another host name is accepted, even with the token."""
     for origin in foreign_origins(server.port):
         assert server.handshake(origin=origin, token=server.token) == "403", origin
     for host in FOREIGN_HOSTS:
@@ -112,7 +112,7 @@ def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_websocket_needs_the_token(server: Server) -> None:
-    """Without it, or with another one, the own page is refused too; with it, it is served."""
+    """Without the right token, the explorer's own page is refused, too."""
     own = f"http://127.0.0.1:{server.port}"
     for token in (None, "", "wrong", server.token[:-1], server.token + "x", server.token.upper()):
         assert server.handshake(origin=own, token=token) == "403", token
@@ -124,7 +124,7 @@ def test_a_websocket_needs_the_token(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
-    """Of no route, with no method, even with the token."""
+    """No route answers any method, even with the token."""
     for path in ROUTES:
         for method in ("GET", "POST", "OPTIONS"):
             asked = f"{path}?access_token={server.token}"
@@ -139,7 +139,7 @@ def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
 
 @pytest.mark.slow
 def test_http_needs_the_token(server: Server) -> None:
-    """The URL that is printed opens the page; without its token the page asks for it."""
+    """The printed URL opens the page; without its token the page asks for it."""
     assert len(server.token) >= 32
     for token in ("", "?access_token=", "?access_token=wrong"):
         status, where = server.get(f"/{token}")
@@ -155,7 +155,7 @@ def test_http_needs_the_token(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -> None:
-    """It is asked for, and nothing else opens the page."""
+    """The page asks for the password, and nothing else opens it."""
     file = tmp_path / "password"
     file.write_text(PASSWORD + "\n", encoding="utf-8")
     with explored(store, "--token-file", str(file)) as (_, url):
@@ -170,7 +170,7 @@ def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
-    """A request without the token is logged with a text of its own: escaped."""
+    """The text of a request without the token is escaped in the log."""
     with terminal() as (theirs, printed):
         with explored(store, stderr=theirs) as (_, url):
             headers = {"Marimo-Server-Token": "\x9b66m"}
@@ -185,7 +185,7 @@ def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
 def test_an_unusable_password_is_refused(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """An empty one above all: it would let everybody in."""
+    """An empty password would admit everybody."""
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
     assert main(["explore", str(store), "--print", "--token-file", str(file)]) == 2
@@ -215,7 +215,7 @@ def test_an_unusable_password_is_refused(
     ],
 )
 def test_what_the_guard_passes(kind: str, headers: list[tuple[bytes, bytes]], passes: bool) -> None:
-    """The addresses that the server listens on, said once; everything else never reaches the app."""
+    """Only the addresses on which the server listens pass; all other requests never reach the app."""
     reached: list[Any] = []
     sent: list[MutableMapping[str, Any]] = []
 

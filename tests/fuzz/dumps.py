@@ -1,7 +1,8 @@
-"""Flight Recorder dumps broken at random: read to their values or refused with a sentence, and nothing of them is run.
+"""Corrupt Flight Recorder dumps at random: each is read or refused with a message, and no code in it runs.
 
-``python -m tests.fuzz.dumps SECONDS [SEED]``. What a reader may end with is a value or a TraceFormatError, whatever
-the bytes are. An audit hook ends the process if the reader imports a module, opens a file or starts a program.
+``python -m tests.fuzz.dumps SECONDS [SEED]``. The only allowed outcomes of a reader are a value or a
+TraceFormatError.
+An audit hook ends the process if the reader imports a module, opens a file or starts a program.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ FORBIDDEN = (
 
 
 def seeds() -> list[bytes]:
-    """Return whole dumps of both kinds, and pickles of all protocols."""
+    """Return valid dumps of both kinds, and pickles of all protocols."""
     recorded = [path.read_bytes() for path in sorted(RECORDED.glob("*/*"))]
     values = [pickle.loads(data) for data in recorded if data.startswith(b"\x80")]  # noqa: S301 - ours
     return recorded + [pickle.dumps(value, p) for value in values[:2] for p in range(2, 6)]
 
 
 def broken(data: bytes, rng: random.Random) -> bytes:
-    """Change, insert, delete, repeat or cut off some bytes."""
+    """Change, insert, delete, repeat or truncate some bytes."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
         at = rng.randrange(len(changed) + 1)
@@ -72,10 +73,10 @@ def broken(data: bytes, rng: random.Random) -> bytes:
 
 
 def read(data: bytes) -> str:
-    """Read a dump as an ingest does; returns what came of it.
+    """Read a dump as an ingest does; return the outcome.
 
     Raises:
-        Exception: It ended with anything else than a value or a refusal.
+        Exception: The outcome is neither a value nor a refusal.
     """
     is_dump(data)
     with suppress(TraceFormatError):
@@ -85,7 +86,7 @@ def read(data: bytes) -> str:
 
 
 def forbid() -> None:
-    """End the process when the reader does what only a program that is run does."""
+    """End the process if the reader imports a module, opens a file or starts a program."""
 
     def hook(event: str, arguments: Any) -> None:
         if event in FORBIDDEN and _reading:
@@ -99,7 +100,7 @@ _reading: list[bool] = []
 
 
 def main(seconds: float, seed: int) -> None:
-    """Break and read dumps for so long."""
+    """Corrupt and read dumps for a number of seconds."""
     rng, whole, counts = random.Random(seed), seeds(), {"read": 0, "refused": 0}
     end = time.monotonic() + seconds
     for data in whole:

@@ -1,4 +1,4 @@
-"""Writes events whose own fields (name, category, phase, ids, times) have odd types and values."""
+"""Write events whose own fields (name, category, phase, ids, times) have odd types and values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from random import Random
 from tests.ingestion.small_trace import EVENTS, complete
 
 LONG_NAME_BYTES = 1 << 20
-"""One such name in about a hundred events: it is read in several pieces."""
+"""Size of a name in about one of a hundred events, which is read in several pieces [bytes]."""
 
 _FIELDS = (
     *("name", "name", "name", "name", "cat", "cat", "ph", "pid", "pid", "tid", "tid"),
     *("id", "id", "bp", "s", "ts", "dur"),
 )
-"""Fields to replace, the name most often: every kind of event has one."""
+"""Fields to replace, the name most often because every kind of event has one."""
 
 _TEXTS = (
     *('""', '" "', '"\\ud83d"', '"\\udc00 low"', '"a\\u0000b"', '"\\u0000"', '"\\"\\\\\\/"'),
@@ -52,7 +52,7 @@ def field_trace(random: Random) -> bytes:
 
 
 def _value(random: Random) -> str | None:
-    """Return the JSON of a value; None: the field is missing."""
+    """Return the JSON of a value, or None if the field is missing."""
     drawn = random.random()
     if drawn < 0.25:
         return "null"
@@ -65,7 +65,7 @@ def _value(random: Random) -> str | None:
 
 @cache
 def _kinds() -> list[dict[str, str]]:
-    """One event of every kind, field by field as JSON."""
+    """Return one event of every kind, field by field as JSON."""
     more = [
         complete("gpu_user_annotation", "range", 7, 1010.0, 4.0) | {"pid": 0},
         complete("cpu_op", "MmBackward0", 8, 1004.0, 6.0, **{"Fwd thread id": 1}),

@@ -1,4 +1,4 @@
-"""Breaks a trace at random, but as files really break: by bytes, by tokens, by whole events."""
+"""Corrupt a trace at random as real files are corrupted: by bytes, by tokens, by whole events."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _PLACES = re.compile(rb'[{}\[\],:"\\]')
 
 
 def seeds() -> list[bytes]:
-    """Whole traces to start from: small, of every layout."""
+    """Return valid small traces of every layout."""
     some = EVENTS[3:8]
     compact = {"separators": (",", ":")}
     return [
@@ -118,7 +118,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(random: Random, wholes: list[bytes]) -> bytes:
-    """Take one trace and break it up to eight times."""
+    """Corrupt one trace up to eight times."""
     text = random.choice(wholes)
     for _ in range(random.choice((0, 1, 1, 1, 2, 2, 3, 5, 8))):
         text = random.choice(_MUTATIONS)(random, text, wholes)
@@ -126,7 +126,7 @@ def mutated(random: Random, wholes: list[bytes]) -> bytes:
 
 
 def place(random: Random, text: bytes) -> int:
-    """Choose a position; mostly beside something that means something."""
+    """Choose a position, mostly next to a token."""
     if not text or random.random() < 0.4:
         return random.randint(0, len(text))
     found = _PLACES.search(text, random.randint(0, len(text)))
@@ -187,7 +187,7 @@ def _respace(random: Random, text: bytes, _: list[bytes]) -> bytes:
 
 
 def _every(random: Random, text: bytes, _: list[bytes]) -> bytes:
-    """Break every event in the same way."""
+    """Corrupt every event in the same way."""
     key = random.choice((b'"ph"', b'"ts"', b'"name"', b"}", b'"dur"', b'"args"', b"},"))
     return text.replace(key, random.choice((b"", key + key, key[:-1], random.choice(TOKENS))))
 

@@ -1,4 +1,4 @@
-"""What must hold for any bytes at all."""
+"""Check properties that hold for any bytes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ INGEST_TIMED = {"kpi_trends"}
 
 
 def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> None:
-    """No event vanishes; chunks, batches and the way of cutting change nothing.
+    """Check that no event vanishes, and that chunks, batches and cuts change nothing.
 
-    Whatever is raised other than an error of the library's own tree is a crash.
+    Any exception outside of the library's error tree is a crash.
     """
     length = path.stat().st_size
     size = random.choice((1, 3, 16, 50, 100, 200, 333, 700, 1500, length // 2 + 1))
@@ -42,7 +42,7 @@ def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> No
 
 
 def check_walk(random: Random, text: bytes) -> None:
-    """What a walk says of a part of the text, it says of the whole: reads may end anywhere."""
+    """Check that walking a part of the text gives the same as walking the whole: reads may end anywhere."""
     whole = list(walk(text))
     assert all(a.end <= b.start for a, b in pairwise(whole))
     for _ in range(4):
@@ -56,7 +56,7 @@ def _closed(spans: list[Span]) -> list[Span]:
 
 
 def check_ingests_agree(random: Random, path: Path) -> None:
-    """A store has the same rows whichever reader made it, and analyses return the same on both.
+    """Check that both readers make stores with the same rows, and that analyses return the same on both.
 
     Unlike the staged tables alone, this covers the statements that link events: call tree, steps,
     launches, stacks.
@@ -70,7 +70,7 @@ def check_ingests_agree(random: Random, path: Path) -> None:
 
 
 def _ingested(path: Path, reader: str, analyses: list[str]) -> dict[str, list[str]]:
-    """Ingest a trace by one reader; returns the rows of every table and of some analyses as text."""
+    """Ingest a trace with one reader; return the rows of every table and of some analyses as text."""
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {SWITCH: reader}):
         try:
             store = hta_sql.ingest(path, Path(folder) / "fuzz.store", run="fuzz", jobs=1)

@@ -1,7 +1,7 @@
-"""Breaks traces for a while: ``python -m tests.fuzz.run SECONDS [SEED]``.
+"""Corrupt traces for a number of seconds: ``python -m tests.fuzz.run SECONDS [SEED]``.
 
-An input that breaks a property is left in a file beside the work folder; make it a fault of
-tests/ingestion/corpus.py when it is mended.
+An input that breaks a property is written to a file next to the work folder; when the bug is fixed, add it
+to tests/ingestion/corpus.py.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_ag
 from tests.ingestion.readers import check_readers_agree
 
 DEADLINE_S = 60
-"""An input of 64 KB that takes more CPU hangs."""
+"""CPU limit for an input of 64 KB; above it, the input counts as a hang."""
 
 STANDSTILL_S = 600
-"""Likewise one that takes so long without it, even on a machine that does much else."""
+"""Wall time limit without CPU use, generous enough for a busy machine."""
 
 EVENTS = 200
-"""Events that are changed one by one for both readers to read, most of whose time is statements'."""
+"""Number of changed events per input for both readers; most of their time is spent in statements."""
 
 READERS_SHARE = 0.3
-"""How often they are, for an input that is ingested."""
+"""Probability that both readers read an ingested input."""
 
 INGESTS_SHARE = 0.1
-"""How often whole stores are made by both readers, of events with odd fields: two seconds each."""
+"""Probability that both readers make whole stores of events with odd fields, two seconds each."""
 
 WALKS = 30
-"""Inputs that are only walked for each one that is ingested: that costs a hundredth."""
+"""Number of inputs that are only walked per ingested input; walking costs a hundredth."""
 
 FOUND = Path(".hta_sql") / "fuzz"
 log = logging.getLogger("fuzz")
 
 
 def fuzz(seconds: float, seed: int) -> int:
-    """Break traces until the time is up or a property breaks; returns the exit code."""
+    """Corrupt traces until the time is up or a property breaks; return the exit code."""
     random, wholes, inputs = Random(seed), seeds(), 0
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _too_long)

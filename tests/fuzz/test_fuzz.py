@@ -1,4 +1,4 @@
-"""A few broken traces of a fixed seed; ``make fuzz`` breaks others for as long as you like."""
+"""Read a few corrupt traces of a fixed seed; ``make fuzz`` makes others for any time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ingestion.readers import needs_native
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
-    """Where a read ends does not matter."""
+    """The position at which a read ends has no effect."""
     random, wholes = Random(seed), seeds()
     for _ in range(100):
         check_walk(random, mutated(random, wholes))
@@ -23,7 +23,7 @@ def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_ways_agree(seed: int, tmp_path: Path) -> None:
-    """How a file is read does not matter, whatever is in it."""
+    """The way in which a file is read has no effect, whatever its contents."""
     random, wholes = Random(seed), seeds()
     path = tmp_path / "trace.json"
     path.write_bytes(mutated(random, wholes))
@@ -34,7 +34,7 @@ def test_ways_agree(seed: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_readers_make_the_same_store_of_odd_fields(seed: int, tmp_path: Path) -> None:
-    """Null, missing and odd names, categories, phases and ids: all tables, and some analyses."""
+    """All tables and some analyses agree on null, missing and odd names, categories, phases and ids."""
     random = Random(seed)
     path = tmp_path / "trace.json"
     path.write_bytes(field_trace(random))

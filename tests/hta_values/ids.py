@@ -1,4 +1,4 @@
-"""Numbers that HTA's own tests expect: what each is about. A: of its traces; C: of small examples."""
+"""Numbers of the expectations in HTA's own tests, and their subjects. A: traces; C: small examples."""
 
 from __future__ import annotations
 

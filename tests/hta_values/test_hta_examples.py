@@ -1,6 +1,6 @@
-"""C1 to C19: what HTA's own tests expect of small examples, whatever the program.
+"""C1 to C19: values that HTA's own tests expect for small examples.
 
-Where ours is another answer, the docstring has HTA's and why.
+If our answer differs, the docstring has HTA's and the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Reading = Callable[..., "Trace"]
 
 
 def test_c1_linked_events(reading: Reading) -> None:
-    """-1 without a correlation id, 0 where the partner is not there, else its index."""
+    """The index is -1 without a correlation id, 0 if the partner is missing, otherwise the partner's index."""
     events = [
         host("first", 0),
         host("launch", 1, cat="cuda_runtime", correlation=15),
@@ -46,7 +46,7 @@ def test_c1_linked_events(reading: Reading) -> None:
 
 
 def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
-    """By name; what runs on the host has none (HTA: OTHER)."""
+    """Types follow from names; host events have none (HTA: OTHER)."""
     store = ingest_trace(
         [
             host("cudaDeviceSynchronize", 0, cat="cuda_runtime"),
@@ -63,7 +63,7 @@ def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
-    """What a copy is called in the bandwidth series."""
+    """The kind is the name of a copy in the bandwidth series."""
     names = ["Memcpy DtoH (Device)", "Memcpy HtoD (Pinned)", "Memset (Device)", "custom_dma_op"]
     store = ingest_trace(
         [device(name, ts, cat="gpu_memcpy", bytes=1) for ts, name in enumerate(names)]
@@ -75,7 +75,7 @@ def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
-    """Text of a number is the number; else the row has the stream of its lane, or none (-1)."""
+    """The text of a number is the number; otherwise the stream is that of the lane, or -1."""
     events = [device("k", ts, stream=s) for ts, s in enumerate([1, "2", None, "abc"])]
     for event in events[2:]:
         event["tid"] = "no number"
@@ -94,7 +94,7 @@ def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
     ],
 )
 def test_c5_short_names(name: str, short: str) -> None:
-    """Without template and call arguments and return type."""
+    """A short name has no template arguments, call arguments or return type."""
     assert shorten_name(name) == short
 
 
@@ -111,7 +111,7 @@ def test_c5_short_names(name: str, short: str) -> None:
     ],
 )
 def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
-    """At most 45 letters."""
+    """A name has at most 45 letters."""
     assert simplify_name(name) == simple
 
 
@@ -128,7 +128,7 @@ def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
 def test_c7_kinds_of_devices(
     reading: Reading, backend: str | None, call: str | None, kind: str
 ) -> None:
-    """By the backend, else by the names of calls."""
+    """The kind follows from the backend, otherwise from the names of calls."""
     events = [host(call, 0, cat="cuda_runtime") if call else host("op", 0)]
     about = {"backend": backend} if backend else {}
     assert reading(events, distributedInfo={"rank": 0, **about}).get_device_type() == kind
@@ -165,13 +165,13 @@ def test_c8_call_stack(reading: Reading) -> None:
 def test_c9_c10_c11_ties(
     reading: Reading, starts: list[int], durations: list[int], parents: list[int]
 ) -> None:
-    """The longer one is around; no duration at an edge is inside, and inside its like before it."""
+    """The longer event is the parent; an event of zero length at an edge is inside, and inside an equal one before it."""
     frame = frame_of(reading(tree(starts, durations)), with_stacks=True)
     assert frame["parent"].tolist() == parents
 
 
 def test_c12_kernels_of_an_operator(reading: Reading) -> None:
-    """Two kernels, 7 µs, from 5 to 15."""
+    """The operator has two kernels of 7 µs, from 5 to 15."""
     events = [
         host("op", 0, 20),
         host("cudaLaunchKernel", 1, cat="cuda_runtime", correlation=1),
@@ -185,9 +185,9 @@ def test_c12_kernels_of_an_operator(reading: Reading) -> None:
 
 
 def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
-    """They keep what was recorded (HTA trims them to 15, 10, 8, 6 and 5).
+    """Their recorded times are unchanged (HTA trims them to 15, 10, 8, 6 and 5).
 
-    Those that end behind an earlier one, of time and not only of id, are marked: 4 to 14 and 6 to 26.
+    Events that end after an earlier one in time, not only in id, are marked: 4 to 14 and 6 to 26.
     """
     events: list[Event] = []
     spans = zip([0, 2, 4, 6, 7], [15, 10, 10, 20, 8], [None, 0, 1, 2, 2], strict=True)
@@ -204,7 +204,7 @@ def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
     [(1, {551}), ([1, 2, 3], {551, 552, 553}), (-1, set()), (5, set())],
 )
 def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> None:
-    """The n-th iteration, from 0; -1 stands for what is outside of iterations and is never one."""
+    """Iterations are numbered from 0; -1 means events outside of iterations."""
     frame = pd.DataFrame({"iteration": [-1, *range(550, 555)]})
     assert set(IterationIndexFilter(index)(frame)["iteration"]) == kept
     outside = frame.assign(iteration=-1)
@@ -212,7 +212,7 @@ def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> Non
 
 
 def test_c15_iterations(reading: Reading) -> None:
-    """Sorted and distinct; what lies outside of steps has none."""
+    """Iterations are sorted and distinct; events outside of steps have none."""
     steps = [host(f"ProfilerStep#{n}", 10 * n, 10, cat="user_annotation") for n in (2, 1, 3)]
     trace = reading([*steps, host("op", 12), host("op", 13), host("before", 0)])
     assert trace.get_iterations() == [1, 2, 3]
@@ -220,7 +220,7 @@ def test_c15_iterations(reading: Reading) -> None:
 
 
 def test_c17_symbols() -> None:
-    """Those that contain a text."""
+    """Symbols that contain a text are returned."""
     table = TraceSymbolTable(["a", "b", "c", "b1", "b2", "b3", "a1"])
     assert set(table.find_matched_symbols(["b"])) == {"b", "b1", "b2", "b3"}
     assert table.find_matched_symbols(["b."]) == []
@@ -235,14 +235,14 @@ def test_c17_symbols() -> None:
     ],
 )  # fmt: skip
 def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int) -> None:
-    """Complete events with a category and a duration; arguments are not needed."""
+    """Rows are complete events with a category and a duration; arguments are optional."""
     assert len(frame_of(reading(events))) == kept
 
 
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
-    """They run on no stream, which is idle for nothing; their step is the one that they start in.
+    """They have no stream and cause no idle time; their step is the one in which they start.
 
-    HTA takes the lane for the stream where a job has several steps, which it calls deprecated.
+    If a job has several steps, HTA takes the lane for the stream, which it calls deprecated.
     """
     events = [
         *(host(f"ProfilerStep#{n}", 50 * n - 50, 50, cat="user_annotation") for n in (1, 2, 3)),
@@ -268,7 +268,7 @@ def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
 
 @pytest.fixture
 def reading(tmp_path: Path, request: pytest.FixtureRequest) -> Reading:
-    """Read events as a Trace that closes itself: ``reading(events, distributedInfo={...})``."""
+    """Return a function that reads events as a Trace that is closed after the test: ``reading(events, distributedInfo={...})``."""
 
     def read(events: list[Event], **about: Any) -> Trace:
         trace = write(tmp_path, events, **about)

@@ -1,7 +1,7 @@
-"""Faults that stand in place of one event, each with what must become of it.
+"""Faults that replace one event, each with its expected result.
 
-A fault is stated, not computed: the bytes, and the fate of every event that they are. The events
-before and behind it are whole, and must always be kept.
+A fault is stated, not computed: the bytes, and the fate of every event in them. The events
+before and after it are valid, and must always be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OTHER_END = b'], "traceName": "b.json"}'
 
 
 class Fate(NamedTuple):
-    """What becomes of one event: its name where it is kept, and what quarantine says of it."""
+    """Fate of one event: its name if it is stored, and its reason in quarantine."""
 
     is_kept: bool
     name: str | None = None
@@ -31,32 +31,32 @@ class Fate(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """Bytes in place of one event, and the fates of the events that they turn out to be."""
+    """Bytes that replace one event, and the fates of the events that they contain."""
 
     name: str
     text: bytes
     fates: tuple[Fate, ...]
     is_other_at_the_end: bool = False
-    """As the last event it is the end of the list itself."""
+    """Whether the fault ends the list of events if it is the last event."""
 
 
 def kept(name: str | None = "bad") -> Fate:
-    """Make the fate of an event that is read as it stands."""
+    """Return the fate of an event that is read unchanged."""
     return Fate(is_kept=True, name=name)
 
 
 def mended(reason: str, name: str | None = "bad") -> Fate:
-    """Make the fate of an event that is repaired."""
+    """Return the fate of an event that is repaired."""
     return Fate(is_kept=True, name=name, reason=f"repaired: {reason}")
 
 
 def lost(reason: str) -> Fate:
-    """Make the fate of an event that goes to quarantine alone."""
+    """Return the fate of an event that goes to quarantine alone."""
     return Fate(is_kept=False, reason=reason)
 
 
 def event(**changed: str) -> bytes:
-    """Write an operator; each field may be replaced by any text, or left out with ''."""
+    """Return an operator as JSON; each field may be replaced by any text, or omitted with ''."""
     fields = {
         "ph": '"X"',
         "cat": '"cpu_op"',
@@ -375,7 +375,7 @@ def _closing() -> Iterator[tuple[str, bytes]]:
 
 
 def faults() -> list[Fault]:
-    """List every fault with what must become of it."""
+    """List every fault with its expected fates."""
     return [
         *(Fault(name, text, (kept(),)) for name, text in _kept_as_they_stand()),
         *(Fault(name, text, (kept(),)) for name, text in _kept_with_fields_of_other_types()),

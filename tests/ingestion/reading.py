@@ -1,4 +1,4 @@
-"""Ingests one file as one rank and compares what came out."""
+"""Ingest one file as one rank and compare the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE_WIDE = (
     *("ranks", "devices", "process_groups", "steps", "stacks"),
     *("event_args", "quarantine"),
 )
-"""Tables whose rows are not one event each."""
+"""Tables whose rows do not each represent one event."""
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -36,7 +36,7 @@ class Reading:
 
     @property
     def kept(self) -> set[int]:
-        """Positions of the events that are in a table."""
+        """Return the positions of the events in tables."""
         return {
             row["event_id"]
             for table, rows in self.tables.items()
@@ -46,12 +46,12 @@ class Reading:
 
     @property
     def quarantine(self) -> list[dict[str, Any]]:
-        """What was lost or repaired."""
+        """Return the lost and repaired events."""
         return self.tables.get("quarantine", [])
 
     @property
     def lost(self) -> set[int]:
-        """Positions of the events that were lost."""
+        """Return the positions of the lost events."""
         return {
             row["event_id"]
             for row in self.quarantine
@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def names(self) -> list[str]:
-        """Names of the events that are in a table, in the order of the file."""
+        """Return the names of the events in tables, in file order."""
         named = {
             row["event_id"]: row.get("name", "[memory]")
             for table, rows in self.tables.items()
@@ -70,12 +70,12 @@ class Reading:
         return [named[event_id] for event_id in sorted(named)]
 
     def check_nothing_vanished(self) -> None:
-        """Every event of the file is in a table or in quarantine, and in one of them only."""
+        """Assert that every event of the file is either in a table or in quarantine."""
         assert not self.kept & self.lost
         assert self.kept | self.lost == set(range(self.result.event_count))
 
     def without_offsets(self) -> Tables:
-        """The tables, with quarantine by event: an offset may be that of the event's chunk."""
+        """Return the tables, with quarantine by event, because an offset may be that of the event's chunk."""
         tables = dict(self.tables)
         if "quarantine" in tables:
             rows = [

@@ -1,4 +1,4 @@
-"""A trace in which every table gets something, small enough to be broken in every place."""
+"""A trace with rows for every table, small enough to be corrupted at every position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRAILER: dict[str, Any] = {"traceName": "small.json", "baseTimeNanoseconds": 172
 
 
 def complete(cat: str, name: str, tid: int, ts: float, dur: float, **args: Any) -> Event:
-    """Make a complete event of one process."""
+    """Return a complete event of one process."""
     return {
         "ph": "X",
         "cat": cat,
@@ -97,7 +97,7 @@ EVENTS: list[Event] = [
 
 
 def document(events: list[Event] | None = None, **options: Any) -> bytes:
-    """Write the trace as JSON; options go to json.dumps."""
+    """Return the trace as JSON; options go to json.dumps."""
     events = EVENTS if events is None else events
     whole = {**HEADER, "traceEvents": events, **TRAILER}
     return json.dumps(whole, **options).encode()

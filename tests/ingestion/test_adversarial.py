@@ -1,4 +1,4 @@
-"""Broken input costs time and memory in proportion to its size. The bounds are generous."""
+"""Corrupt input costs time and memory in proportion to its size, within generous bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIECES = {
 
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 def test_time_is_linear(piece: bytes) -> None:
-    """128 KB of the worst take seconds; where time grew with the square, it was minutes."""
+    """128 KB of the worst input take seconds; with quadratic time they took minutes."""
     started = time.process_time()
     rescue(piece * ((128 << 10) // len(piece)))
     assert time.process_time() - started < 10
@@ -54,7 +54,7 @@ def test_a_broken_event_in_every_chunk_costs_ten_times_at_most(tmp_path: Path) -
 
 
 def test_a_bomb_of_spaces_is_refused(tmp_path: Path) -> None:
-    """Whatever unpacks to more than any trace does is refused, also in the middle of events."""
+    """Input that unpacks to more than any trace is refused, also in the middle of events."""
     path = tmp_path / "trace.json"
     path.write_bytes(
         gzip.compress(b'{"traceEvents": [' + (event() + b",\n") * 9000 + b" " * (30 << 20), 9)

@@ -1,4 +1,4 @@
-"""Every fault of the corpus, in every place and container: one bad event costs one event."""
+"""Every fault of the corpus, at every position and in every container: one bad event costs one event."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.ingestion.ways import (
 
 FAULTS = faults()
 NAME = 3
-"""Where the name stands in a row of a parsed event."""
+"""Position of the name in a row of a parsed event."""
 
 
 class Expected(NamedTuple):
-    """A row of quarantine as it has to be; the span is its place and its bytes."""
+    """An expected row of quarantine; its span is the position and the bytes."""
 
     event_id: int
     is_lost: bool
@@ -45,13 +45,13 @@ FRAME = (b'{"schemaVersion": 1, "traceEvents": [', b'], "traceName": "a.json"}')
 
 
 def case_name(case: tuple[Fault, str, str]) -> str:
-    """Name a case for what it shows."""
+    """Return the name of a case."""
     fault, place, container = case
     return f"{fault.name}-{place}-{container}"
 
 
 EVERYWHERE = [(fault, "everywhere", list(CONTAINERS)[n % 3]) for n, fault in enumerate(FAULTS)]
-"""A fault in every place of one file, each container in turn: all that is read by default."""
+"""Cases with a fault at every position of one file, in turn in each container; the default run reads all of them."""
 
 OTHERS = [
     (fault, place, container)
@@ -62,7 +62,7 @@ OTHERS = [
 
 
 def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Expected]]:
-    """Put the fault among whole events; returns the file, the names kept and the quarantine."""
+    """Put the fault among valid events; return the file, the stored names and the quarantine."""
     places = {"first": (0,), "middle": (3,), "last": (6,), "everywhere": (0, 3, 6)}[place]
     if fault.is_other_at_the_end:
         places = tuple(at for at in places if at < len(WHOLE)) or (1,)
@@ -88,7 +88,7 @@ def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Exp
 
 
 def check(folder: Path, fault: Fault, place: str, container: str) -> None:
-    """Read a file with the fault in it, and compare with the fates stated."""
+    """Read a file with the fault in it, and compare with the stated fates."""
     data, names, expected = file_of(fault, place)
     path = folder / "trace.json"
     path.write_bytes(CONTAINERS[container](data))
@@ -117,12 +117,12 @@ def check(folder: Path, fault: Fault, place: str, container: str) -> None:
     ],
 )
 def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """The fault becomes what is stated, wherever it stands; all others are kept."""
+    """The fault has the stated fates at every position, and all other events are stored."""
     check(tmp_path, *case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", OTHERS, ids=case_name)
 def test_a_fault_costs_itself_in_every_place(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """The same alone in each place, and in every other container."""
+    """Each fault alone at each position, in each of the other containers, gives the same."""
     check(tmp_path, *case)

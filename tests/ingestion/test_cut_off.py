@@ -1,4 +1,4 @@
-"""A file that breaks off keeps every event that is whole in it, and says that it is cut off."""
+"""A truncated file yields every complete event, and is reported as truncated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIST_END = ENDS[-1] + 1
 @pytest.mark.parametrize("chunk_bytes", [1 << 18, 150])
 @pytest.mark.parametrize("cut", range(len(HEAD), LIST_END, 53))
 def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> None:
-    """Events that end before the cut are kept; the one that it goes through is lost."""
+    """Events that end before the cut are stored; the event at the cut is lost."""
     path = tmp_path / "trace.json"
     path.write_bytes(FILE[:cut])
     outcome = staged(path, Way(chunk_bytes=chunk_bytes, is_deep=False))
@@ -36,7 +36,7 @@ def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize("container", ["gzip", "zstd"])
 @pytest.mark.parametrize("percent", [50, 75, 90, 99])
 def test_a_compressed_file_that_breaks_off(container: str, percent: int, tmp_path: Path) -> None:
-    """What was unpacked up to there is read; event n is the n-th of the file."""
+    """The unpacked part is read; event n is the n-th of the file."""
     noise = random.Random(7)
     many = [event(name=json.dumps(f"{n} {noise.random()}")) for n in range(20_000)]
     data = HEAD + b", ".join(many) + b"]}"

@@ -1,4 +1,4 @@
-"""Staged tables that are made again from the definition of an earlier rank."""
+"""Staged tables that are recreated from the definition of an earlier rank."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def test_a_definition_is_that_of_the_own_rank() -> None:
-    """One engine holds several ranks at once, each in a database of its own."""
+    """One engine holds several ranks at once, each in its own database."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE staged_steps (own BIGINT)")
         con.execute("ATTACH ':memory:' AS another")

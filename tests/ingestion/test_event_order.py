@@ -1,4 +1,4 @@
-"""Every table is written in event order, whichever reader read an event: its links stand beside it."""
+"""Every table is written in event order by both readers, together with its links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASCEND = Path(__file__).parent.parent / "traces" / "ascend_trace_view.json"
 
 
 def shuffled(count: int, *, odd: int) -> list[Event]:
-    """Events of every table in no order of time; one of so many is not plain: its id has a point."""
+    """Return events of every table in random time order; one in ``odd`` is not plain, because its id has a decimal point."""
     random = Random(5)
     events = []
     for n in range(count):
@@ -38,12 +38,12 @@ def shuffled(count: int, *, odd: int) -> list[Event]:
 
 
 def job_of(path: Path, folder: Path) -> RankJob:
-    """A rank whose trace is cut every few events."""
+    """Return a rank whose trace is cut into chunks of a few events."""
     return RankJob(str(path), "run", 0, "given", str(folder), chunk_bytes=2000)
 
 
 def stored(job: RankJob) -> Tables:
-    """The rows of each table, as its file has them."""
+    """Return the rows of each table, as stored in its file."""
     with duckdb.connect() as con:
         return {
             file.table: con.read_parquet(f"{job.tables}/{file.path}").fetchall()
@@ -52,14 +52,14 @@ def stored(job: RankJob) -> Tables:
 
 
 def ids(rows: list[tuple[object, ...]]) -> list[int]:
-    """The third column of every table of events."""
+    """Return the third column of every table of events."""
     return [int(str(row[2])) for row in rows]
 
 
 @needs_native
 @pytest.mark.parametrize("odd", [0, 1, 7, 40])
 def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
-    """Events of a chunk that is not plain are parsed, and come behind the others of their batch."""
+    """Events of a chunk that is not plain are parsed after the others of their batch, and still sorted."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(400, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -76,7 +76,7 @@ def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
 def test_what_is_copied_beside_the_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: int
 ) -> None:
-    """Where there is a core for it: the rows are those of one thread."""
+    """With a spare core, rows are copied in parallel and equal those of one thread."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(3000, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -96,7 +96,7 @@ def test_what_is_copied_beside_the_reading(
 
 
 def test_what_ascend_moves(tmp_path: Path) -> None:
-    """Device activity is found among the other events, here behind a kernel at the end of the file."""
+    """Device activity is found among the other events, here after a kernel at the end of the file."""
     path = tmp_path / "trace.json"
     kernel = EVENTS[6] | {"ts": 1.0}
     events = json.loads(ASCEND.read_bytes())
@@ -108,7 +108,7 @@ def test_what_ascend_moves(tmp_path: Path) -> None:
 
 
 def test_tables_out_of_order_are_told() -> None:
-    """Also where the rows are more than a core takes at once."""
+    """They are detected even with more rows than one core takes at once."""
     with duckdb.connect(config={"threads": 4}) as con:
         for table in staged_tables.EXTRACTED:
             con.execute(
@@ -124,7 +124,7 @@ def test_tables_out_of_order_are_told() -> None:
 
 
 def test_links_of_another_event_are_refused() -> None:
-    """Nothing is written where tables that are joined by position do not fit each other."""
+    """Nothing is written if tables that are joined by position do not match."""
     with duckdb.connect() as con:
         run(con, ingest_sql("ids", "same_event"))
         assert con.execute("SELECT same_event(7, 7)").fetchall() == [(7,)]
@@ -134,7 +134,7 @@ def test_links_of_another_event_are_refused() -> None:
 
 
 def test_what_a_task_raises_is_raised_at_the_next() -> None:
-    """Or where it is waited for; once."""
+    """It is raised once: at the next task, or on waiting."""
 
     def fail(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("FROM nothing")

@@ -1,4 +1,4 @@
-"""Execution traces: what is read next to a trace, what is refused, and which nodes have events."""
+"""Execution traces: reading next to a trace, refusal, and the nodes with events."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -
 
 
 def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
-    """PyTorch 2.0 kept everything in the node."""
+    """PyTorch 2.0 stored everything in the node."""
     value = nodes()
     for node in value["nodes"]:
         node |= {item["name"]: item["value"] for item in node.pop("attrs")}
@@ -79,7 +79,7 @@ def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path: Path) -> None:
-    """Of three nodes whose id is in the trace, one has the name of its event: that is chance."""
+    """One of three nodes whose id is in the trace has the name of its event, which is a coincidence."""
     trace = json.loads((FILES / "trace.json").read_text(encoding="utf-8"))
     for event in trace["traceEvents"][1:]:
         event["name"] = "aten::other"
@@ -99,7 +99,7 @@ def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path:
 def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: str, node_count: int
 ) -> None:
-    """A job that was killed while it wrote leaves such a file."""
+    """A job that was killed while writing leaves such a file."""
     text = (FILES / "nodes.json").read_text(encoding="utf-8")
     end = [n for n in range(len(text)) if text.startswith(cut, n)][5 if cut == "ctrl_deps" else 0]
     path = tmp_path / "et.json"
@@ -113,7 +113,7 @@ def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
 
 
 def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
-    """A node without a number is left out; other values that do not fit are NULL."""
+    """A node without a number is skipped; other invalid values are NULL."""
     value = nodes()
     value["nodes"][4] |= {"inputs": 3, "outputs": {"values": [[1, 2, 3, 4, "5", "cpu"]]}}
     value["nodes"][5] |= {"id": "8"}
@@ -130,14 +130,14 @@ def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_execution_trace_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows once."""
+    """The store has its rows only once."""
     pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json").close()
     with pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json") as store:
         assert store.sql("SELECT count(*) FROM et_nodes").rows() == [(9,)]
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Names of PyTorch's operators stay; annotations and values of inputs are hashed."""
+    """Names of PyTorch's operators are preserved; annotations and values of inputs are hashed."""
     value = nodes()
     value["nodes"][8] |= {"name": "## secret model ##"}
     value["nodes"][8]["inputs"]["values"].append('{"pg_desc": "secret group"}')
@@ -171,7 +171,7 @@ CHAKRA = {
     ],
 )
 def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
-    """The message says what to pass in their place."""
+    """The message says what to pass instead."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=r"Chakra.*ExecutionTraceObserver"):
@@ -179,7 +179,7 @@ def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, conten
 
 
 def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
-    """Its message names the file."""
+    """The message names the file."""
     path = tmp_path / "et.json"
     path.write_text('{"schema": "1.1.1", "pid": 1}', encoding="utf-8")
     assert not is_execution_trace(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch's allocator: what is read, what is refused, figures of PyTorch's and mosaic's own code."""
+"""Memory snapshots of PyTorch's allocator: reading, refusal, and the figures of PyTorch's and mosaic's own code."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def rows(store: TraceStore) -> dict[str, list[Any]]:
 
 
 def ingested(path: Path, store: Path) -> TraceStore:
-    """Ingest a file or folder into a new store."""
+    """Ingest a file or folder into a new store and open it."""
     return hta_sql.ingest(str(path), str(store), run="job", jobs=1)
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: Path) -> None:
-    """Of torch's protocol and of later ones; the order of keys and batches does not matter."""
+    """Torch's protocol and later ones work, in any order of keys and batches."""
     path = tmp_path / "rank0_snapshot.pickle"
     path.write_bytes(pickle.dumps(snapshot(), protocol))
     with ingested(TRAINING, tmp_path / "a.store") as a, ingested(path, tmp_path / "b.store") as b:
@@ -59,7 +59,7 @@ def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: P
 
 
 def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
-    """The memo of the pickle keeps what later events name."""
+    """The memo of the pickle stores stacks that later events refer to."""
     # PyTorch gives events of one call the same list, and stacks the same frames.
     frames = [{"name": "f", "filename": "a.py", "line": 1}]
     other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]
@@ -77,7 +77,7 @@ def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> 
 
 
 def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path) -> None:
-    """Nothing is imported and nothing is called."""
+    """Nothing is imported and no function is called."""
     witness = tmp_path / "witness"
 
     class Evil:
@@ -102,7 +102,7 @@ def _ignore() -> SnapshotSink:
 def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A job that was killed while it wrote leaves such a file."""
+    """A job that was killed while writing leaves such a file."""
     whole = pickle.dumps(snapshot(), 4)
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
@@ -114,7 +114,7 @@ def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
 
 
 def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """Its name states the rank; it may be compressed."""
+    """The name states the rank; the file may be compressed."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TRACES / "memory_of_training.json", folder / "rank1.json")
@@ -127,7 +127,7 @@ def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
 
 
 def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> None:
-    """Torchtitan writes one a folder; they are compared as runs."""
+    """Torchtitan writes one per folder; runs are compared."""
     for iteration in (1, 2):
         folder = tmp_path / "job" / f"iteration_{iteration}"
         folder.mkdir(parents=True)
@@ -139,7 +139,7 @@ def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> No
 
 
 def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows once."""
+    """The store has its rows only once."""
     path = tmp_path / "snapshot.json"
     shutil.copy(TRAINING, path)
     ingested(path, tmp_path / "store").close()
@@ -148,7 +148,7 @@ def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Categories, states and actions stay; files, functions and annotations are hashed."""
+    """Categories, states and actions are preserved; files, functions and annotations are hashed."""
     value = snapshot()
     value["device_traces"][0][1]["user_metadata"] = "secret model"
     path = tmp_path / "snapshot.json"
@@ -167,14 +167,14 @@ def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> 
 
 
 def test_a_dump_and_a_trace_are_no_snapshots() -> None:
-    """The first key of the pickle decides."""
+    """The first key of the pickle distinguishes them."""
     assert is_snapshot(pickle.dumps(snapshot(), 5))
     assert not is_snapshot(pickle.dumps({"version": "2.4", "entries": []}))
     assert not is_snapshot(b'{"traceEvents": [], "segments": []}')
 
 
 def test_bytes_by_stack_are_those_of_torch_memory_viz(tmp_path: Path) -> None:
-    """Requested bytes and gaps of each stack."""
+    """Requested bytes and gaps of each stack are equal."""
     # Lines of torch.cuda._memory_viz.memory of PyTorch 2.6, added up by stack.
     expected = {
         ("active_allocated", "<gaps>"): 36,
@@ -209,7 +209,7 @@ def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
 
 @pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
 def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
-    """On the file of mosaic's tests."""
+    """The file is from mosaic's tests."""
     with ingested(MOSAIC, tmp_path / "store") as store:
         (summary,) = store.run("snapshot_summary").records()
         # test_cmds.py of mosaic: EXPECTED_MEM_PEAK. Its static memory are the blocks of the segments.

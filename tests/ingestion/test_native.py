@@ -1,4 +1,4 @@
-"""The compiled reader and the statements read the same, whatever is in a trace."""
+"""The compiled reader and the SQL statements read the same from every trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED = ROOT.parent / "shared" / "traces"
 
 
 def chunks_of(path: Path, size: int) -> Iterator[bytes]:
-    """Cut a trace as an ingest does; what is none has no chunks."""
+    """Cut a trace into chunks as an ingest does; a file that is not a trace has none."""
     with suppress(TraceError), open_trace(str(path)) as stream:
         reader = TraceReader(stream, str(path), size)
         yield from (chunk.text for chunk in reader)
@@ -45,14 +45,14 @@ def chunks_of(path: Path, size: int) -> Iterator[bytes]:
 
 @needs_native
 def test_small_traces() -> None:
-    """Every trace of the tests, cut small: most of the chunks are plain."""
+    """Every trace of the tests agrees in small chunks, most of which are plain."""
     texts = list(chain.from_iterable(chunks_of(path, 2000) for path in TRACES))
     assert len(check_readers_agree(texts)) > 0.9 * len(texts)
 
 
 @needs_native
 def test_every_fault_of_the_corpus() -> None:
-    """What the statements refuse, repair or set aside is refused; nothing of it is half read."""
+    """The compiled reader refuses everything that the statements refuse, repair or quarantine, without partial rows."""
     known = faults()
     read_natively = check_readers_agree([fault.text for fault in known])
     assert len(read_natively) > 20
@@ -63,14 +63,14 @@ def test_every_fault_of_the_corpus() -> None:
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_changed_events(seed: int) -> None:
-    """Keys, values and bytes at random, event by event; make fuzz changes others for long."""
+    """Keys, values and bytes are changed at random, event by event; make fuzz runs longer."""
     random = Random(seed)
     assert check_readers_agree([changed_event(random) for _ in range(300)])
 
 
 @needs_native
 def test_ids_go_on_behind_a_refused_chunk() -> None:
-    """How many events a refused chunk has is known when it is parsed."""
+    """The number of events in a refused chunk is known after parsing, and ids continue there."""
     odd = event(pid="7.5")
     texts = [event() + b"," + event(), odd + b", " + odd, event(name='"last"')]
     tables, read_natively = read(texts, by_native=True)
@@ -83,7 +83,7 @@ def test_ids_go_on_behind_a_refused_chunk() -> None:
 
 @needs_native
 def test_a_refused_chunk_leaves_nothing_behind() -> None:
-    """What was read of it is taken back, in the middle of a byte of a bitmap as well."""
+    """Its partial rows are rolled back, even in the middle of a byte of a bitmap."""
     plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
     odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
     texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]
@@ -92,14 +92,14 @@ def test_a_refused_chunk_leaves_nothing_behind() -> None:
 
 @needs_native
 def test_of_arguments_with_one_name_the_first_counts() -> None:
-    """A null is one of them; such events are left to the statements."""
+    """A null counts as the first; such events are left to the statements."""
     texts = [event(args='{"Seq": null, "Seq": 7}'), event(args='{"Seq": 7, "Seq": null}')]
     assert not check_readers_agree(texts)
 
 
 @needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The columns are outside of the engine's limit of memory; the rows do not depend on it."""
+    """The columns are outside of the engine's memory limit; the rows do not depend on the batch size."""
     path = tmp_path / "trace.json"
     texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
@@ -112,7 +112,7 @@ def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.Mo
 @needs_native
 @pytest.mark.parametrize("most_held", [0, 500, ANY])
 def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_path: Path) -> None:
-    """It takes too much memory, a later event is not plain, or Ascend's events are to be moved."""
+    """The reasons are memory, a later event that is not plain, or Ascend events that move to other tables."""
     plain = [event(name=f'"{n}"') for n in range(100)]
     named = (
         b'{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 1, '
@@ -127,7 +127,7 @@ def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_pa
 
 @needs_native
 def test_what_grows_beyond_its_text_is_refused() -> None:
-    """Each series of a counter has its arguments whole: 64 of 5 MB are no small columns."""
+    """Each series of a counter repeats its arguments, so 64 of 5 MB would exceed the text."""
     long = b'"' + b"n" * (5 << 20) + b'"'
     series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
     text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)
@@ -138,7 +138,7 @@ def test_what_grows_beyond_its_text_is_refused() -> None:
 
 
 def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By an environment variable, or because it is not there."""
+    """The reader may be disabled by an environment variable, or missing."""
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert compiled.reader_at_work() == "SQL"
     assert native_batch() is None
@@ -150,14 +150,14 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may read otherwise, or take its memory for something else."""
+    """Another version may read differently or lay out memory differently."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None
 
 
 def test_versions_are_the_same() -> None:
-    """That of the source and that of Python are raised together."""
+    """The versions of the source and of Python are raised together."""
     source = (ROOT / "native" / "src" / "lib.rs").read_text(encoding="utf-8")
     assert re.findall(r"VERSION: u32 = (\d+);", source) == [str(compiled.VERSION)]
 
@@ -167,13 +167,13 @@ def test_versions_are_the_same() -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the public traces are not here")
 @pytest.mark.parametrize("job", sorted(path.name for path in SHARED.glob("*")))
 def test_public_traces(job: str) -> None:
-    """Real ones, also those that are malformed."""
+    """Real traces agree, including malformed ones."""
     for path in sorted((SHARED / job).rglob("*.json*")):
         check_readers_agree(list(_some(path)))
 
 
 def _some(path: Path) -> Iterator[bytes]:
-    """Take up to 40 MB of a trace; the same events again say nothing new."""
+    """Return up to 40 MB of a trace, because repeated events add no coverage."""
     for n, text in zip(count(), chunks_of(path, 1 << 16)):
         if n == 600:
             return
@@ -181,7 +181,7 @@ def _some(path: Path) -> Iterator[bytes]:
 
 
 def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the switch that leaves the compiled reader out."""
+    """The switch that disables the compiled reader also selects the builder of the call tree."""
     assert best_build() == (call_tree if native_batch() is None else native_call_tree)
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert best_build() == call_tree
@@ -189,7 +189,7 @@ def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_native
 def test_columns_of_another_type_are_refused() -> None:
-    """The library reads them where they lie: it must not take one for something else."""
+    """The library reads columns in place, so a wrong type would be misinterpreted."""
     columns_of = {
         "thread": pa.int64(),
         "ts": pa.int64(),

@@ -1,4 +1,4 @@
-"""Pickles are read to plain values, opcode by opcode; whatever else they hold is refused and never run."""
+"""Pickles are read to plain values, opcode by opcode; everything else is refused and never executed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunsACommand:
 
 
 class HasState:
-    """An object of a class of ours."""
+    """An object of a user-defined class."""
 
     def __init__(self) -> None:
         self.text = "state"
@@ -43,19 +43,19 @@ class HasState:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_plain_values_are_what_was_pickled(protocol: int) -> None:
-    """Of every protocol that Python writes."""
+    """This holds for every protocol that Python writes."""
     assert read_pickle(pickle.dumps(VALUE, protocol), "dump").value == VALUE
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/nccl_trace_rank_*")), ids=str)
 def test_recorded_dumps_are_read_as_python_reads_them(path: Path) -> None:
-    """Of torch's own pickler."""
+    """Dumps of torch's own pickler are read."""
     assert read_pickle(path.read_bytes(), "dump").value == pickle.loads(path.read_bytes())  # noqa: S301 - ours
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, protocol: int) -> None:
-    """And the function is not called."""
+    """The function is not called."""
     data = pickle.dumps({"entries": [RunsACommand(tmp_path / "ran")]}, protocol)
     with pytest.raises(
         TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing of it was run"
@@ -66,7 +66,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_object_of_a_class_is_refused(protocol: int) -> None:
-    """Nor is its module imported."""
+    """Its module is not imported."""
     with pytest.raises(TraceFormatError, match=r"GLOBAL \('"):
         read_pickle(pickle.dumps(HasState(), protocol), "dump")
 
@@ -95,7 +95,7 @@ def test_an_object_of_a_class_is_refused(protocol: int) -> None:
 def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     data: bytes, name: str
 ) -> None:
-    """Each with the byte at which it stands."""
+    """The message has the byte offset of the opcode."""
     with pytest.raises(TraceFormatError) as refused:
         read_pickle(data, "dump")
     assert f"no opcode {name}, as at byte" in str(refused.value)
@@ -116,13 +116,13 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     ],
 )
 def test_damaged_pickles_are_refused_with_their_path(data: bytes) -> None:
-    """Never with an error of the reader itself."""
+    """The reader itself never fails with another error."""
     with pytest.raises(TraceFormatError, match="'dump' is a damaged pickle: byte "):
         read_pickle(data, "dump")
 
 
 def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
-    """A process that was killed while it wrote its dump has told what it did before."""
+    """A process that was killed while writing a dump has written earlier entries completely."""
     whole = pickle.dumps({"entries": [{"a": 1}, {"a": 2}, {"a": 3}]}, 2)
     for end in range(len(whole)):
         read = read_pickle(whole[:end], "dump")
@@ -134,20 +134,20 @@ def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
 
 
 def test_lengths_beyond_the_file_take_no_memory() -> None:
-    """A text of 2^64 bytes is cut off, not allocated."""
+    """A text of 2^64 bytes is reported as truncated, and no memory is allocated."""
     for opcode, width in ((b"\x8d", "Q"), (b"X", "I"), (b"\x8e", "Q")):
         length = struct.pack(f"<{width}", (1 << (8 * struct.calcsize(width))) - 1)
         assert read_pickle(b"\x80\x04" + opcode + length + b"abc", "dump").problem
 
 
 def test_millions_of_lists_are_refused() -> None:
-    """A byte makes a list, which takes sixty."""
+    """One byte creates a list of sixty bytes."""
     with pytest.raises(TraceFormatError, match="more than 4,000,000 lists and dicts"):
         read_pickle(b"\x80\x02" + b"]" * (MAX_CONTAINERS + 2), "dump")
 
 
 def test_values_that_hold_themselves_are_read() -> None:
-    """References make circles without any call."""
+    """References form cycles without any call."""
     value: list[Any] = []
     value.append(value)
     read = read_pickle(pickle.dumps(value, 2), "dump").value

@@ -1,4 +1,4 @@
-"""Roles of processes, as of a reinforcement learning job: what distributedInfo states, nothing else."""
+"""Roles of processes, for example in reinforcement learning: only as distributedInfo states them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts
 
 
 def roles(folder: Path, infos: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Ingest a trace for each rank and return what the table ranks says of their roles."""
+    """Ingest a trace for each rank and return the role columns of the table ranks."""
     for rank, info in enumerate(infos):
         content = {"distributedInfo": {"rank": rank, **info}, "traceEvents": [EVENT]}
         (folder / f"rank{rank}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -25,7 +25,7 @@ def roles(folder: Path, infos: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
-    """(run, rank) stays the key: ranks of a role count from 0 again."""
+    """(run, rank) remains the key; ranks of each role are numbered from 0."""
     stated = [
         {"role": "trainer", "role_rank": 0},
         {"role": "trainer", "role_rank": 1},
@@ -36,5 +36,5 @@ def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("info", [{}, {"role": None}, {"role_rank": 1 << 40}, {"role_rank": "a"}])
 def test_a_role_that_is_not_stated_is_null(tmp_path: Path, info: dict[str, Any]) -> None:
-    """So is a number that is no rank."""
+    """A value that is not a rank is NULL, too."""
     assert roles(tmp_path, [info, {}]) == [(0, None, None), (1, None, None)]

@@ -1,4 +1,4 @@
-"""One bad event costs one event: what is rescued, repaired and lost."""
+"""One bad event costs one event: salvage, repair and loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 1, "tid": 1, "
     ],
 )
 def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
-    """What profilers really get wrong is repaired, and said."""
+    """Errors that profilers really make are repaired and reported."""
     (span,) = rescue(text)
     assert span.text is not None
     assert span.text.decode() == kept
@@ -33,13 +33,13 @@ def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
 
 
 def test_what_cannot_be_repaired_is_lost_alone() -> None:
-    """The events around a broken one are kept as they were."""
+    """The events next to it are stored unchanged."""
     spans = list(rescue(GOOD + b', {"ph":"X","args":{"a":1}, ' + GOOD + b", garbage, " + GOOD))
     assert [span.text for span in spans] == [GOOD, None, GOOD, None, GOOD]
 
 
 def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
-    """Events in are rows and quarantine out, with the place of the bad bytes."""
+    """Events are rows and the bad bytes are in quarantine, with their offset."""
     broken = b'{"ph": "X", "name": oops}'
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + b", ".join([GOOD, broken, GOOD]) + b"]}")
@@ -53,7 +53,7 @@ def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
 
 
 def test_strict_refuses(tmp_path: Path) -> None:
-    """With strict a flaw refuses the trace, and says where it is."""
+    """With strict, a fault refuses the trace with its offset."""
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + GOOD + b', {"ph": oops}]}')
     with pytest.raises(hta_sql.TraceError, match="at byte"):
@@ -82,13 +82,13 @@ def test_strict_refuses(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_files(name: str, events: int, tmp_path: Path) -> None:
-    """Each of the malformed files gives all events that are whole in it."""
+    """Each of the malformed files yields all of its complete events."""
     with hta_sql.ingest(str(MALFORMED / name), tmp_path / "store") as store:
         assert store.sql("SELECT count(*) FROM events").rows() == [(events,)]
 
 
 @pytest.mark.skipif(not MALFORMED.is_dir(), reason="the malformed traces are not here")
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    """An empty file is named as what it is."""
+    """The error says that the file is empty."""
     with pytest.raises(hta_sql.TraceError, match="empty"):
         hta_sql.ingest(str(MALFORMED / "empty_file.json"), tmp_path / "store")

@@ -1,4 +1,4 @@
-"""What does not fit the memory limit goes to a folder of its own, and nothing of it stays."""
+"""Data above the memory limit spills to a folder that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.synthetic.sizing import spec_for_events
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
-    """A trace that is larger than the memory it gets, read in an empty current folder."""
+    """Write a trace that is larger than its memory limit, to be read in an empty current folder."""
     spec = replace(spec_for_events(60_000, JobSpec(ranks=1)), gzip=False)
     (trace,) = write_job(tmp_path / "traces", spec).files
     for name in ("temporary", "current"):
@@ -29,7 +29,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
 
 @pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was there while the tables were written, in the temporary folder only."""
+    """It exists while the tables are written, in the temporary folder only."""
     spilled: list[Path] = []
 
     def looking(*given: object) -> object:
@@ -44,7 +44,7 @@ def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_spill_of_a_refused_trace_is_gone(job: RankJob) -> None:
-    """The last event is broken, and a strict ingest ends there."""
+    """A strict ingest ends at the last event, which is broken."""
     path = Path(job.path)
     path.write_bytes(path.read_bytes().replace(b'"Record Window End"', b'"Record Window End'))
     with pytest.raises(TraceFormatError):

@@ -1,4 +1,4 @@
-"""Statements are parsed once a process, and run as if each were parsed anew."""
+"""Statements are parsed once per process, and run as if parsed each time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
-    """With its own values, on its own connection, over the tables of that moment."""
+    """It has its own values, its own connection, and the tables of that moment."""
     ask = "SELECT t.a + $more FROM t"
     for more in (1, 2):
         with duckdb.connect() as con:
@@ -23,7 +23,7 @@ def test_each_run_is_one_of_its_own() -> None:
 
 
 def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rules of classes of a user's own make other statements; a long-lived process forgets some."""
+    """Kernel class rules of users create more statements, so a long-lived process evicts old ones."""
     monkeypatch.setattr(statements, "_parsed", {})
     monkeypatch.setattr(statements, "_MOST", 3)
     with duckdb.connect() as con:
@@ -32,11 +32,11 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SMALL_LINES = 5
-"""Lines of code up to which a statement of sql/ingest shares a file with those that it belongs to."""
+"""Maximum lines of code of a statement of sql/ingest that shares a file with related statements."""
 
 
 def test_small_ingest_statements_share_a_file() -> None:
-    """A reader finds a statement of a few lines next to those that use it; a table has its own file."""
+    """A statement of a few lines is next to those that use it; a table has its own file."""
     folder = sql_root() / "ingest"
     small = {
         path.relative_to(folder).as_posix()
@@ -48,6 +48,6 @@ def test_small_ingest_statements_share_a_file() -> None:
 
 
 def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
-    """Whoever misspells one sees what there is."""
+    """The error of a misspelled name lists the existing ones."""
     with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; there are part_of"):
         ingest_sql("ids", "part")

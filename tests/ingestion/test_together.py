@@ -1,4 +1,4 @@
-"""Small traces that are read together: each has the rows that it has alone, whatever is beside it."""
+"""Small traces that are read together have the same rows as each of them alone."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PLAIN = (
     "gpu_views",
 )
 ODD = ("broken_event", "ascend_trace_view", "every_table")
-"""Something to rescue, another producer, events that cannot be placed in time."""
+"""Traces with an event to salvage, another producer, and events without a valid time."""
 
 Tables = dict[str, list[tuple[object, ...]]]
 
 
 def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
-    """A rank of each trace."""
+    """Return a rank of each trace."""
     return [
         RankJob(str(TRACES / f"{name}.json"), "run", rank, "given", str(folder), is_small=True)
         for rank, name in enumerate(names)
@@ -42,7 +42,7 @@ def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
 
 
 def tables_of(result: object) -> Tables:
-    """The rows of a rank, table by table in the order of its files."""
+    """Return the rows of a rank, table by table in file order."""
     assert isinstance(result, RankResult)
     with duckdb.connect() as con:
         return {
@@ -52,7 +52,7 @@ def tables_of(result: object) -> Tables:
 
 
 def facts(result: object) -> RankResult:
-    """What is said of a rank beside its files."""
+    """Return the facts about a rank, without its files."""
     assert isinstance(result, RankResult)
     return replace(result, files=[], seconds=0)
 
@@ -60,7 +60,7 @@ def facts(result: object) -> RankResult:
 def test_each_has_the_rows_that_it_has_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where ids, threads, steps and correlations are those of another: one trace is there twice."""
+    """This includes equal ids, threads, steps and correlations: one trace is read twice."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
     # None of them is left to be read alone.
@@ -71,7 +71,7 @@ def test_each_has_the_rows_that_it_has_alone(
 
 
 def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
-    """It is read alone, with what it has in quarantine; a file that is none is an error of its own."""
+    """It is read alone, with its own quarantine; a file that is not a trace raises its own error."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
@@ -85,7 +85,7 @@ def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
 def test_more_text_than_their_sizes_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is beyond the limit is read alone, so that memory stays bounded."""
+    """Text above the limit is read alone, so memory stays bounded."""
     monkeypatch.setattr(together, "MAX_TEXT_BYTES", (TRACES / f"{PLAIN[0]}.json").stat().st_size)
     jobs = jobs_of(PLAIN[:3], tmp_path)
     assert list(map(tables_of, ingest_together(jobs))) == [
@@ -94,7 +94,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """As few as memory allows, but work for each worker; large traces and spans of a rank are alone."""
+    """There are as few batches as memory allows, but work for each worker; large traces and spans of a rank are read alone."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
@@ -105,14 +105,14 @@ def test_batches() -> None:
 
 
 def test_batches_of_many_ranks() -> None:
-    """An interruption loses the ranks of its batches: no batch is all of a large job."""
+    """An interruption loses the ranks of its batch, so no batch covers most of a large job."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     batches = in_batches([replace(job, rank=rank) for rank in range(300)], workers=1, threads=1)
     assert [len(batch) for batch in batches] == [100, 100, 100]
 
 
 def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No batch is much larger than the limit; one that is the only one has all threads."""
+    """No batch is much larger than the limit; a single batch has all threads."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     jobs = [replace(job, rank=rank) for rank in range(6)]
     (only,) = in_batches(jobs, workers=2, threads=1)
@@ -132,7 +132,7 @@ def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str) -> None:
-    """Processes where there are many, or a large trace, or who asks for a number of them."""
+    """Processes are used for many or large traces, and on request."""
     sizes = {f"rank{rank}.json": size << 20 for rank, size in enumerate(megabytes)}
     with patch.object(workers, "cpu_count", return_value=cores):
         plan = plan_workers(sizes, jobs, None)
@@ -140,7 +140,7 @@ def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str)
 
 
 def test_the_limit_is_that_of_the_process() -> None:
-    """Python has its part of it; of a small one the engine has half."""
+    """Python uses part of the limit; if it is small, the engine gets half."""
     shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
     for limit, share in shares.items():
         assert plan_workers({"rank0.json": 1}, None, engine_share(limit)).memory_limit == share

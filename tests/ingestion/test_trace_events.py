@@ -1,4 +1,4 @@
-"""trace_events cuts at separators where it can, and tells what it would have told event by event."""
+"""trace_events splits at separators if possible, with the same result as event by event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hta_sql.traces.whole_files import trace_events
 from tests.ingestion.test_whole_files import JOINED, file_of, texts
 
 BROKEN = {"flaws_0", "flaws_1"}
-"""No JSON on purpose: no other parser reads them."""
+"""Texts that are not valid JSON on purpose, so no other parser reads them."""
 
 TRACES = sorted(
     path
@@ -38,7 +38,7 @@ FILES = {
 
 
 def told(path: Path) -> tuple[list[str], str]:
-    """Events as text, and the error behind them."""
+    """Return the events as text, and the final error."""
     found: list[str] = []
     try:
         found.extend(json.dumps(event) for event in trace_events(str(path)))
@@ -52,7 +52,7 @@ def told(path: Path) -> tuple[list[str], str]:
 def test_as_event_by_event(
     name: str, chunk_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same events, and of a broken file the same error with the same offset."""
+    """The events are equal, and a broken file has the same error with the same offset."""
     path = tmp_path / "trace.json"
     path.write_bytes(FILES[name])
     in_chunks = partial(TraceReader, chunk_bytes=chunk_bytes)
@@ -70,7 +70,7 @@ def test_as_event_by_event(
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_as_another_parser(path: Path) -> None:
-    """A streaming parser that is not ours finds the same events."""
+    """An independent streaming parser finds the same events."""
     with path.open("rb") as file:
         prefix = "item" if file.read(1) == b"[" else "traceEvents.item"
         file.seek(0)

@@ -1,4 +1,4 @@
-"""What can be wrong with a file as a whole: joined, interleaved, in another encoding, immense."""
+"""Faults of whole files: concatenated, interleaved, in another encoding, very large."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NO_END = "the event list has no end: the file is cut off"
 
 
 def texts(letter: str, count: int = 6) -> list[bytes]:
-    """Make the events of one rank."""
+    """Return the events of one rank."""
     return [event(name=f'"{letter}{n}"') for n in range(count)]
 
 
 def file_of(events: list[bytes]) -> bytes:
-    """Write a whole file."""
+    """Return a whole file."""
     return HEAD + b", ".join(events) + END
 
 
@@ -45,7 +45,7 @@ NAMES_A, NAMES_B = ([f"{letter}{n}" for n in range(6)] for letter in "ab")
 
 
 def names(outcome: Outcome) -> list[str]:
-    """Names of the events that are kept, in the order of the file."""
+    """Return the names of the stored events, in file order."""
     rows = rows_by_event(outcome)
     return [rows[event_id][NAME] for event_id in sorted(rows)]
 
@@ -102,7 +102,7 @@ JOINED = {
 
 
 ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then whole"}
-"""What only ``make test-all`` reads: others are joined at seams of the same kinds."""
+"""Cases that only ``make test-all`` reads, because other cases cover the same kinds of seams."""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then w
     [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in JOINED],
 )
 def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
-    """Every whole event of each of the files is kept, and each seam is one row of quarantine."""
+    """Every complete event of both files is stored, and each seam is one row of quarantine."""
     data, kept, reasons = JOINED[case]
     path = tmp_path / "trace.json"
     path.write_bytes(data)
@@ -124,7 +124,7 @@ def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [150, 700])
 def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
-    """Of two files whose blocks alternate, every event that is not cut in two is kept."""
+    """If the blocks of two files alternate, every event that is not split is stored."""
     many_a, many_b = texts("a", 40), texts("b", 40)
     file_a, file_b = file_of(many_a), file_of(many_b)
     blocks = [
@@ -148,7 +148,7 @@ def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
-    """Ten thousand brackets that do not end the list are passed over."""
+    """Ten thousand brackets that do not end the list are skipped."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([b"[" + event() + b"]"] * 10_000) + END)
     started = time.process_time()
@@ -159,7 +159,7 @@ def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
-    """Chunks of every size up to that of the file, and each way of cutting."""
+    """The result does not depend on the chunk size or on the way of cutting."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(EVENTS[3:6]))
     first = staged(path, Way(is_deep=False))
@@ -169,7 +169,7 @@ def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
-    """The same for every size, also with a broken event and a whole file in the list."""
+    """Every size of chunk gives the same, also with a broken event and a whole file in the list."""
     path = tmp_path / "trace.json"
     few = HEAD + b", ".join([A[0], event(name="oops"), file_of(B[:1]), A[1]]) + END
     for data in (document(EVENTS[3:6]), few):
@@ -227,7 +227,7 @@ def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) ->
     ],
 )
 def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> None:
-    """The content says how a file is packed, and the rows are those of the plain one."""
+    """The content shows the compression, and the rows equal those of the plain file."""
     for file, content in (("plain.json", document()), (name, data)):
         (tmp_path / file).write_bytes(content)
     plain, other = (staged(tmp_path / file, Way()) for file in ("plain.json", name))

@@ -1,4 +1,4 @@
-"""Reads one file in every way that must not matter, and says what came out."""
+"""Read one file in all ways that must give the same result, and return the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 
 Row = tuple[Any, ...]
 Outcome = dict[str, list[Row]]
-"""Table ─▶ sorted rows, and ``error`` where the file is refused."""
+"""Table ─▶ sorted rows, and ``error`` if the file is refused."""
 
 
 class Quarantined(NamedTuple):
@@ -36,7 +36,7 @@ class Quarantined(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """How a file is read; no outcome may depend on it."""
+    """A way to read a file, which must not change the result."""
 
     chunk_bytes: int = CHUNK_BYTES
     batch_chunks: int = staging.BATCH_CHUNKS
@@ -45,15 +45,15 @@ class Way:
     memory_limit: str | None = None
     max_bytes: int | None = None
     is_deep: bool = True
-    """Bring the events into their tables; else keep them as they were parsed, in half the time."""
+    """Whether events go into their tables; otherwise they stay as parsed, which takes half the time."""
     is_native: bool = True
-    """Read what is plain by the compiled reader, where it is."""
+    """Whether the compiled reader reads plain chunks, if available."""
     most_held: int = 0
-    """Show so much of what it read where it lies, instead of copying it."""
+    """Maximum size of rows that are used in place instead of copied."""
 
 
 def staged(path: Path, way: Way) -> Outcome:
-    """Read a file into the tables of its events, quarantine and metadata."""
+    """Read a file into staged events, quarantine and metadata."""
     try:
         return _staged(path, way)
     except DoubtfulCutError:
@@ -112,7 +112,7 @@ def _rows(con: duckdb.DuckDBPyConnection, table: str) -> list[Row]:
 
 
 def rows_by_event(outcome: Outcome) -> dict[int, Row]:
-    """Return the row of each event that is kept; an event is in one table only."""
+    """Return the row of each stored event; an event is in one table only."""
     rows: dict[int, Row] = {}
     for table in EXTRACTED:
         found = outcome.get(table, [])
@@ -125,13 +125,13 @@ def rows_by_event(outcome: Outcome) -> dict[int, Row]:
 
 
 def quarantine(outcome: Outcome) -> list[Quarantined]:
-    """Return what was lost or repaired, in the order of the file."""
+    """Return the lost and repaired events in file order."""
     rows = [Quarantined(*row) for row in outcome["quarantined"]]
     return sorted(rows, key=lambda row: (row.byte_offset, row.is_lost))
 
 
 def check_nothing_vanished(outcome: Outcome) -> None:
-    """Every event of the file is in a table or in quarantine, and in one of them only."""
+    """Assert that every event of the file is either in a table or in quarantine."""
     kept = set(rows_by_event(outcome))
     lost = {row.event_id for row in quarantine(outcome) if row.is_lost} - {None}
     assert not kept & lost

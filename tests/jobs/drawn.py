@@ -1,4 +1,4 @@
-"""Planted jobs drawn by a seed, of the kinds that are hard to judge: sizes, the fault and how it was captured."""
+"""Planted jobs of the kinds that are hard to judge, drawn by a seed: sizes, fault and capture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEALTHY: dict[str, dict[int, float]] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A job and what is right to say about it.
+    """A job and the expected verdicts.
 
     Attributes:
         job: The job.
@@ -32,7 +32,7 @@ class Drawn:
 
 
 def drawn(kind: str, seed: int) -> Drawn:
-    """Return a job of a kind; one whose fault costs less than 2.5 % is drawn again."""
+    """Return a job of a kind; a job whose fault costs less than 2.5 % is drawn again."""
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
         job = replace(KINDS[kind](random), seed=random.randrange(1 << 30))
@@ -47,7 +47,7 @@ def drawn(kind: str, seed: int) -> Drawn:
 
 
 def _length(ranks: list[Rank]) -> int:
-    """Return how long the job takes from its first collective on."""
+    """Return the duration of the job from its first collective."""
     first = max(rank.collectives[0].end for rank in ranks)
     return max(event.end for rank in ranks for event in rank.events) - first
 
@@ -154,4 +154,4 @@ KINDS: dict[str, Callable[[Random], PlantedJob]] = {
     "many ranks": _many,
     "quiet": _quiet,
 }
-"""Each kind ─▶ a function that draws a job."""
+"""Kind ─▶ the function that draws a job."""

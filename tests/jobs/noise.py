@@ -1,4 +1,4 @@
-"""Arrays of many small jobs of one group, straight into the tables that the verdict reads."""
+"""Arrays of many small jobs of one group, written directly into the tables that the verdict reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARE = 0.05
 def noise(
     kind: Kind, shape: tuple[int, int, int], random: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Draw how much longer each rank works before each collective, as a share; jobs, collectives, ranks."""
+    """Draw the additional work of each rank before each collective, as a share; jobs, collectives, ranks."""
     if kind in ("lasting", "bursts", "wandering"):
         return _lasting_noise(kind, shape, random)
     if kind == "exponential":
@@ -55,12 +55,12 @@ def _lasting_noise(
 def fill_jobs(
     con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], name: str, per_step: int = 0
 ) -> None:
-    """Add jobs in which every rank works, meets all others in a collective, and goes on.
+    """Add jobs in which every rank works, meets all others in a collective, and continues.
 
     Args:
         con: A database of tests/jobs/tables.py.
         work: Share by which the work is longer; jobs, collectives, ranks.
-        name: What the runs are called: `<name> 0`, `<name> 1`, …
+        name: Prefix of the run names: `<name> 0`, `<name> 1`, …
         per_step: Collectives of a profiler step; 0: no steps.
     """
     jobs, _, ranks = work.shape
@@ -122,7 +122,7 @@ def _fill_steps(
     ranks: int,
     per_step: int,
 ) -> None:
-    """Add steps that all ranks begin together: after the last collective of the step before."""
+    """Add steps that begin on all ranks together, after the last collective of the previous step."""
     bounds = np.concatenate(
         [np.zeros((len(ends), 1), np.int64), ends[:, per_step - 1 :: per_step]], 1
     )

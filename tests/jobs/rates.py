@@ -1,6 +1,7 @@
-"""Error rates and power of the verdict: ``python -m tests.jobs.rates --jobs 36`` and ``--power``.
+"""Measure error rates and power of the verdict: ``python -m tests.jobs.rates --jobs 36`` and ``--power``.
 
-The first one counts ranks that are named in jobs in which no rank is late, by kind of noise, ranks and steps. The second one counts
+The first counts ranks that are named in jobs without a slow rank, by kind of noise, ranks and steps. The second
+counts
 how often a planted rank is found. Both fill the tables that the verdict reads: no trace is written.
 """
 
@@ -47,7 +48,7 @@ def verdicts(con: duckdb.DuckDBPyConnection) -> list[tuple[str, int, str]]:
 
 
 def noise_rates(jobs: int, seed: int) -> None:
-    """Print how many of the jobs in which no rank is late have a name, by kind, ranks and steps."""
+    """Print the share of jobs without a slow rank in which a rank is named, by kind, ranks and steps."""
     random = np.random.default_rng(seed)
     drawn, found = Counter[tuple[object, str]](), Counter[tuple[object, str]]()
     for kind, size in product(get_args(Kind), SIZES):
@@ -74,7 +75,7 @@ def noise_rates(jobs: int, seed: int) -> None:
 
 
 def power(jobs: int, seed: int) -> None:
-    """Print how often the rank that is late by a share of its work is found, and found or suspected."""
+    """Print how often a planted slow rank is found, and how often it is found or suspected, by its share of delay."""
     random = np.random.default_rng(seed)
     for late, steps in product(LATENESS, POWER_STEPS):
         with empty_database() as con:
@@ -92,7 +93,7 @@ def power(jobs: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Measure the rates of false names, or the power."""
+    """Measure the rate of false positives, or the power."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=36, help="jobs of each combination")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draws")

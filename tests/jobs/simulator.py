@@ -1,4 +1,4 @@
-"""Runs a planted job: what each rank did and when, in true time, and who waited for whom."""
+"""Run a planted job: the events of each rank in true time, and which rank waited for which."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Collective:
     kind: str
     group: tuple[int, ...]
     number: int
-    """Position among those of its group, from 0."""
+    """Position among the collectives of its group, from 0."""
     rank: int
     start: int
     end: int = 0
@@ -44,11 +44,11 @@ class Collective:
     elements: int = ELEMENTS
     elem_type: str = "Float"
     event: int | None = None
-    """Position in the trace; None where the capture lost it."""
+    """Position in the trace, or None if the capture lost it."""
 
     @property
     def key(self) -> tuple[str, tuple[int, ...], int]:
-        """What it shares with the other ranks of the collective."""
+        """Return the key that identifies the collective on all ranks."""
         return self.kind, self.group, self.number
 
 
@@ -69,7 +69,7 @@ class Event:
 
 @dataclass
 class Rank:
-    """What one rank did."""
+    """The events of one rank."""
 
     rank: int
     events: list[Event] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Rank:
 
 
 Meeting = Generator[Collective, int, None]
-"""Yields that it has come to a collective; is told when that is over."""
+"""Generator that yields when a rank enters a collective, and receives its end."""
 
 
 def simulate(job: PlantedJob) -> list[Rank]:
@@ -105,7 +105,7 @@ def simulate(job: PlantedJob) -> list[Rank]:
 
 
 def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
-    """All have come: from the last one's start on the data flow, and all leave together."""
+    """Complete a collective after all ranks have entered: data flows from the last start, and all leave together."""
     last = max(parts, key=lambda part: (part.start, -part.rank))
     transfer = TRANSFERS[last.kind] * (1 + abs(link.gauss(0, 0.02)))
     if last.kind == "dp":
@@ -167,7 +167,7 @@ class _Runner:
             self.now += 20 * US
 
     def end_step(self) -> None:
-        """Optimize, and wait for the device where the job does."""
+        """Run the optimizer, and wait for the device if the job does."""
         if self.job.overlap:
             self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
         self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
@@ -176,12 +176,12 @@ class _Runner:
                 self.wait_for_device()
 
     def planted(self, of: Mapping[int, Number], usual: Number) -> Number:
-        """What is planted on the rank in this step."""
+        """Return the planted value of the rank in this step, or the usual one."""
         applies = not self.job.late_steps or self.step in self.job.late_steps
         return of.get(self.rank, usual) if applies else usual
 
     def draw_step(self) -> None:
-        """Draw what differs from step to step."""
+        """Draw the values that differ between steps."""
         if self.job.sequence_spread:
             self.sequence = max(0.2, self.random.gauss(1, self.job.sequence_spread))
         if self.job.pauses and self.random.random() < self.job.pauses:
@@ -199,7 +199,7 @@ class _Runner:
         )
 
     def stream_waits(self) -> None:
-        """Let what is launched next wait for another stream."""
+        """Make the next launch wait for another stream."""
         if self.job.waits_in_calls:
             with self.span("cuda_runtime", "cudaStreamWaitEvent"):
                 pass
@@ -251,7 +251,7 @@ class _Runner:
         yield from self.pass_on(of, "recv")
 
     def pass_on(self, direction: int, what: str) -> Meeting:
-        """Send to the stage after (+1) or before, or receive from it."""
+        """Send to the next stage (+1) or the previous one (-1), or receive from it."""
         job = self.job
         stage = job.stage_of(self.rank) + direction
         if not 0 <= stage < job.stages:

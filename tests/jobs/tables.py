@@ -1,6 +1,6 @@
-"""The stored tables of many jobs in one database, as an ingest would fill them: no files between.
+"""Fill the stored tables of many jobs in one database, as an ingest would, without files.
 
-Rows of what the analyses across ranks read; other columns are NULL.
+Only columns that the analyses across ranks read have values; others are NULL.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = ("gpu_ops", "cpu_ops", "annotations", "runtime_calls", "steps", "ranks"
 
 
 def database(folder: Path, threads: int = 2) -> duckdb.DuckDBPyConnection:
-    """Make a catalog whose tables can be filled."""
+    """Create a catalog whose tables can be filled."""
     path = folder / DATABASE
     shutil.copyfile(template(load_library()), path)
     con = duckdb.connect(str(path), config=CONFIG | {"threads": threads})
@@ -70,7 +70,7 @@ def derive(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def rows_of(jobs: Mapping[str, tuple[PlantedJob, list[Trace]]]) -> dict[str, pa.Table]:
-    """Turn what was captured into rows."""
+    """Convert captured events to rows."""
     rows: Rows = {name: [] for name in (*TABLES, "rank_scope")}
     for run, (job, traces) in jobs.items():
         for trace in traces:
@@ -125,7 +125,7 @@ def _add_rank(rows: Rows, run: str, job: PlantedJob, trace: Trace) -> None:
 
 
 def _nested(events: list[Captured]) -> Iterator[tuple[int, Captured, list[tuple[int, Captured]]]]:
-    """Host events in order of time, each with those around it."""
+    """Return host events in time order, each with its enclosing events."""
     around: list[tuple[int, Captured]] = []
     host = [(i, e) for i, e in enumerate(events) if e.event.stream is None]
     for place, captured in sorted(host, key=lambda item: (item[1].ts, -item[1].end)):
@@ -182,7 +182,7 @@ def _kernel(
 
 
 def _columns(args: dict[str, Any]) -> dict[str, Any]:
-    """Name the columns of what torch writes about a collective."""
+    """Return the columns of torch's arguments of a collective."""
     names = {
         "Collective name": "collective",
         "In msg nelems": "in_elems",

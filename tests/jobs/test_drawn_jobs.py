@@ -1,4 +1,4 @@
-"""Verdicts on planted jobs that are drawn by a seed, of the kinds that are hard to judge."""
+"""Verdicts on planted jobs of the kinds that are hard to judge, drawn by a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What process groups cost in planted jobs, who sends how much to whom, and over which links."""
+"""Costs of process groups in planted jobs, traffic between ranks, and links."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NANOSECONDS = 2_000
 
 
 def asked(jobs: Jobs, call: str, run: str, **options: Any) -> list[dict[str, Any]]:
-    """All rows of an analysis, the last step too."""
+    """Return all rows of an analysis, including the last step."""
     given = {"runs": [run], "include_last_profiler_step": True} | options
     text = ", ".join(f"{name} := ${name}" for name in given)
     found = jobs.con.execute(f"FROM {call}({text})", given)
@@ -28,7 +28,7 @@ def asked(jobs: Jobs, call: str, run: str, **options: Any) -> list[dict[str, Any
 
 
 def found_of(trace: Trace) -> list[Any]:
-    """The rank's parts in collectives that its trace has."""
+    """Return the rank's parts in collectives that are in its trace."""
     return [part for part in trace.did.collectives if part.event is not None]
 
 
@@ -36,7 +36,7 @@ def found_of(trace: Trace) -> list[Any]:
     "run", every_kind([run for run, job in KINDS.items() if job.metadata != "none"])
 )
 def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> None:
-    """Ranks, number and bytes; of a pipeline, the pairs that a rank is in."""
+    """Ranks, number and bytes agree; in a pipeline, they are the pairs of the rank."""
     _, traces = jobs.runs[run]
     rows = [row for row in asked(jobs, "process_group_costs_v1", run) if row["part"] == "group"]
     found = {(row["rank"], row["kind"]): row["collective_count"] for row in rows}
@@ -53,7 +53,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
 
 @pytest.mark.parametrize("run", every_kind())
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
-    """Transfer, wait and what has no match, of each rank; and the parts of a group to its time."""
+    """Transfer, wait and unmatched time of each rank sum up, and the parts of a group sum to its time."""
     names = ("exposed_transfer_ns", "exposed_wait_ns")
     wanted: dict[int, Counter[str]] = defaultdict(Counter)
     for row in asked(jobs, "step_accounting_v1", run):
@@ -70,7 +70,7 @@ def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) 
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "noise, overlap", "experts"])
 def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, run: str) -> None:
-    """From bound to bound: no computation, and no kernel of another group."""
+    """The count agrees between any two boundaries: no computation, and no kernel of another group."""
     of = {"run": run}
     computing = jobs.con.execute(
         "SELECT ts, ts + dur FROM gpu_ops WHERE run = $run AND rank = 1 AND class = 'computation'",
@@ -105,7 +105,7 @@ def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, ru
 
 @pytest.mark.parametrize("run", ["bound by devices", "bound by hosts", "experts", "late captures"])
 def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: str) -> None:
-    """Of each group, with what has no place on the path; to the nanosecond."""
+    """The sum includes communication that is not on the path, and is exact to the nanosecond."""
     wanted = {
         (row["rank"], row["pg_name"]): row["exposed_transfer_ns"] + row["exposed_wait_ns"]
         for row in asked(jobs, "process_group_costs_v1", run)
@@ -123,7 +123,7 @@ def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: s
 def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts_are(
     jobs: Jobs,
 ) -> None:
-    """Hosts that need 200 us more for each operator leave the device idle behind a collective."""
+    """Hosts that need 200 us more for each operator leave the device idle after a collective."""
     shares = {
         run: [row["blocking_pct"] for row in asked(jobs, "blocking_communication_v1", run)]
         for run in ("bound by devices", "bound by hosts")
@@ -133,7 +133,7 @@ def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts
 
 
 def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
-    """The innermost dimension first: neighbors split layers, every second rank reduces gradients."""
+    """The innermost dimension comes first: neighbors split layers, every second rank reduces gradients."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2, y=4")
     assert {(row["pg_desc"], row["kind"], row["kind_source"]) for row in rows} == {
         ("tp", "x", "layout"),
@@ -142,7 +142,7 @@ def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
 
 
 def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
-    """Ranks beyond it, and groups that are no block of it, keep what their descriptions say."""
+    """Ranks beyond the layout, and groups that are no block of it, have the kind of their description."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2,y2")
     told = {(row["pg_desc"], row["pg_ranks"], row["kind"]) for row in rows}
     assert ("tp", "[0,1]", "x") in told
@@ -151,7 +151,7 @@ def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
 
 
 def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
-    """Tokens there and back, of all experts; and each rank's load is that of its experts."""
+    """Tokens go to all experts and back, and the load of each rank is that of its experts."""
     job, traces = jobs.runs["experts"]
     wanted: Counter[tuple[int, int]] = Counter()
     load: Counter[int] = Counter()
@@ -176,7 +176,7 @@ def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
 
 
 def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
-    """Pairs are not known, and say so; what a rank sends and gets in all still is."""
+    """Pairs are unknown with a reason; the totals that a rank sends and receives are known."""
     rows = asked(jobs, "all_to_all_traffic_v1", "experts, cut splits")
     assert len(rows) == 16
     for row in rows:
@@ -188,7 +188,7 @@ def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["pipeline", "slow pair"])
 def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
-    """As often, as many bytes, and within 2 us as long in the median."""
+    """Count and bytes agree, and the median duration within 2 us."""
     parts = [part for part in jobs.collectives(run) if part.kind == "pp"]
     times: dict[tuple[int, int], list[int]] = defaultdict(list)
     for part in parts:
@@ -206,7 +206,7 @@ def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
 
 
 def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
-    """Three times as long, among sixteen that cross the hosts; and none where all are alike."""
+    """It takes three times as long among sixteen links between hosts; with equal links none is named."""
     slow = asked(jobs, "links_v1", "slow pair")
     assert {(row["src_rank"], row["dst_rank"]) for row in slow if row["is_slow"]} == {(2, 10)}
     assert {row["spans_hosts"] for row in slow} == {True}
@@ -215,7 +215,7 @@ def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "pipeline", "experts"])
 def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) -> None:
-    """Summed over all collectives; both make up the length of the kernels."""
+    """Waits and transfers are summed over all collectives, and make up the duration of the kernels."""
     _, traces = jobs.runs[run]
     rows = {row["rank"]: row for row in asked(jobs, "communication_by_rank_v1", run)}
     for trace in traces:
@@ -238,7 +238,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
     ],
 )
 def test_groups_have_equal_rows_on_any_number_of_threads(jobs: Jobs, call: str) -> None:
-    """To the last bit of a ratio."""
+    """Ratios are equal to the last bit."""
     answers = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

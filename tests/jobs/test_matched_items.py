@@ -1,4 +1,4 @@
-"""By number or by place: which one tells what is one collective."""
+"""Matching collectives by number or by position."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from tests.jobs.tables import database
 
 REGULAR = [1_000_000 * n for n in range(6)]
-"""Ends of six collectives, a millisecond apart [ns]."""
+"""End times of six collectives, a millisecond apart [ns]."""
 
 
 @pytest.fixture
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A catalog, and no place that was repaired."""
+    """Return a catalog without repaired positions."""
     with database(tmp_path_factory.mktemp("items")) as opened:
         opened.execute(
             "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, position BIGINT, ordinal BIGINT, nth BIGINT)"
@@ -30,7 +30,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 def methods(
     con: duckdb.DuckDBPyConnection, ends: list[int], shift: int, seq: list[int]
 ) -> set[str]:
-    """How rank 1 is matched with rank 0, which has the regular ends and numbers from 1."""
+    """Return how rank 1 is matched with rank 0, which has regular end times and numbers from 1."""
     for place, end in enumerate(REGULAR):
         con.execute(
             "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7)", {"p": place, "e": end}
@@ -43,13 +43,13 @@ def methods(
 
 
 def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) -> None:
-    """Shifted by three places the three that are left fit better; they are too few to say so."""
+    """With a shift of three, the three remaining collectives fit better, but are too few to decide."""
     ends = [*REGULAR[:5], REGULAR[5] + 500_000]
     assert methods(con, ends, 3, [1, 2, 3, 4, 5, 6]) == {"seq"}
 
 
 def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection) -> None:
-    """One end is 40 us late: by place it alone does not agree, by number its neighbors do not either."""
+    """One end is 40 us late, so neither positions nor numbers of its neighbors agree."""
     ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
     ends[2] += 300
     assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}

@@ -1,4 +1,4 @@
-"""Ranks that do not run the same collectives, in planted jobs: these are found, and nothing else."""
+"""Ranks that run different collectives in planted jobs are found, and nothing else is."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ OUT_OF_STEP = {
 }
 
 LOST = {"missing in the middle": (1, 1), "missing without seq": (1, 1)}
-"""Run ─▶ the rank of whose trace an event is missing, and how many."""
+"""Run ─▶ the rank whose trace lost events, and their number."""
 
 
 def mismatches(con: duckdb.DuckDBPyConnection, run: str) -> list[dict[str, Any]]:
-    """The rows of a run."""
+    """Return the rows of a run."""
     found = con.sql("FROM collective_mismatches(runs := [$run])", params={"run": run})
     return list(found.to_arrow_table().to_pylist())
 
 
 def findings(con: duckdb.DuckDBPyConnection, run: str) -> list[tuple[Any, ...]]:
-    """The findings about collectives of a run."""
+    """Return the findings about collectives of a run."""
     return con.execute(
         "SELECT severity, finding, value FROM findings(runs := [$run]) "
         "WHERE finding IN ('collectives_differ', 'collectives_missing') ORDER BY ALL",
@@ -43,7 +43,7 @@ def findings(con: duckdb.DuckDBPyConnection, run: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Jobs with a rank that is out of step with the others."""
+    """Simulate jobs with a rank that is out of step."""
     with database(tmp_path_factory.mktemp("desync")) as con:
         fill(con, rows_of({run: (job, capture(job)) for run, job in OUT_OF_STEP.items()}))
         derive(con)
@@ -52,7 +52,7 @@ def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duc
 
 @pytest.mark.parametrize("run", every_kind())
 def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
-    """Late captures, doubled Seq, other clocks, pipelines: only an event that is lost is missing."""
+    """Late captures, doubled Seq, other clocks and pipelines are no mismatch; only a lost event is reported."""
     found = mismatches(jobs.con, run)
     rank, count = LOST.get(run, (None, 0))
     assert [(row["rank"], row["differs_in"]) for row in found] == [(rank, "missing")] * count
@@ -63,7 +63,7 @@ def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
 def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """Its all-reduce of one element meets the next one of the others, of a million."""
+    """Its all-reduce of one element meets the next one of the others, of a million elements."""
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
@@ -81,7 +81,7 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
 def test_a_rank_with_elements_of_another_type(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """Two reductions of one step, of halves; the first is marked."""
+    """It has two reductions of halves in one step, and the first is marked."""
     rows = mismatches(out_of_step, run)
     assert [(r["rank"], r["step"], r["differs_in"], r["is_first"]) for r in rows] == [
         (2, 3, "elem_type", True),

@@ -1,4 +1,4 @@
-"""What planted jobs would take without their fault, against the job simulated without it."""
+"""Replays of planted jobs without their fault, compared with the job simulated without it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.jobs.spec import PlantedJob
 from tests.serving_jobs import decode, trace
 
 ONE_LATE = [run for run in CAUSES if run != "slower clocks, 2 ranks"]
-"""Of two ranks the other one alone is the usual."""
+"""With two ranks, the other one is the reference."""
 
 
 def length(job: PlantedJob) -> int:
-    """From the first start to the last end on a device."""
+    """Return the time from the first start to the last end on a device."""
     events = [event for rank in simulate(job) for event in rank.events]
     ends = [event.end for event in events if event.stream is not None]
     return max(ends) - min(event.start for event in events)
 
 
 def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None]]:
-    """Scenario ─▶ recorded and replayed time [ns], and why there is none."""
+    """Return scenario ─▶ recorded and replayed time [ns], and the reason if it has no answer."""
     rows = jobs.con.execute(
         "SELECT scenario, recorded_ns, replayed_ns, reason FROM what_if_v1(runs := [$run])",
         {"run": run},
@@ -41,7 +41,7 @@ def answers(jobs: Jobs, run: str) -> dict[str, tuple[int, int | None, str | None
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
-    """To the nanosecond; and nothing that is taken away makes it longer."""
+    """The replay is exact to the nanosecond, and removing work never makes it longer."""
     told = answers(jobs, run)
     recorded, replayed, _ = told["as recorded"]
     assert replayed == recorded > 0
@@ -56,7 +56,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> None:
-    """To 2 us, as exactly as times of the traces agree."""
+    """The tolerance is 2 us, the accuracy of clocks across traces."""
     replay = read_replay(jobs.con, run)
     (ends,) = Sweep(replay.graph).ends([recorded(replay)])
     is_operation = replay.graph.is_operation
@@ -66,7 +66,7 @@ def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> Non
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))
 def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
-    """Within 2 %: the noise of the late rank's own work is that of the median instead."""
+    """The tolerance is 2 %, because the noise of the slow rank's own work becomes the median."""
     job, _ = jobs.runs[run]
     healthy = replace(
         job, slower_clock={}, throttled={}, slower_kernel={}, more_kernels={}, bigger_batch={}, host_bound={}, loading={}
@@ -77,7 +77,7 @@ def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: 
 
 
 def test_a_call_that_waits_before_every_operation_is_replayed(tmp_path: Path) -> None:
-    """A server synchronizes with the device before a capture begins: nothing that it waits for is recorded."""
+    """A server synchronizes with the device before a capture begins, and none of the awaited work is recorded."""
     document = trace([decode(is_graph=True)] * 3)
     wait = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
     document["traceEvents"].append(wait | {"ts": 1, "dur": 4, "args": {}})

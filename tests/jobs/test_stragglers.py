@@ -1,4 +1,4 @@
-"""Who is late in planted jobs, and in a thousand jobs where nobody is."""
+"""Verdicts on planted jobs, and on a thousand jobs without a slow rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccu
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
-    """With its cause, in a sentence that names it."""
+    """The row has its cause and a message that names it."""
     job, _ = jobs.runs[run]
     rows = jobs.con.execute(
         "SELECT rank, is_straggler, cause, message FROM stragglers_v1(runs := [$run])",
@@ -36,7 +36,7 @@ def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
 
 
 def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> None:
-    """Rank 2 is 1.3 times as slow: 60 us more for each of two collectives of 1.3 ms, about."""
+    """Rank 2 is 1.3 times as slow, about 60 us more for each of two collectives of 1.3 ms."""
     ((late, cost, slowdown),) = jobs.con.execute(
         "SELECT late_pct, cost_pct, slowdown FROM stragglers_v1(runs := ['slower clocks']) "
         "WHERE is_straggler"
@@ -52,7 +52,7 @@ def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> Non
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database for arrays of jobs, whose derived table can be filled."""
+    """Open a database for arrays of jobs, whose derived table can be filled."""
     with database(tmp_path_factory.mktemp("noise")) as con:
         name = "derived.matched_collectives"
         con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
@@ -73,7 +73,7 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:
-    """At most; fifty jobs of each size and kind of noise, of 40 collectives."""
+    """The limit holds for fifty jobs of each size and kind of noise, with 40 collectives each."""
     random = np.random.default_rng(2)
     for size in SIZES:
         for kind in KINDS_OF_NOISE:
@@ -84,7 +84,7 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
 
 @pytest.mark.slow
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
-    """5 % in 5 % of noise: in six of ten jobs of 40 collectives without steps, which make eight blocks."""
+    """A delay of 5 % in noise of 5 % is found in six of ten jobs of 40 collectives without steps, which make eight blocks."""
     random = np.random.default_rng(3)
     found, others = 0, 0
     for size in SIZES:

@@ -44,7 +44,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
 def test_each_rank_has_the_level_of_what_is_planted(
     jobs: Jobs, run: str, expected: dict[int, tuple[str, str]]
 ) -> None:
-    """And its cause, which explains most of its lateness."""
+    """The row also has its cause, which explains most of the delay."""
     rows = judged(jobs, run)
     assert verdicts(rows) == expected
     for row in rows:
@@ -54,7 +54,7 @@ def test_each_rank_has_the_level_of_what_is_planted(
 
 
 def test_late_steps_are_counted(jobs: Jobs) -> None:
-    """Four of nineteen: the capture opens with the first collective, within the first step."""
+    """Four of nineteen steps count: the capture starts at the first collective, within the first step."""
     (late,) = (row for row in judged(jobs, "in some steps") if row["rank"] == 5)
     assert (late["late_step_count"], late["step_count"]) == (4, 19)
     assert late["verdict_reason"] == "late in 4 of 19 steps"
@@ -62,14 +62,14 @@ def test_late_steps_are_counted(jobs: Jobs) -> None:
 
 
 def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
-    """Two steps of which one is seen whole: the reason says that steps are missing."""
+    """Only one of two steps is complete, and the reason states that steps are missing."""
     rows = judged(jobs, "two steps")
     assert {row["verdict"] for row in rows} <= {"unknown", "none", "suspected"}
     assert all(row["verdict_reason"] for row in rows if row["verdict"] == "unknown")
 
 
 def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) -> None:
-    """Its ranks have the cause, the link its ratio."""
+    """Its ranks have the cause, and the link has its ratio."""
     rows = judged(jobs, "slow group")
     linked = {row["rank"] for row in rows if row["cause"] == "slower transfer"}
     assert linked == {2, 6, 10, 14}
@@ -81,7 +81,7 @@ def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) ->
 
 
 def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
-    """Of a pipeline; equal pairs are none."""
+    """A slow pair of a pipeline is a link; equal pairs are not."""
     found = jobs.con.execute(
         "SELECT run, link_ranks FROM slow_links_v1(runs := ['slow pair', 'equal pairs'])"
     ).fetchall()
@@ -89,7 +89,7 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
 
 
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
-    """Both of its ranks compute 1.4 times as long, and the other stages wait."""
+    """Both ranks of the stage compute 1.4 times as long, and the other stages wait."""
     rows = judged(jobs, "slow stage")
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
@@ -105,7 +105,7 @@ def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """The other ranks say so, and are not accused."""
+    """The other ranks have this reason and no verdict."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:

@@ -1,4 +1,4 @@
-"""Who waited for whom in planted jobs, against what the simulator knows."""
+"""Waits in planted jobs, compared with the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOLERANCE_NS = 2_000
 
 @pytest.mark.parametrize("run", KINDS)
 def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
-    """Every rank of every collective that all of its ranks have captured."""
+    """Every rank agrees for collectives that are in all traces."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, wait_ns, transfer_ns, end_spread_ns FROM matched_collectives "
         "WHERE run = $run",
@@ -30,7 +30,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
 
 @pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
-    """And nothing else has it."""
+    """No other collective has the same number."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, collective_id, is_last FROM matched_collectives WHERE run = $run",
         {"run": run},
@@ -48,7 +48,7 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
-    """To the nanosecond, none of them negative."""
+    """The sum is exact to the nanosecond, and no part is negative."""
     parts = (
         "compute_ns, exposed_transfer_ns, exposed_wait_ns, exposed_memory_ns, idle_before_ns, "
         "idle_between_ns, idle_after_ns"
@@ -65,7 +65,7 @@ def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.slow
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs) -> None:
-    """Matching, clocks, waits and parts; sums of floats would depend on their order."""
+    """Matching, clocks, waits and parts are equal, although sums of floats depend on their order."""
     digests = set()
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

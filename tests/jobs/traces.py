@@ -1,4 +1,4 @@
-"""The traces of a planted job as a profiler would have captured them."""
+"""Traces of a planted job as a profiler would capture them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = 128
 
 @dataclass(frozen=True)
 class Captured:
-    """An event of a trace: its times by the rank's own clock, and its arguments."""
+    """An event of a trace with its times on the rank's own clock, and its arguments."""
 
     event: Event
     ts: int
@@ -27,21 +27,21 @@ class Captured:
 
 @dataclass(frozen=True)
 class Trace:
-    """What the profiler of one rank wrote; the place of an event is its position."""
+    """The trace of one rank; events are identified by their index."""
 
     did: Rank
     events: list[Captured]
 
 
 def capture(job: PlantedJob) -> list[Trace]:
-    """Run a job and capture it; its collectives then know their places in the traces."""
+    """Run a job and capture it; afterwards its collectives have their positions in the traces."""
     ranks = simulate(job)
     last = max(event.end for rank in ranks for event in rank.events)
     return [Trace(did, _captured(job, did, last)) for did in ranks]
 
 
 def write_job(folder: Path, job: PlantedJob) -> tuple[dict[int, str], list[Trace]]:
-    """Write the traces, one file a rank."""
+    """Write one trace file per rank."""
     folder.mkdir(parents=True, exist_ok=True)
     traces = capture(job)
     paths = {}
@@ -109,7 +109,7 @@ def _arguments(job: PlantedJob, event: Event) -> dict[str, Any]:
 
 
 def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
-    """Say what torch writes about a collective."""
+    """Return torch's arguments of a collective."""
     group = sorted(part.group) if part.kind == "pp" else list(part.group)
     is_cut = job.cut_lists and len(group) > 2
     args: dict[str, Any] = {
@@ -132,14 +132,14 @@ def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
 
 
 def tokens_sent(job: PlantedJob, part: Collective) -> list[int]:
-    """Count what a rank sends to each member: to the experts, and each second time back."""
+    """Return the number of tokens that a rank sends to each member: to the experts, and every second time back."""
     back = part.number % 2 == 1
     pairs = [(other, part.rank) if back else (part.rank, other) for other in part.group]
     return [job.tokens(part.number // 2, source, target) for source, target in pairs]
 
 
 def tokens_received(job: PlantedJob, part: Collective) -> list[int]:
-    """Count what a rank gets from each member."""
+    """Return the number of tokens that a rank receives from each member."""
     back = part.number % 2 == 1
     pairs = [(part.rank, other) if back else (other, part.rank) for other in part.group]
     return [job.tokens(part.number // 2, source, target) for source, target in pairs]

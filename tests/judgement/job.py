@@ -1,4 +1,4 @@
-"""What a simulated job looks like: ranks, parallelism, model, noise, faults, and how it was captured."""
+"""Specification of a simulated job: ranks, parallelism, model, noise, faults, and capture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FaultKind = Literal[
 
 @dataclass(frozen=True)
 class Fault:
-    """What some ranks do more than their peers.
+    """Additional work of some ranks compared with their peers.
 
     Attributes:
         kind: Kind of the fault.

@@ -19,10 +19,12 @@ NOISES: tuple[Noise, ...] = ("gauss", "heavy tails", "bursts", "autocorrelated",
 
 
 def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
-    """Return a job of a kind, what it did, and the truth about it.
+    """Return a job of a kind, its simulation, and the truth about it.
 
-    A fault that costs less than 2.5 % is drawn again, since nobody could say whether it matters; so is one that costs that
-    only until the end of the first step: a host that runs ahead hides it later, and a capture that opens in it shows no more.
+    A fault that costs less than 2.5 % is drawn again, because it is too small to judge. So is one whose cost ends
+    with the
+    first step: the host then runs ahead and overlaps the delay, and a capture that starts in this step does not show
+    it.
     """
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
@@ -241,4 +243,4 @@ KINDS: dict[str, Callable[[Random], Job]] = {
     "serving": _serving,
     **{f"noise, {noise}": partial(_noise, noise=noise) for noise in NOISES},
 }
-"""Each kind ─▶ a function that draws a job."""
+"""Kind ─▶ the function that draws a job."""

@@ -14,12 +14,12 @@ Event = dict[str, Any]
 
 
 def begins(machine: Machine) -> list[int]:
-    """Return when each rank's capture begins: with its first captured step [ns]."""
+    """Return the start of each rank's capture, which is its first captured step [ns]."""
     return [next(s.start for s in spans if s.name == "ProfilerStep#10") for spans in machine.spans]
 
 
 def write(folder: Path, job: Job, machine: Machine) -> dict[int, str]:
-    """Write the traces and return the path of each rank's."""
+    """Write the traces and return their paths by rank."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}
     for rank, begin in enumerate(begins(machine)):

@@ -1,7 +1,7 @@
-"""Run the programs of all ranks: a host thread, streams in order, collectives that wait for everybody.
+"""Run the programs of all ranks: a host thread, streams in order, collectives that wait for all ranks.
 
-What a stream runs next starts as soon as the stream, the launch and the events it waits for allow it. A completed
-item releases those that wait for it, so that no order of the whole job is needed.
+An operation starts as soon as its stream, its launch and the events that it waits for allow it. A completed
+operation releases those that wait for it, so no global order is needed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Work:
-    """The host works by itself."""
+    """Work of the host alone."""
 
     ns: int
 
 
 @dataclass(frozen=True)
 class Open:
-    """An event of the host begins."""
+    """Start of an event of the host."""
 
     category: str
     name: str
@@ -63,19 +63,19 @@ class Open:
 
 @dataclass(frozen=True)
 class Close:
-    """The last event of the host that began ends."""
+    """End of the innermost open event of the host."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """The host launches an item."""
+    """Launch of an item by the host."""
 
     item: Item
 
 
 @dataclass(frozen=True)
 class Sync:
-    """The host waits for an item."""
+    """Wait of the host for an item."""
 
     item: Item
 
@@ -85,7 +85,7 @@ Instruction = Work | Open | Close | Launch | Sync
 
 @dataclass
 class Span:
-    """An event of the host as it was run."""
+    """A completed event of the host."""
 
     category: str
     name: str
@@ -108,7 +108,7 @@ class Machine:
 
     Attributes:
         spans: Events of each rank's host.
-        items: What each rank's device ran.
+        items: Operations of each rank's device.
     """
 
     def __init__(self, programs: list[list[Instruction]]) -> None:
@@ -200,14 +200,14 @@ class Machine:
 
 
 class Numbers:
-    """Collectives of all ranks: the n-th of a group on each rank is the same."""
+    """Numbering of collectives: the n-th of a group on each rank is the same one."""
 
     def __init__(self) -> None:
         self._meetings: dict[tuple[object, ...], Meeting] = {}
         self._counts: dict[tuple[object, ...], count[int]] = defaultdict(count)
 
     def meeting(self, rank: int, made: Meeting) -> Meeting:
-        """Return the collective that a rank's next part in a group belongs to."""
+        """Return the collective to which a rank's next operation in a group belongs."""
         key = (made.kind, made.group, made.src, made.dst)
         made.number = next(self._counts[rank, *key])
         return self._meetings.setdefault((*key, made.number), made)

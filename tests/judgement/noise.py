@@ -1,4 +1,4 @@
-"""Noise of one rank, the same with a fault and without: every draw belongs to a place, not to a time."""
+"""Noise of one rank, equal with and without a fault: each draw belongs to a position, not to a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.judgement.job import Job
 
 
 class Noises:
-    """Factors on what one rank does.
+    """Random factors on the work of one rank.
 
     Args:
         job: The job; its seed decides every draw.
@@ -26,7 +26,7 @@ class Noises:
         self._step_factor = 1.0
 
     def begin_step(self, step: int) -> None:
-        """Draw what holds for a whole step; the draws of a step do not depend on other steps."""
+        """Draw the values of a whole step; they do not depend on other steps."""
         share = self.job.noise_share
         self._random = random = Random(self._seed + 104_729 * (step + 100))
         self._other = Random(self._seed + 15_485_863 * (step + 100))
@@ -39,7 +39,7 @@ class Noises:
         self._length = exp(random.gauss(0, self.job.length_spread))
 
     def length(self) -> float:
-        """Return the factor on a layer that the lengths of this step's sequences make."""
+        """Return the factor of this step's sequence lengths on a layer."""
         return self._length if self.job.length_spread else 1.0
 
     def kernel(self) -> float:
@@ -57,7 +57,7 @@ class Noises:
         return max(0.3, self._random.lognormvariate(0, jitter))
 
     def scatter(self) -> float:
-        """Return how much later than the others the rank leaves a collective [ns]."""
+        """Return the delay with which the rank leaves a collective [ns]."""
         return self._random.expovariate(1 / 300)
 
     def pauses(self) -> bool:

@@ -1,4 +1,4 @@
-"""What each rank of a job does: data parallel, sharded, tensor parallel, pipeline, experts, serving."""
+"""Programs of each rank of a job: data parallel, sharded, tensor parallel, pipeline, experts, serving."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MATRIX, ATTENTION, SMALL = (
 
 
 def simulate(job: Job) -> Machine:
-    """Run a job."""
+    """Run a job and return its machine."""
     numbers = Numbers()
     machine = Machine([_Program(job, rank, numbers).write() for rank in range(job.ranks)])
     machine.run()
@@ -198,7 +198,7 @@ class _Program:
         after: bool = True,
         pair: tuple[int, int] | None = None,
     ) -> Item:
-        """Launch a rank's part in a collective; it waits for the computation launched before if `after`."""
+        """Launch a rank's part in a collective; with `after`, it waits for the computation launched before."""
         job = self.job
         group = tuple(sorted(pair)) if pair else job.group(kind, self.rank)
         factor = job.link_factor(group) * (1 + 0.02 * abs(self.noise.link()))

@@ -20,12 +20,12 @@ from tests.judgement.truth import Truth
 
 FAULT_SCENARIOS = {"no straggler": ("no straggler", "no late rank")}
 POINTS, SHARE = 1.0, 0.1
-"""A saving is right within the larger of one point and a tenth of the truth."""
+"""A saving is correct within the larger of one point and a tenth of the truth."""
 
 
 @dataclass
 class Answer:
-    """What the analyses say about a job.
+    """The answers of the analyses about a job.
 
     Attributes:
         verdicts: Rank ─▶ verdict.
@@ -79,7 +79,7 @@ def _verdict(row: dict[str, object]) -> str:
 
 
 def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
-    """Count what is right."""
+    """Count the correct answers."""
     counts, verdicts = tally.counts, answer.verdicts
     counts["jobs"] += 1
     named = {r: v for r, v in verdicts.items() if v in {"straggler", "intermittent", "suspected"}}
@@ -147,7 +147,7 @@ def row(kind: str, tally: Tally) -> str:
 
 
 def main() -> None:
-    """Print a line for each kind, and what was wrong."""
+    """Print a line for each kind, and the wrong answers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="all kinds if none is given")
     parser.add_argument("--jobs", type=int, default=20, help="jobs of each kind")

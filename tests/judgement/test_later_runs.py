@@ -1,4 +1,4 @@
-"""Predictions of a simulated job with a fault, against a later run of the job without it."""
+"""Predictions of a simulated job with a fault, compared with a later run without it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def by_scenario(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A job of parameters gathered ahead, whose straggler is removed in the later run."""
+    """Ingest a job with prefetched parameters, whose straggler is removed in the later run."""
     return both_runs("FSDP, hidden", tmp_path_factory.mktemp("later"))
 
 
@@ -55,7 +55,7 @@ def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -
 
 
 def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
-    """The faulty run against itself."""
+    """The faulty run is compared with itself."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "faulty"]).arrow().to_pylist())
     assert rows["as recorded"]["verdict"] == "as predicted"
@@ -66,7 +66,7 @@ def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
 def test_compare_shows_predictions_next_to_the_measured_step(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As text, in Markdown and as JSON; only whole runs have predictions."""
+    """Text, Markdown and JSON have them; only whole runs have predictions."""
     runs = [f"{store}:faulty", f"{store}:fixed"]
 
     def told(*options: str) -> str:
@@ -83,7 +83,7 @@ def test_compare_shows_predictions_next_to_the_measured_step(
 
 
 def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path: Path) -> None:
-    """The same rows as in one store; some ranks have no prediction."""
+    """The rows are the same as in one store; a selection of ranks has no prediction."""
     job, _, _ = planted("FSDP, hidden", SEED)
     fixed = job.healthy()
     write(tmp_path / "fixed", fixed, simulate(fixed))
@@ -104,7 +104,7 @@ def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path:
 def test_other_faults_that_are_removed_are_as_predicted(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    """A slow link, and gradients that are accumulated."""
+    """The cases are a slow link, and accumulated gradients."""
     with hta_sql.open(both_runs(kind, tmp_path)) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     assert rows[scenario]["verdict"] == "as predicted"

@@ -1,4 +1,4 @@
-"""What-if answers on simulated jobs, against the jobs simulated without what was planted."""
+"""What-if answers on simulated jobs, compared with the jobs simulated without the fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.judgement.score import POINTS, SHARE
 SEED = 4
 
 STRAGGLERS = ("FSDP, hidden", "hot expert", "drift", "accumulation", "serving")
-"""Kinds whose straggler `stragglers` names, so that the replay alone is tested."""
+"""Kinds whose straggler `stragglers` names, so that only the replay is tested."""
 
 LINKS = ("slow link, pair", "slow link, rank")
 ANY = ("tp x pp x dp", "pp x dp", "sequence lengths", "noise, host jitter", "checkpoint")
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def rows_of(folder: Path) -> dict[str, Row]:
-    """Return the rows of what_if of the traces in a folder, by scenario."""
+    """Return the rows of what_if for the traces in a folder, by scenario."""
     with hta_sql.ingest(folder / "traces", folder / "job.store") as store:
         return {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
 
@@ -52,7 +52,7 @@ def is_near(answer: float | None, right: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STRAGGLERS)
 def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> None:
-    """Within a point or a tenth of it."""
+    """The tolerance is a point or a tenth of the cost."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no late rank"], right["no straggler"])
     assert is_near(answered["no transfer"], right["no transfer"])
@@ -61,7 +61,7 @@ def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LINKS)
 def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path) -> None:
-    """Within a point or a tenth of it."""
+    """The tolerance is a point or a tenth of the cost."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["link at peers' speed"], right["link at peers' speed"])
 
@@ -71,7 +71,7 @@ def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path
 def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
     kind: str, tmp_path: Path
 ) -> None:
-    """Within a point or a tenth of it; no scenario is a loss."""
+    """The tolerance is a point or a tenth of the cost; no scenario is a loss."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no transfer"], right["no transfer"])
     assert all(saved is None or saved >= 0 for saved in answered.values())
@@ -82,7 +82,7 @@ def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
 def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
     kind: str, tmp_path: Path
 ) -> None:
-    """It goes on after a pause in which the device ran dry."""
+    """It continues after a pause in which the device ran out of work."""
     right, answered = answers(kind, tmp_path, writes_waits=False)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
@@ -95,14 +95,14 @@ def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
 def test_a_capture_that_begins_within_a_run_saves_as_the_whole_run(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
-    """Ranks that begin late, operations launched before the trace, and a prefetch seen late on one rank."""
+    """Ranks start late, operations were launched before the trace, and a prefetch is seen late on one rank."""
     right, answered = answers(kind, tmp_path, seed)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
 
 
 def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) -> None:
-    """Hosts launch all steps ahead of their devices, and the call at the end is not in the traces."""
+    """Hosts launch all steps ahead of their devices, and the final synchronization is not in the traces."""
     job, machine, _ = planted("slow link, rank", 1002)
     write(tmp_path / "traces", replace(job, writes_waits=False), machine)
     rows = rows_of(tmp_path)
@@ -112,7 +112,7 @@ def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) ->
 
 
 def test_one_slow_host_is_no_recorder_that_writes_launches_late(tmp_path: Path) -> None:
-    """Its launches count, though it is never ahead of its device; no call that waits is in the traces."""
+    """Its launches count, although it is never ahead of its device and no waiting call is in the traces."""
     job, machine, truth = planted("FSDP, hidden", 7100)
     assert [fault.kind for fault in job.faults] == ["host-bound"]
     write(tmp_path / "traces", replace(job, writes_waits=False), machine)
@@ -129,7 +129,7 @@ def edited(folder: Path, rank: int, edit: Callable[[list[Row]], list[Row]]) -> N
 
 
 def without_some_kernels(events: list[Row]) -> list[Row]:
-    """Lose the kernels of a seventh of the capture."""
+    """Remove the kernels of a seventh of the capture."""
     starts = sorted(event["ts"] for event in events if event["cat"] == "kernel")
     first, last = starts[len(starts) * 3 // 7], starts[len(starts) * 4 // 7]
     return [e for e in events if e["cat"] != "kernel" or not first <= e["ts"] < last]
@@ -137,7 +137,7 @@ def without_some_kernels(events: list[Row]) -> list[Row]:
 
 @pytest.mark.parametrize("is_late", [True, False])
 def test_savings_are_lower_bounds_if_a_trace_lost_events(is_late: bool, tmp_path: Path) -> None:
-    """Of the straggler or of another rank; no saving exceeds the truth by more than the tolerance."""
+    """For lost events of the straggler or of another rank, no saving exceeds the truth by more than the tolerance."""
     job, machine, truth = planted("pp x dp", 7000)
     write(tmp_path / "traces", job, machine)
     (late,) = truth.late
@@ -159,7 +159,7 @@ def with_more_data(events: list[Row]) -> list[Row]:
 
 
 def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -> None:
-    """The replay keeps the transfers, which would be shorter, too; without transfers sizes say nothing."""
+    """The replay retains the transfers, which would be shorter, too; without transfers, sizes do not matter."""
     job, machine, truth = planted("hot expert", SEED)
     write(tmp_path / "traces", job, machine)
     for rank in truth.late:
@@ -170,7 +170,7 @@ def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -
 
 
 def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_path: Path) -> None:
-    """Within a point; the last launch and the call that waits follow each other without a pause."""
+    """The tolerance is a point; the last launch is followed immediately by the call that waits."""
     delayed = JobSpec(ranks=4, steps=4, stragglers={2: 3_000_000})
     lengths = []
     for name, spec in (("late", delayed), ("healthy", replace(delayed, stragglers={}))):

@@ -1,4 +1,4 @@
-"""The truth about a job, from running it again without what was planted."""
+"""The truth about a job, from running it again without the fault."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ CAUSES = {
     "data loading": {"data loading"},
     "checkpoint": {"checkpoint", "host-bound"},
 }
-"""Causes that name a fault rightly."""
+"""Causes that are correct for a fault."""
 
 
 LATE_SHARE = 0.01
-"""A step is late if it takes so much longer: what the analyses are asked for by default."""
+"""Minimum share by which a late step is longer, as in the default of the analyses."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is right to say about a job.
+    """The correct answers about a job.
 
     Attributes:
-        late: Rank ─▶ verdicts that are right: straggler, intermittent, or both for what lasts for about half of the steps.
-        causes: Rank ─▶ causes that name its fault rightly.
+        late: Rank ─▶ correct verdicts: straggler, intermittent, or both if the fault affects about half of the steps.
+        causes: Rank ─▶ correct causes.
         slow_links: Links whose transfers are slower.
         saved_pct: Scenario ─▶ share of the capture that it saves [%].
-        is_decidable: The traces hold enough to name all culprits.
+        is_decidable: Whether the traces show enough to name all culprits.
         least_alone_pct: Cost of the smallest of several faults if the job has no other [%]; None for one fault.
         later_pct: Cost of the smallest fault after the first step, if the job has no other [%]; None without a fault.
     """
@@ -60,7 +60,7 @@ def _verdicts(job: Job, fault: Fault) -> set[str]:
 
 
 def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
-    """Return the verdicts on a rank that is delayed at random: by the number of steps that are longer with the fault.
+    """Return the correct verdicts on a rank with random delays, by the number of steps that the fault makes longer.
 
     Both are right if one step more or less decides whether those are most of the steps.
     """
@@ -79,7 +79,7 @@ def late_steps(job: Job) -> int:
 
 
 def _step_ends(job: Job, machine: Machine) -> list[int]:
-    """Return when the devices have ended the steps, from the last one before the capture on [ns]."""
+    """Return the end times of the steps on the devices, from the last one before the capture [ns]."""
     steps = job.steps + job.warm_steps
     return [min(begins(machine))] * (not job.warm_steps) + [
         max(item.end for items in machine.items for item in items[: step * len(items) // steps])
@@ -95,7 +95,7 @@ def length(job: Job, machine: Machine) -> int:
 
 
 def _later(job: Job, machine: Machine) -> int:
-    """Return the time from the end of what the first step launches to the last end on any device [ns]."""
+    """Return the time from the end of the first step's operations to the last end on any device [ns]."""
     steps = job.steps + job.warm_steps
     firsts = (items[: (1 + job.warm_steps) * len(items) // steps] for items in machine.items)
     return length(job, machine) - (
@@ -104,7 +104,7 @@ def _later(job: Job, machine: Machine) -> int:
 
 
 def truth_of(job: Job, machine: Machine) -> Truth:
-    """Run the job without its faults, without its slow links, and with transfers that take no time."""
+    """Run the job without its faults, without its slow links, and with transfers of zero duration."""
     now = length(job, machine)
 
     def saved(other: Job) -> float:

@@ -1,4 +1,4 @@
-"""What the figures of ranks side by side show of their rows: values, and marks by kind."""
+"""Expected values and marks of the figures that compare ranks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from tests.marks.rows import MS, US, Expected, Rows, by, column, seen, total
 
 
 def collective_waits(rows: Rows) -> Expected:
-    """A cell a rank and collective."""
+    """Expect a cell per rank and collective."""
     unit = MS if max(row["wait_ns"] for row in rows) >= MS else US
     return {"wait": column(rows, "wait_ns", unit)}, {"rect": len(rows)}
 
 
 def stragglers(rows: Rows) -> Expected:
-    """A bar a rank: what it does more itself than its peers."""
+    """Expect a bar per rank: its delay compared with its peers."""
     shares = column(rows, "late_pct", 100)
     return {"share": shares}, {"rect": seen(shares)}
 
 
 def what_if(rows: Rows) -> Expected:
-    """A bar a scenario that has an answer."""
+    """Expect a bar per scenario with an answer."""
     steps = column([row for row in rows if row["replayed_ns"] is not None], "replayed_step_ns", MS)
     return {"then": steps}, {"rect": len(steps)}
 
 
 def process_group_costs(rows: Rows) -> Expected:
-    """What is exposed of each group, as shares and as times."""
+    """Expect the exposed time of each group, as shares and as times."""
     values = {}
     for (group,), own in by(rows, "pg_desc").items():
         for part in ("transfer", "wait"):
@@ -37,29 +37,29 @@ def process_group_costs(rows: Rows) -> Expected:
 
 
 def all_to_all_traffic(rows: Rows) -> Expected:
-    """A cell a pair."""
+    """Expect a cell per pair."""
     return {"cell": column(rows, "bytes")}, {"rect": len(rows)}
 
 
 def links(rows: Rows) -> Expected:
-    """A cell a link."""
+    """Expect a cell per link."""
     return {"cell": column(rows, "median_gbps")}, {"rect": len(rows)}
 
 
 def expert_load(rows: Rows) -> Expected:
-    """A bar a rank."""
+    """Expect a bar per rank."""
     return {"ratio_to_mean": column(rows, "ratio_to_mean")}, {"rect": len(rows)}
 
 
 def blocking_communication(rows: Rows) -> Expected:
-    """What blocks, what does not and what is not known, as shares and as times."""
+    """Expect blocking, coincident and unknown time, as shares and as times."""
     parts = {"blocking": "blocking", "coincident": "coincident", "not known": "unknown"}
     values = {drawn: column(rows, f"exposed_{part}_ns", US) for drawn, part in parts.items()}
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
 def expert_parallel(rows: Rows) -> Expected:
-    """What computation hides and what not, a bar a rank and role, as shares and as times."""
+    """Expect overlapped and exposed time per rank and role, as shares and as times."""
     bars = by(rows, "rank", "comm_role").values()
     values = {
         drawn: sorted(total(bar, name) / US for bar in bars)
@@ -69,13 +69,13 @@ def expert_parallel(rows: Rows) -> Expected:
 
 
 def communication_by_rank(rows: Rows) -> Expected:
-    """What each rank moves and waits, as shares and as times."""
+    """Expect transfer and wait of each rank, as shares and as times."""
     values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
 def cluster_overview(rows: Rows) -> Expected:
-    """A cell a rank and step beside the median of the step, a dot where rank or host is slow."""
+    """Expect a cell per rank and step relative to the median of the step, and a dot for a slow rank or host."""
     steps = by(rows, "step").values()
     beside = [
         row["non_wait_ns"] / median(column(own, "non_wait_ns")) - 1 for own in steps for row in own
@@ -85,13 +85,13 @@ def cluster_overview(rows: Rows) -> Expected:
 
 
 def utilization_over_time(rows: Rows) -> Expected:
-    """A cell a rank and bucket that was captured."""
+    """Expect a cell per captured rank and bucket."""
     shares = sorted(row["busy_ns"] / row["observed_ns"] for row in rows if row["observed_ns"])
     return {"busy": shares}, {"rect": len(shares)}
 
 
 def operator_across_ranks(rows: Rows) -> Expected:
-    """A bar a rank and occurrence, a band an occurrence."""
+    """Expect a bar per rank and occurrence, and a band per occurrence."""
     return {"time": column(rows, "dur_ns", US)}, {
         "rect": len(rows),
         "area": len(by(rows, "position")),
@@ -99,20 +99,20 @@ def operator_across_ranks(rows: Rows) -> Expected:
 
 
 def special_operators(rows: Rows) -> Expected:
-    """A cell with its number a rank and kind."""
+    """Expect a cell with its number per rank and kind."""
     counts = column(rows, "op_count")
     return {"op_count": counts}, {"rect": len(rows), "text": len(rows)}
 
 
 def pipeline_stages(rows: Rows) -> Expected:
-    """Parts of each rank's time in the pipeline, as shares and as times."""
+    """Expect the parts of each rank's time in the pipeline, as shares and as times."""
     parts = {words: column(rows, name, US) for name, (words, _) in STAGE_PARTS.items()}
     parts = {words: values for words, values in parts.items() if any(values)}
     return parts, {"rect": 2 * sum(seen(values) for values in parts.values())}
 
 
 def cluster_step_trace(rows: Rows) -> Expected:
-    """Parts of the mean step, of which each is held; where the backward pass is not known, the rest is one part."""
+    """Expect the parts of the mean step; if the backward pass is unknown, the rest is one part."""
     parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
     told = {
         words: [(row[part] or 0) / US for row in rows]
@@ -127,7 +127,7 @@ def cluster_step_trace(rows: Rows) -> Expected:
 
 
 def p2p_pairs(rows: Rows) -> Expected:
-    """A bar for the transfer on either side, one for a wait, a line between the sides."""
+    """Expect a bar for the transfer on either side, one for a wait, and a line between the sides."""
     sides = ("send", "recv")
     first = min(row[f"{side}_start_ns"] for row in rows for side in sides)
     ends = [row["end_ns"] for row in rows for _ in sides]
@@ -138,7 +138,7 @@ def p2p_pairs(rows: Rows) -> Expected:
 
 
 def collective_arrivals(rows: Rows) -> Expected:
-    """A bar for a wait, one for the transfer."""
+    """Expect a bar for a wait and one for the transfer."""
     unit = MS if max(row["end_ns"] - row["start_ns"] for row in rows) >= MS else US
     first = min(row["start_ns"] for row in rows)
     ends = [row["end_ns"] for row in rows]

@@ -1,4 +1,4 @@
-"""Rows of results, as what a chart has to show of them is counted and summed."""
+"""Count and sum rows of results for the expected marks of a chart."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 Expected = tuple[dict[str, list[float]], dict[str, int]]
-"""Drawn column ─▶ its values, in order of size; kind of mark ─▶ how many are seen."""
+"""Drawn column ─▶ its sorted values; kind of mark ─▶ number of visible marks."""
 
 MS, US = 1e6, 1e3
 
 
 def longest(rows: Rows, column: str, top: int) -> Rows:
-    """The rows with the highest values."""
+    """Return the rows with the highest values."""
     return sorted(rows, key=lambda row: -row[column])[:top]
 
 
 def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
-    """Rows by what tells them apart."""
+    """Index rows by the given columns."""
     groups: dict[Any, Rows] = defaultdict(list)
     for row in rows:
         groups[tuple(row[column] for column in columns)].append(row)
@@ -28,28 +28,28 @@ def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
 
 
 def column(rows: Iterable[dict[str, Any]], name: str, unit: float = 1) -> list[float]:
-    """The values of a column, in order of size."""
+    """Return the sorted values of a column."""
     return sorted(row[name] / unit for row in rows)
 
 
 def total(rows: Rows, name: str) -> float:
-    """The sum of a column."""
+    """Return the sum of a column."""
     return float(sum(row[name] for row in rows))
 
 
 def apart(rows: Rows, low: str, high: str, widest: str) -> int:
-    """Lines and boxes that have a length on an axis up to the highest of some values."""
+    """Count lines and boxes with a visible length on an axis up to the maximum of some values."""
     least = 1e-4 * max(row[widest] for row in rows)
     return sum(row[high] - row[low] > least for row in rows)
 
 
 def seen(values: Iterable[float]) -> int:
-    """Bars that have a length."""
+    """Count bars with a visible length."""
     return sum(value != 0 for value in values)
 
 
 def boxed(rows: Rows, pairs: dict[str, str]) -> Expected:
-    """Box plots: a line, a box that is two where its quartiles differ, and a symbol for each row."""
+    """Count the marks of box plots: a line, one or two boxes, and a symbol for each row."""
     boxes = len(rows) + apart(rows, pairs["p25"], pairs["p75"], pairs["max"])
     lines = apart(rows, pairs["min"], pairs["max"], pairs["max"])
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}
