@@ -1,7 +1,7 @@
-"""Who finds a mutant: the golden cases and the properties of what the changed file is part of.
+"""Tests that may kill a mutant: the golden cases and properties of all users of the changed file.
 
-Its own ones first, all of them; then those of its users, the nearest and smallest first and one of
-each by turns, up to a number.
+The file's own tests run first, all of them. Tests of its users follow, the nearest and smallest first,
+one of each in turns, up to a limit.
 """
 
 from __future__ import annotations
@@ -42,43 +42,46 @@ if TYPE_CHECKING:
     from tests.mutants.mutations import Mutant
 
 NEAREST = 40
-"""Golden cases of the nearest users that are asked at most."""
+"""Maximum number of golden cases of the nearest users."""
 
 OTHERS = 12
-"""Golden cases of all other users that are asked at most. A mutant that these do not find lives, though one
-of two hundred others might find it: its file lacks a test of its own, or one of what uses it."""
+"""Maximum number of golden cases of all other users.
+
+A mutant that survives these might be killed by one of two hundred others; still, its file lacks a test of its own, or
+one of its users does.
+"""
 
 PINNED_USERS = 8
-"""Users whose pinned answers are compared at most, the nearest and smallest first."""
+"""Maximum number of users whose pinned answers are compared, the nearest and smallest first."""
 
 CROWD_USERS = 4
-"""The same where a place has many runs."""
+"""Maximum number of users for a place with many runs."""
 
 OTHER_PROPERTIES = 4
-"""Properties of users that are asked at most; each asks several times."""
+"""Maximum number of properties of users; each runs several queries."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A test: what it asks, of which place, and what fails where something is wrong."""
+    """A test: its query, its place, and its check."""
 
     name: str
     traces: str
-    """Place, empty for that of a module of tests."""
+    """Place; empty for a test module."""
     sql: str
     check: Callable[[Place], None]
     about: str
-    """What the test expects, as a text or the hash of one."""
+    """Expectation of the test, as a text or its hash."""
     place: Callable[[], Place] | None = None
 
     def key(self, changed: str) -> str:
-        """Hash all that its verdict depends on, but the text of the object that is changed."""
+        """Hash everything that the verdict depends on, except the text of the changed object."""
         parts = digest_of_parts(parts_in(self.sql) - {changed})
         rows = place_digest(self.traces) if self.traces else ""
         return digest_of(self.name, self.sql, self.about, parts, rows)[:12]
 
     def verdict(self, name: str, text: str, places: Callable[[], AllPlaces]) -> str:
-        """Say why a mutant of an object is wrong; empty where the test passes."""
+        """Return why a mutant fails the test; an empty string if it passes."""
         place = self.place() if self.place else places()
         try:
             with place.limited():
@@ -104,15 +107,15 @@ MODULES = (
     *(test_clock_estimates, test_intervals, test_layered_time, test_lib_names),
     *(test_lib_operations, test_lib_values, test_operator_models, test_operator_work),
 )
-"""Tests of macros by themselves."""
+"""Tests of single macros."""
 
 
 BESIDE_OTHERS = {"kpi_trends"}
-"""Analyses that set a run beside the runs before it."""
+"""Analyses that compare a run with earlier runs."""
 
 
 class Court:
-    """All judges of this process, and the places where they have sat already."""
+    """All judges of this process, and their open places."""
 
     def __init__(self) -> None:
         self._order: dict[str, list[Judge]] = {}
@@ -126,19 +129,19 @@ class Court:
             self._places.close()
 
     def places(self) -> AllPlaces:
-        """Return the engine with the rows of all places, opened now or before."""
+        """Return the engine with the rows of all places; open it at the first call."""
         self._places = self._places or AllPlaces()
         return self._places
 
     def judge(self, mutant: Mutant, known: Verdict | None = None) -> Verdict:
-        """Return who found a mutant; nobody, where it passes all.
+        """Return the test that kills a mutant, or none.
 
         Args:
             mutant: The change.
-            known: What was found of it before; whoever is the same today is not asked again.
+            known: Its earlier verdict; tests that are unchanged since do not run again.
 
         Raises:
-            RuntimeError: A test fails where nothing is changed.
+            RuntimeError: A test fails without a change.
         """
         name = Path(mutant.file).stem
         if name not in self._order:
@@ -161,7 +164,7 @@ class Court:
         return Verdict("", tuple(sorted(keys.values())))
 
     def _vet(self, judge: Judge, name: str) -> None:
-        """See once that a test passes without a change: otherwise it finds whatever it is shown."""
+        """Check once that a test passes without a change; otherwise it would kill every mutant."""
         if judge.name not in self._sound:
             if found := judge.verdict(name, texts_of(load_library())[name], self.places):
                 raise RuntimeError(f"{found}, without any change")
@@ -173,7 +176,7 @@ class Court:
         return self._keys[judge.name, name]
 
     def judges(self, name: str) -> Iterator[Judge]:
-        """List the judges of an object: its own ones, then of all that is made of it."""
+        """List the judges of an object: its own tests, then those of its users."""
         for module in MODULES:
             if name in module.MACROS:
                 place = partial(_place_of_module, module)
@@ -195,20 +198,20 @@ class Court:
 
 
 def _by_turns(judges: Iterable[list[Judge]]) -> Iterator[Judge]:
-    """The first of each list, then the second of each."""
+    """Return the first of each list, then the second of each, and so on."""
     turns = chain.from_iterable(zip_longest(*judges))
     return (judge for judge in turns if judge is not None)
 
 
 @cache
 def _size(name: str) -> int:
-    """How much the engine has to bind."""
+    """Return the size of the SQL that the engine binds for an object."""
     return sum(len(texts_of(load_library())[part]) for part in parts_of(name))
 
 
 @cache
 def _cases() -> dict[str, list[Case]]:
-    """The golden cases of each object."""
+    """Return the golden cases of each object."""
     found: dict[str, list[Case]] = {}
     asked = set()
     for case in all_cases():
@@ -252,7 +255,7 @@ def _pinned(
 
 
 def undocumented(name: str, text: str) -> str:
-    """Say which default is not that of docs/analyses.md, which a test compares with the files."""
+    """Return the default that differs from docs/analyses.md, which a test compares with the files."""
     for parameter, type_, default in _DEFAULT.findall(text):
         in_a_table = default.replace("|", "\\|").replace("<", "&lt;")
         if f"| `{parameter}` | {type_} | {in_a_table} |" not in _pages()[name]:
@@ -265,7 +268,7 @@ _DEFAULT = re.compile(r"^    (\w+) ([A-Z]\S*) := (.+?),?$", re.MULTILINE)
 
 @cache
 def _pages() -> dict[str, str]:
-    """What docs/analyses.md says of each object."""
+    """Return the section of docs/analyses.md of each object."""
     page = (TESTS.parent / "docs" / "analyses.md").read_text(encoding="utf-8")
     return {part.split("\n", 1)[0]: part for part in page.split("\n### ")}
 
@@ -277,7 +280,7 @@ def _golden(case: Case, place: Place) -> None:
 
 
 def _properties(name: str) -> Iterator[Judge]:
-    """What is recomputed of an analysis, and the rules that hold for all analyses alike."""
+    """Return the recomputed properties of an analysis, and the rules that hold for all analyses."""
     recomputed = test_recomputed.test_analysis_is_what_a_recomputation_says
     base = name.removesuffix("_v1")
     tests: dict[str, Callable[..., None]] = {
@@ -315,7 +318,7 @@ def _of_analysis(rule: Callable[..., None], name: str, job: tuple[int, Any]) -> 
 
 @cache
 def _source(module: ModuleType | Path) -> str:
-    """Hash a module of tests, or all those of the properties."""
+    """Hash a test module, or all modules of the properties."""
     folder = TESTS / "properties"
     paths = [Path(str(module.__file__))] if not isinstance(module, Path) else folder.glob("*.py")
     return digest_of(*(path.read_text(encoding="utf-8") for path in sorted(paths)))
@@ -335,7 +338,7 @@ def _place_of_module(module: ModuleType) -> Place:
 
 
 def _calls(module: ModuleType) -> Iterator[tuple[str, Callable[[Place], None]]]:
-    """The tests of a module that take nothing but parameters, once for each of them."""
+    """Return the tests of a module that take only parameters, one per parameter set."""
     for name, test in vars(module).items():
         if name.startswith("test_"):
             marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]

@@ -1,6 +1,6 @@
-"""What earlier runs found, so that a run asks only who is new or other than before.
+"""Results of earlier runs, so that only new or changed tests run.
 
-One file of lines for each file of the library, below .hta_sql.
+The folder .hta_sql has one file of lines for each file of the library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Verdicts by the text of the mutant, each with the states of the tests that it stands on."""
+    """Verdicts by the text of the mutant, each with the states of the tests that it depends on."""
 
     def __init__(self, folder: Path = KEPT / "verdicts") -> None:
         self._folder = folder
@@ -26,16 +26,16 @@ class Memory:
         self._changed: set[str] = set()
 
     def recall(self, mutant: Mutant) -> Verdict | None:
-        """Return what was said of a mutant; None where it was not tried."""
+        """Return the verdict on a mutant, or None if it was not tried."""
         return self._of(mutant.file).get(digest_of(mutant.text))
 
     def keep(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Remember what is said of a mutant."""
+        """Store the verdict on a mutant."""
         self._of(mutant.file)[digest_of(mutant.text)] = verdict
         self._changed.add(mutant.file)
 
     def write(self) -> None:
-        """Write down what is new."""
+        """Write new verdicts to disk."""
         self._folder.mkdir(parents=True, exist_ok=True)
         for file in self._changed:
             lines = {text: [one.who, *one.keys] for text, one in self._files[file].items()}

@@ -1,6 +1,6 @@
-"""What may be wrong in SQL: each small change that should make a test fail.
+"""Mutations of SQL: small changes that should make a test fail.
 
-A mutation replaces one span of the text. Comments, names and types stay as they are.
+A mutation replaces one span of the text. Comments, names and types do not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Change = tuple[int, int, str]
-"""Start and end of the span, and what stands there instead."""
+"""Start and end of the span, and its replacement."""
 
 COMPARISONS = {
     "=": ("<>",),
@@ -37,7 +37,7 @@ round>floor abs> starts_with>contains contains>starts_with ends_with>contains lo
 count_if>count list_distinct> list_sort> TRY_CAST>CAST
 """
 FUNCTIONS = dict(pair.split(">") for pair in _FUNCTIONS.split())
-"""What stands in for a function; nothing, where its argument does."""
+"""Replacement of a function; an empty one means its argument."""
 
 FIRST_ARGUMENT = ("coalesce", "ifnull", "nullif")
 JOINS = {"JOIN": "LEFT JOIN", "LEFT JOIN": "JOIN", "FULL JOIN": "LEFT JOIN"}
@@ -47,7 +47,7 @@ BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
 _REGEX_CALLS = re.compile(r"REGEXP_\w+")
 _SHORT = 8
 _PROSE = re.compile(r"\S \S+ \S+ \S+ \S")
-"""Sentences: people read them, nothing is computed from them."""
+"""Sentences for people, which no computation uses."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class Mutant:
     file: str
     line: int
     mutation: str
-    """The line of code, with ``[[old -> new]]`` where it changes; a line of one word with the next."""
+    """The line of code, with ``[[old -> new]]`` at the change; a line of one word includes the next line."""
     text: str
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is called wherever the line stands."""
+        """Return the name of the mutant, independent of the line number."""
         return self.file, self.mutation
 
 
 def mutants_of(file: str, sql: str) -> list[Mutant]:
-    """Every mutant of a text, each once."""
+    """Return every distinct mutant of a text."""
     found: dict[str, Mutant] = {}
     statement = Statement(sql)
     for rule in RULES:
@@ -91,7 +91,7 @@ def _mutation(sql: str, start: int, end: int, new: str) -> str:
 
 
 def comparisons(sql: Statement) -> Iterator[Change]:
-    """The other side of a bound, its end, NULL and not, equal and not."""
+    """Mutate comparisons: the other side of a bound, its end, NULL and not NULL, equal and not equal."""
     for at, token in enumerate(sql.tokens):
         if token.kind == "sign":
             for new in COMPARISONS.get(token.text, ()):
@@ -113,7 +113,7 @@ def comparisons(sql: Statement) -> Iterator[Change]:
 
 
 def conditions(sql: Statement) -> Iterator[Change]:
-    """AND for OR, and each condition left out."""
+    """Replace AND by OR, and remove each condition."""
     for at, token in enumerate(sql.tokens):
         if sql.up(at - 1) == "CREATE":
             continue
@@ -133,7 +133,7 @@ def conditions(sql: Statement) -> Iterator[Change]:
 
 
 def _is_value(sql: Statement, when: int) -> bool:
-    """Whether WHEN is followed by a value that CASE has behind it, and by no condition."""
+    """Return whether WHEN is followed by a value of CASE instead of a condition."""
     depth = 0
     for at in range(when - 1, -1, -1):
         depth += {"END": 1, "CASE": -1}.get(sql.up(at), 0)
@@ -143,7 +143,7 @@ def _is_value(sql: Statement, when: int) -> bool:
 
 
 def constants(sql: Statement) -> Iterator[Change]:
-    """One more, one less, another text, a pattern of less parts."""
+    """Mutate constants: one more, one less, another text, a pattern with one part less."""
     patterns = dict(_patterns(sql))
     for at, token in enumerate(sql.tokens):
         if token.up in ("TRUE", "FALSE"):
@@ -162,14 +162,14 @@ def constants(sql: Statement) -> Iterator[Change]:
 
 
 def _only_counts_rows(sql: Statement, at: int) -> bool:
-    """Whether a constant is all that EXISTS selects, which asks for rows and not for what is in them."""
+    """Return whether a constant is the select list of EXISTS, whose value does not matter."""
     return [sql.up(at - back) for back in (3, 2, 1)] == ["EXISTS", "(", "SELECT"] and (
         sql.up(at + 1) == "FROM"
     )
 
 
 def _is_a_set(sql: Statement, distinct: int) -> bool:
-    """Whether rows are what IN, EXISTS or SEMI JOIN looks into: once or twice there is there."""
+    """Return whether rows are the set of IN, EXISTS or SEMI JOIN, in which duplicates do not matter."""
     if sql.up(distinct - 1) != "SELECT" or sql.up(distinct + 1) == "ON":
         return False
     bracket = distinct - 2
@@ -182,7 +182,7 @@ def _is_a_set(sql: Statement, distinct: int) -> bool:
 
 
 def _patterns(sql: Statement) -> Iterator[tuple[int, bool]]:
-    """Places of regular expressions (True) and of what stands behind them: flags, replacements."""
+    """Return the positions of regular expressions (True) and of their flags and replacements."""
     for at, token in enumerate(sql.tokens):
         if _REGEX_CALLS.fullmatch(token.up) and at + 1 in sql.closing:
             for begin, end in sql.arguments(at + 1)[1:]:
@@ -201,7 +201,7 @@ def _other_numbers(text: str) -> list[str]:
 
 
 def joins(sql: Statement) -> Iterator[Change]:
-    """Rows without a partner, and those of two sides."""
+    """Mutate joins: rows without a partner, and rows of two sides."""
     for at, token in enumerate(sql.tokens):
         before = sql.up(at - 1)
         if token.up == "JOIN":
@@ -220,7 +220,7 @@ def joins(sql: Statement) -> Iterator[Change]:
 
 
 def distinct(sql: Statement) -> Iterator[Change]:
-    """Rows that are there twice."""
+    """Mutate duplicates: remove or add DISTINCT."""
     for at, token in enumerate(sql.tokens):
         is_tried = token.up == "DISTINCT" and sql.up(at - 1) not in ("IS", "NOT")
         if is_tried and not _is_a_set(sql, at):
@@ -236,9 +236,9 @@ _ENDS = frozenset(
 
 
 def _falls_away(sql: Statement, join: int) -> bool:
-    """Whether a row without a partner would not get far: what is compared with NULL is not true.
+    """Return whether a row without a partner is removed later, because comparing NULL is never true.
 
-    A later JOIN, or WHERE, compares a column of the partner, as one of conditions that must all be true.
+    A later JOIN, or WHERE, compares a column of the partner in one of several conditions joined by AND.
     """
     at, partner, keeps = join + 1, "", False
     while at < len(sql.tokens) and sql.up(at) not in (*_ENDS, ")"):
@@ -260,7 +260,7 @@ def _falls_away(sql: Statement, join: int) -> bool:
 
 
 def _compares(sql: Statement, at: int, name: str) -> bool:
-    """Whether one of the conditions behind ON or WHERE is a plain comparison with a column of a name."""
+    """Return whether a condition of ON or WHERE is a plain comparison with a column of this name."""
     operands = [(at + 1, sql.operand_after(at))]
     while sql.up(operands[-1][1] + 1) == "AND":
         behind = operands[-1][1] + 1
@@ -278,7 +278,7 @@ def _compares(sql: Statement, at: int, name: str) -> bool:
 
 
 def arithmetic(sql: Statement) -> Iterator[Change]:
-    """Minus for plus, without a default."""
+    """Replace plus by minus, and remove defaults."""
     for at, token in enumerate(sql.tokens):
         if token.text in ARITHMETIC:
             before = sql.tokens[at - 1]
@@ -308,7 +308,7 @@ def _calls(sql: Statement, at: int) -> Iterator[Change]:
 
 
 def orders(sql: Statement) -> Iterator[Change]:
-    """Each item the other way round; frames that end here."""
+    """Reverse each item of ORDER BY, and shorten window frames."""
     for at, token in enumerate(sql.tokens):
         if token.up == "BY" and sql.up(at - 1) == "ORDER":
             for _, end in sql.items(at + 1):
@@ -332,7 +332,7 @@ def _turned(sql: Statement, last: int) -> Change:
 
 
 def partitions(sql: Statement) -> Iterator[Change]:
-    """Partitions that are one with others."""
+    """Merge partitions."""
     for at, token in enumerate(sql.tokens):
         if token.up == "BY" and sql.up(at - 1) == "PARTITION":
             items = list(sql.items(at + 1))

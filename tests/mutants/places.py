@@ -1,7 +1,7 @@
-"""Where mutants are tried: an engine over the rows of all tiny traces, with the library and one change.
+"""Engine over the rows of all tiny traces, with the library and one mutant.
 
-It is asked for one file of the library at a time; the file before gets its own text back. Derived
-tables that a change cannot reach are computed once for each place.
+One file of the library is mutated at a time; the previous file is restored. Derived tables that a change
+cannot affect are computed once for each place.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LIMIT_S = 40
-"""A test of these few events that computes for longer never ends: what made it so is found out."""
+"""Time limit of a test: with so few events, a longer one never ends, and the mutant counts as killed."""
 
 _LOOK_S = 0.5
 
 MUTATED = -1
-"""The place of derived rows that a mutant computed."""
+"""Place of derived rows that a mutant computed."""
 
 
 class Place:
-    """One engine, and which text of which file it has at the moment.
+    """An engine, and the text of each file that it currently uses.
 
     Args:
         con: The engine.
         texts: The statement of each object by its name.
-        forget: What to do where answers of another text were kept.
+        forget: Called when cached answers of another text become invalid.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Place:
         self._text = ""
 
     def install(self, name: str, text: str) -> None:
-        """Put a text in the place of an object of the library; what was changed before is mended.
+        """Replace the text of an object of the library; restore the previously changed object.
 
         Raises:
             duckdb.Error: The engine refuses it.
@@ -74,14 +74,14 @@ class Place:
     def ask(
         self, query: str, values: Mapping[str, Any] | None = None
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return names of columns, and rows."""
+        """Run a query; return its column names and rows."""
         result = self.con.execute(query, dict(values or {}))
         columns = [column[0] for column in result.description or ()]
         return columns, result.fetchall()
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Stop what takes too long, by the time that it computes: a machine may have other work."""
+        """Interrupt a query by its CPU time, because the machine may be busy."""
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended, time.process_time() + LIMIT_S))
         watch.start()
@@ -99,7 +99,7 @@ class Place:
 
 
 class AllPlaces(Place):
-    """The rows of all places below one catalog, of which a variable shows one."""
+    """The rows of all places in one catalog, selected by a variable."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(dir=_in_memory())
@@ -123,18 +123,18 @@ class AllPlaces(Place):
         self._is_changed: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Delete temporary files."""
         self.con.close()
         self._folder.cleanup()
 
     def show(self, traces: str, name: str, text: str, sql: str) -> bool:
-        """Put a mutant and the rows of a place before the engine; False where no answer can differ.
+        """Install a mutant and select the rows of a place; return False if no answer can differ.
 
         Args:
             traces: Name of the place.
             name: Object of the library that is changed.
             text: Its text.
-            sql: What will be asked.
+            sql: The query that will run.
 
         Raises:
             duckdb.Error: The engine refuses the text.
@@ -158,7 +158,7 @@ class AllPlaces(Place):
         return is_changed or name in parts_in(sql, derived=False)
 
     def _recompute(self, number: int, name: str, text: str, derived: list[str]) -> bool:
-        """Show derived rows as the mutant computes them; False where they are what they were."""
+        """Compute the derived rows with the mutant; return False if they are unchanged."""
         if self._mutated != (name, text, number):
             self._mutated, self._is_changed = (name, text, number), {}
         for base in derived:
@@ -198,29 +198,29 @@ def _shown_view(name: str, table: str, variable: str) -> str:
 
 
 def _in_memory() -> Path | None:
-    """Find a folder that no disk has to follow."""
+    """Return a temporary folder in memory."""
     folder = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
     return folder if folder.is_dir() else None
 
 
 class Answer:
-    """Rows of an answer, as the tests of the properties read them: ``.arrow().to_pylist()``."""
+    """Rows of an answer with the interface that the property tests use: ``.arrow().to_pylist()``."""
 
     def __init__(self, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
         self._columns = columns
         self._rows = rows
 
     def arrow(self) -> Answer:
-        """Stand for an Arrow table; one of a few rows costs more than the query."""
+        """Return itself, because creating an Arrow table of a few rows costs more than the query."""
         return self
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows by column."""
+        """Return the rows as dictionaries."""
         return [dict(zip(self._columns, row, strict=True)) for row in self._rows]
 
 
 class MutatedStore:
-    """What the tests of the properties need of a TraceStore, over a place."""
+    """The part of TraceStore that the property tests use, over a place."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""Regular expressions with one part less."""
+"""Mutate regular expressions by removing one part."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _QUANTIFIER = re.compile(r"[*+?]|\{[\d,]*\}")
 
 
 def with_less(pattern: str) -> Iterator[str]:
-    """Patterns without one of its parts: an alternative, a group, an anchor, a run of text.
+    """Return the pattern without each of its parts: an alternative, a group, an anchor, a run of text.
 
-    What may be left out is also tried as what must be there, and as what must not.
+    An optional part is also tried as required, and as absent.
     """
     seen = {pattern}
     for start, end in _parts(pattern):
@@ -40,7 +40,7 @@ def _is_valid(pattern: str) -> bool:
 
 
 def _parts(pattern: str) -> Iterator[tuple[int, int]]:
-    """Places of the atoms with their quantifiers, of whole groups, and of alternatives."""
+    """Return the positions of atoms with their quantifiers, of whole groups, and of alternatives."""
     groups: list[int] = []
     bars: list[list[int]] = [[-1]]
     at = 0
@@ -76,7 +76,7 @@ def _behind(pattern: str, at: int) -> int:
 
 
 def _alternatives(bars: list[int], end: int) -> Iterator[tuple[int, int]]:
-    """Alternatives with one of the bars beside them."""
+    """Return the positions of alternatives with one adjacent bar."""
     if len(bars) > 1:
         for number, bar in enumerate(bars):
             if number + 1 < len(bars):

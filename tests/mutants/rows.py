@@ -1,7 +1,7 @@
-"""The rows of all tiny traces in one file: what a place has of a table, beside that of all others.
+"""The rows of all tiny traces in one file, with the number of their place.
 
-To show another place is to set a variable. The file lies below .hta_sql and outlives the run: only
-traces that are new, or read by another ingest than before, are read again.
+Setting a variable selects a place. The file is in the folder .hta_sql and survives the run: only
+new traces, and traces that another ingest has read, are read again.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEPT = TESTS.parent / ".hta_sql" / "mutants"
-"""What a run leaves for the next one."""
+"""Files that a run leaves for the next one."""
 
 JOB = "job "
-"""Begins the name of a made-up job; all other names are ``traces`` lines of golden cases."""
+"""Prefix of the name of a synthetic job; all other names are ``traces`` lines of golden cases."""
 
 PINNED = "pinned "
-"""Begins the name of a place whose answers are in tests/pinned."""
+"""Prefix of the name of a place with answers in tests/pinned."""
 
 PLACE = "place"
-"""Column and variable: the number of a place."""
+"""Column and variable of the number of a place."""
 
 
 def stored_tables() -> dict[str, dict[str, str]]:
-    """Tables below the views of a catalog ─▶ their columns, with types."""
+    """Return the tables below the views of a catalog ─▶ their columns, with types."""
     stored = {table: {**kinds, "span": "INTEGER"} for table, kinds in stored_columns().items()}
     return {**stored, **SCOPE_TABLES}
 
 
 def rows_file() -> Path:
-    """Where the rows are, of tables as they are today."""
+    """Return the path of the rows, which depends on the current table definitions."""
     return KEPT / f"rows-{digest_of(repr(stored_tables()))}.duckdb"
 
 
 def keep_rows(wanted: Iterable[str]) -> None:
-    """Read the rows of some places that are not there yet."""
+    """Read the rows of missing places."""
     KEPT.mkdir(parents=True, exist_ok=True)
     is_new = not rows_file().exists()
     numbers = {} if is_new else dict(numbers_of_digests())
@@ -110,7 +110,7 @@ def _opened(part: Path, before: Path | None) -> duckdb.DuckDBPyConnection:
 def _rows_of(
     con: duckdb.DuckDBPyConnection, traces: str, folder: Path
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Read the traces of a place; its tables, with those of a catalog as ``con`` has it."""
+    """Read the traces of a place; return its tables with the definitions of the catalog ``con``."""
     if traces.startswith(JOB):
         runs = write_job(random_job(int(traces.removeprefix(JOB))), folder)
     elif traces.startswith(PINNED):
@@ -135,20 +135,20 @@ def _rows_of(
 
 
 def number_of(traces: str) -> int:
-    """Return the place of a name, whose rows are there."""
+    """Return the number of an existing place."""
     return numbers_of_digests()[place_digest(traces)]
 
 
 @cache
 def numbers_of_digests() -> dict[str, int]:
-    """Read which places are there."""
+    """Return the places that exist."""
     with duckdb.connect(str(rows_file()), read_only=True) as con:
         return dict(con.execute("SELECT digest, place FROM places").fetchall())
 
 
 @cache
 def place_digest(traces: str) -> str:
-    """Hash the traces of a place, and what reads them."""
+    """Hash the traces of a place, and the code that reads them."""
     texts = [traces, _reader_digest()]
     if traces.startswith(JOB):
         texts.append("one run after the other")

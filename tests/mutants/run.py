@@ -1,9 +1,9 @@
-"""Change the library in every small way and see that a test finds it: ``make mutants``.
+"""Apply every small change to the library and check that a test fails: ``make mutants``.
 
 ``python -m tests.mutants.run [--sample SHARE] [--seed N] [-v] [FILE ...]``: files below sql/, or parts of
-their names; without any, all analyses, macros, derived tables and tables. A sample is drawn from all
-their mutants. Prints who is not found and is not listed in accepted.csv, and lines of accepted.csv
-that are not needed any more.
+their names; by default all analyses, macros, derived tables and tables. A sample is drawn from all
+their mutants. Prints surviving mutants that accepted.csv does not list, and lines of accepted.csv
+that are obsolete.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ log = logging.getLogger("mutants")
 
 
 def chosen_files(wanted: Iterable[str]) -> list[Path]:
-    """Files of the library whose path has one of some texts in it; all of them without any."""
+    """Return the files of the library whose path contains one of some texts; all files without any."""
     paths = sorted(path for part in FOLDERS for path in sql_root().glob(f"{part}/*.sql"))
     parts = list(wanted)
     return [p for p in paths if not parts or any(part in str(p) for part in parts)]
 
 
 def file_of(path: Path) -> str:
-    """Name a file as accepted.csv does: its path below sql/."""
+    """Return the name of a file in accepted.csv: its path below sql/."""
     return path.relative_to(sql_root()).as_posix()
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """Mutants that nobody can find, or need not, and why.
+    """Mutants that are allowed to survive, and the reason.
 
-    ``…`` in a mutation is any text; what stands instead (``-> new]]``) is always written out.
+    ``…`` in a mutation is any text; the replacement (``-> new]]``) is always written in full.
     """
 
     file: str
@@ -63,7 +63,7 @@ class Accepted:
     reason: str
 
     def covers(self, mutant: Mutant) -> bool:
-        """Whether a mutant is one of them."""
+        """Return whether a mutant is covered by this line."""
         pattern = ".*".join(map(re.escape, self.mutation.split(ANYTHING)))
         return self.file == mutant.file and bool(re.fullmatch(pattern, mutant.mutation))
 
@@ -75,7 +75,7 @@ def accepted() -> list[Accepted]:
 
 
 def share_within(part: int, whole: int) -> tuple[float, float]:
-    """Return the bounds of a share that was counted in a sample, by Wilson, at 95%."""
+    """Return the confidence interval of a share that was counted in a sample, by Wilson, at 95%."""
     z = 1.96
     middle = (part + z * z / 2) / (whole + z * z)
     width = z * math.sqrt(part * (whole - part) / whole + z * z / 4) / (whole + z * z)
@@ -83,13 +83,13 @@ def share_within(part: int, whole: int) -> tuple[float, float]:
 
 
 def drawn(mutants: list[Mutant], share: float, seed: int) -> list[Mutant]:
-    """Draw a sample, in the order of the whole; the same one for the same seed."""
+    """Draw a sample in the original order; the same seed draws the same sample."""
     count = round(len(mutants) * share)
     return [mutants[at] for at in sorted(Random(seed).sample(range(len(mutants)), count))]
 
 
 def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
-    """Judge the mutants of some files, or a sample of them; returns the exit code."""
+    """Judge the mutants of some files, or a sample of them; return the exit code."""
     began = time.monotonic()
     jobs = {f"{JOB}{number}" for number in range(2)}
     pinned = {f"{PINNED}{place}" for place in PLACES}
@@ -122,7 +122,7 @@ def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
 
 
 def _judged(mutants: list[Mutant]) -> tuple[list[Mutant], int]:
-    """Return those that live, and how many the engine refuses."""
+    """Return the surviving mutants, and the number that the engine refuses."""
     began = time.monotonic()
     memory = Memory()
     lives: list[Mutant] = []

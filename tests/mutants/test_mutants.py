@@ -1,4 +1,4 @@
-"""The changes that a mutation run tries, who judges them, and the list of those that may live."""
+"""Mutations, their judges, and the list of accepted survivors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEVICE = "analyses/health/device_type_v1.sql"
 
 
 def changes(sql: str) -> set[str]:
-    """What is made of a statement of one line."""
+    """Return the mutations of a statement of one line."""
     return {mutant.text for mutant in mutants_of("a.sql", sql)}
 
 
@@ -82,12 +82,12 @@ def changes(sql: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_changes_of_a_statement(sql: str, changed: set[str]) -> None:
-    """Each change alone, and no other one."""
+    """Each mutation is separate, and there are no others."""
     assert changes(sql) == changed
 
 
 def test_a_pattern_loses_its_parts() -> None:
-    """Alternatives, anchors, and what may be left out as what must be there."""
+    """Alternatives and anchors are removed, and optional parts become required."""
     assert set(with_less("^(?:hip)?Copy$")) == {
         *("(?:hip)?Copy$", "^Copy$", "^(?:hip)Copy$", "^(?:)?Copy$", "^(?:hip)?$", "^(?:hip)?Copy"),
     }
@@ -95,7 +95,7 @@ def test_a_pattern_loses_its_parts() -> None:
 
 
 def test_a_mutant_is_named_by_its_line() -> None:
-    """Wherever the line goes; the change stands in it."""
+    """The name contains the change, and not the line number."""
     (first, *_) = mutants_of("lib/a.sql", "SELECT 1,\n    a < b\nFROM t")[2:]
     assert first.key == ("lib/a.sql", "a [[< -> <=]] b")
     assert first.line == 2
@@ -104,21 +104,21 @@ def test_a_mutant_is_named_by_its_line() -> None:
 
 
 def test_users_are_found_through_macros() -> None:
-    """What a macro is part of, at any distance, the nearest first."""
+    """Users at any distance are found, the nearest first."""
     users = users_of("copy_rates")
     assert 0 == users["copy_rates"] < users["copy_bandwidth"] < users["memory_bandwidth_series_v1"]
     assert users_of("queue_full_time_v1") == {"queue_full_time_v1": 0}
 
 
 def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
-    """But not where its rows are there already."""
+    """This does not hold if its rows exist already."""
     assert "_collective_calls" in parts_in("FROM links_v1()")
     assert "_collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
 
 @pytest.fixture(scope="module")
 def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
-    """The golden cases as judges, with the rows that they need of one object."""
+    """Return the golden cases as judges, with the rows that they need for one object."""
     with pytest.MonkeyPatch.context() as patch, closing(Court()) as opened:
         patch.setattr(rows, "KEPT", tmp_path_factory.mktemp("mutants"))
         patch.setattr(judges, "_properties", lambda _: iter(()))
@@ -130,7 +130,7 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 @pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
-    """Of an analysis its golden cases at least."""
+    """An analysis has at least its golden cases."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
@@ -146,7 +146,7 @@ def test_each_object_has_a_judge(court: Court) -> None:
     ids=["wrong", "not whole", "written in another way", "refused"],
 )
 def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
-    """By a test, or by the engine; what means the same lives."""
+    """A test or the engine kills it; an equivalent mutant survives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))).who)
 
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> N
 def test_who_is_as_before_is_not_asked_again(
     court: Court, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Neither who found a mutant, nor whom it passed; a test that is new is."""
+    """Both killing and passing tests are cached; a new test runs."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     wrong = Mutant(DEVICE, 1, "", text.replace("'^([A-Z ]|$)'", "'^([a-z ]|$)'"))
     found = court.judge(wrong)
@@ -174,7 +174,7 @@ def test_who_is_as_before_is_not_asked_again(
 def test_a_judge_that_finds_whatever_it_is_shown_is_no_judge(
     court: Court, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fails without any change, and says so instead of finding all mutants."""
+    """A test that fails without a change raises an error instead of killing all mutants."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     monkeypatch.setattr(court, "_sound", set())
     monkeypatch.setattr(Judge, "verdict", lambda *_: "the clock is wrong")
@@ -202,13 +202,13 @@ def test_a_judge_that_finds_whatever_it_is_shown_is_no_judge(
     ],
 )
 def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool) -> None:
-    """Where a comparison with the partner must be true, the join may as well keep rows without one."""
+    """If a later comparison with the partner must be true, an outer join is equivalent."""
     sql = f"FROM t JOIN u AS a ON a.k = t.k {behind}"
     assert (sql.replace("JOIN", "LEFT JOIN", 1) in changes(sql)) is is_tried
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    """And says between what the share of the whole lies."""
+    """The result contains the confidence interval of the whole."""
     mutants = [Mutant("a", line, "", "") for line in range(100)]
     assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
     assert len(drawn(mutants, 0.1, 1)) == 10
@@ -218,13 +218,13 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 
 
 def test_nothing_is_found_where_nothing_changed() -> None:
-    """Defaults of the library are those of the page, whatever is escaped there."""
+    """Defaults of the library equal those of the page, including escaped characters."""
     for name, text in texts_of(load_library()).items():
         assert not undocumented(name, text), name
 
 
 def test_a_process_stays_with_its_file() -> None:
-    """The longest first; who is done helps with what is left."""
+    """The longest file is first; an idle process helps with the remaining files."""
     queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
     taken: list[str] = []
 
@@ -239,7 +239,7 @@ def test_a_process_stays_with_its_file() -> None:
 
 
 def test_accepted_mutants_are_there() -> None:
-    """Each line of the list is a change that a run tries, and has its reason."""
+    """Each line of the list is a mutation that a run tries, and has a reason."""
     listed = accepted()
     paths = [path for path in chosen_files([]) if file_of(path) in {line.file for line in listed}]
     tried = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
@@ -250,7 +250,7 @@ def test_accepted_mutants_are_there() -> None:
 
 
 def test_a_line_of_the_list_may_leave_open_what_stands_beside() -> None:
-    """Three dots are any text; all else is as it stands."""
+    """Three dots match any text; everything else matches literally."""
     line = Accepted("lib/a.sql", "count(*) … [[= -> <>]] …", "because")
     assert line.covers(Mutant("lib/a.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
     assert not line.covers(Mutant("lib/b.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))

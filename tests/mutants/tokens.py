@@ -1,4 +1,4 @@
-"""SQL text as tokens with their places, and the few things about its structure that mutations need."""
+"""Split SQL text into tokens with positions, and answer questions about its structure for mutations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECT FROM WHERE ON HAVING QUALIFY GROUP ORDER LIMIT WINDOW UNION EXCEPT INTERS
 END AS CASE ROWS RANGE JOIN LEFT FULL ASOF SEMI ANTI CROSS USING LATERAL
 """
 CLAUSES = frozenset(_CLAUSES.split())
-"""Words at which a condition, an item of a list or a window frame ends."""
+"""Words that end a condition, an item of a list or a window frame."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Where the next one may start."""
+        """Return the end position."""
         return self.start + len(self.text)
 
     @property
     def up(self) -> str:
-        """The text as it is compared."""
+        """Return the text in the form that is compared."""
         return self.text.upper() if self.kind == "word" else self.text
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """Cut a text into tokens, without spaces and comments."""
+    """Split a text into tokens, without spaces and comments."""
     found = (Token(m.lastgroup or "", m[0], m.start()) for m in _TOKEN.finditer(sql))
     return [token for token in found if token.kind != "space"]
 
@@ -78,15 +78,15 @@ class Statement:
                 self.betweens[waiting.pop()[0]] = at
 
     def up(self, at: int) -> str:
-        """The token there in capitals; empty outside."""
+        """Return the token at a position in capitals; empty outside of the text."""
         return self.tokens[at].up if 0 <= at < len(self.tokens) else ""
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Place in the text of tokens, both included."""
+        """Return the text positions from the first to the last of some tokens."""
         return self.tokens[first].start, self.tokens[last].end
 
     def items(self, first: int) -> Iterator[tuple[int, int]]:
-        """Places of the items of a comma-separated list that begins at a token, both included."""
+        """Return the ranges of the items of a comma-separated list that begins at a token."""
         begin = at = first
         while at < len(self.tokens):
             token = self.tokens[at]
@@ -104,7 +104,7 @@ class Statement:
             yield begin, at - 1
 
     def arguments(self, bracket: int) -> list[tuple[int, int]]:
-        """Places of the arguments in a pair of brackets, both included."""
+        """Return the ranges of the arguments in a pair of brackets."""
         found, begin, at = [], bracket + 1, bracket + 1
         while at <= self.closing[bracket]:
             if at == self.closing[bracket] or self.tokens[at].text == ",":
@@ -115,7 +115,7 @@ class Statement:
         return found
 
     def operand_before(self, at: int) -> int:
-        """Where the operand that ends before an AND or OR begins."""
+        """Return the start of the operand that ends before an AND or OR."""
         begin = at - 1
         while begin > 0:
             begin = self.opening.get(begin, begin)
@@ -127,7 +127,7 @@ class Statement:
         return begin
 
     def operand_after(self, at: int) -> int:
-        """Where the operand that begins behind an AND, OR, WHERE, ... ends."""
+        """Return the end of the operand that begins after an AND, OR, WHERE, ..."""
         end = at + 1
         while end < len(self.tokens):
             if self.up(end) == "CASE":
@@ -139,7 +139,7 @@ class Statement:
         return end - 1
 
     def _case(self, at: int, way: int) -> int:
-        """The END of a CASE, or the other way round."""
+        """Return the END of a CASE, or the CASE of an END."""
         depth = 0
         for other in range(at, len(self.tokens) if way > 0 else -1, way):
             depth += {"CASE": 1, "END": -1}.get(self.up(other), 0)

@@ -1,4 +1,4 @@
-"""Which objects of the library a statement reaches, and how far from an object its users are."""
+"""Dependencies between objects of the library, and their distance."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _CALLED = re.compile(r"\blib\.(\w+)|\b(\w+)")
 
 
 def texts_of(library: Library) -> dict[str, str]:
-    """The statement of each object by the name of its file."""
+    """Return the statement of each object by the name of its file."""
     objects = (*library.tables, *library.macros, *library.derived, *library.analyses)
     return {about.name: about.text for about in objects}
 
 
 @cache
 def parts_in(sql: str, *, derived: bool = True) -> frozenset[str]:
-    """Names of all objects that a statement reads, through any number of others.
+    """Return the names of all objects that a statement reads, directly or indirectly.
 
-    Without what computes derived tables, if these are there already.
+    The statements of derived tables are excluded if those exist already.
     """
     computing = frozenset() if derived else frozenset(one.name for one in load_library().derived)
     found, new = set[str](), set(_named_in(sql))
@@ -34,7 +34,7 @@ def parts_in(sql: str, *, derived: bool = True) -> frozenset[str]:
 
 @cache
 def parts_of(name: str) -> frozenset[str]:
-    """Names of all that an object is made of, itself included."""
+    """Return the names of all objects that an object depends on, itself included."""
     found = {name}
     for part in _direct()[name] - {name}:
         found |= parts_of(part)
@@ -43,7 +43,7 @@ def parts_of(name: str) -> frozenset[str]:
 
 @cache
 def users_of(name: str) -> dict[str, int]:
-    """What an object is part of ─▶ through how many others; itself at 0, the nearest first."""
+    """Return the users of an object ─▶ their distance; the object itself has 0, and the nearest come first."""
     distances = {name: 0}
     found = {name}
     while found:
@@ -69,7 +69,7 @@ def _digests() -> dict[str, str]:
 
 @cache
 def _direct() -> dict[str, frozenset[str]]:
-    """What stands in the statement of each object, but its own name."""
+    """Return the names in the statement of each object, without its own."""
     library = load_library()
     named = {name: _named_in(text) - {name} for name, text in texts_of(library).items()}
     # A derived table has one name for its rows and one for what computes them.
@@ -78,7 +78,7 @@ def _direct() -> dict[str, frozenset[str]]:
 
 
 def _named_in(sql: str) -> frozenset[str]:
-    """Macros by their schema, all else by its name."""
+    """Return macros by their schema, and all other objects by name."""
     words = _CALLED.findall(re.sub(r"--[^\n]*", "", sql))
     macros, others = _names()
     return frozenset({macro for macro, _ in words} & macros | {word for _, word in words} & others)

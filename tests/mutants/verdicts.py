@@ -1,4 +1,4 @@
-"""What is said of a mutant."""
+"""The verdict on a mutant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Verdict(NamedTuple):
-    """Who found a mutant, and by which state of the test; nobody, and whom it passed."""
+    """The test that killed a mutant, and its state; for a survivor, the tests that it passed."""
 
     who: str
     keys: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""Judges in processes side by side, one mutant at a time.
+"""Judges in parallel processes, one mutant at a time.
 
-An engine that crashes takes its process along: that is a verdict, and another process goes on.
+An engine that crashes ends its process: that counts as a verdict, and a new process continues.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CRASHED = "the engine crashed"
 
 
 def sit(pipe: Connection) -> None:
-    """Judge what comes through a pipe until it is closed."""
+    """Judge the mutants from a pipe until it is closed."""
     # Before the properties are imported: what they do not say is that of the profile then loaded.
     settings.register_profile(
         "mutants",
@@ -54,7 +54,7 @@ def sit(pipe: Connection) -> None:
 
 
 class Queue:
-    """Mutants by file: a process stays with a file, whose tests it has at hand."""
+    """Mutants by file: a process stays with a file, whose tests it has loaded."""
 
     def __init__(self, mutants: list[Mutant]) -> None:
         self._files: dict[str, list[Mutant]] = {}
@@ -63,7 +63,7 @@ class Queue:
         self._taken: set[str] = set()
 
     def following(self, file: str | None) -> Mutant | None:
-        """Return the next mutant for a process that is at a file; None where all are judged."""
+        """Return the next mutant for a process that works on a file, or None if all are judged."""
         left = [name for name, mutants in self._files.items() if mutants]
         if not left:
             return None
@@ -75,14 +75,14 @@ class Queue:
 
 
 class Worker:
-    """One process, and the mutant that it is at."""
+    """A process and its current mutant."""
 
     def __init__(self) -> None:
         self.mutant: Mutant | None = None
         self.start()
 
     def start(self) -> None:
-        """Start the process; it says when it is ready."""
+        """Start the process and wait until it is ready."""
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=sit, args=(theirs,), daemon=True)
@@ -95,10 +95,10 @@ class Worker:
         self.pipe.send((mutant, known))
 
     def verdict(self) -> Verdict:
-        """Return what the process says, or that it is no more.
+        """Return the verdict of the process, or that it has crashed.
 
         Raises:
-            RuntimeError: It ended before it had a mutant.
+            RuntimeError: It ended before it received a mutant.
         """
         try:
             said = self.pipe.recv()
@@ -115,7 +115,7 @@ class Worker:
 def judge_all(
     mutants: list[Mutant], processes: int, memory: Memory
 ) -> Iterator[tuple[Mutant, Verdict]]:
-    """Return who found each mutant, as it is found; nobody for those that live."""
+    """Yield the killer of each mutant as it is found, and none for a survivor."""
     queue = Queue(mutants)
     workers = [Worker() for _ in range(processes)]
     while workers:

@@ -1,4 +1,4 @@
-"""Events whose places are known are written as events that were parsed are."""
+"""Events with known positions are written like parsed events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRACES = sorted(
 
 
 def marked(event: Event) -> bytes | None:
-    """Change an event in one way or another, by its number."""
+    """Change an event in one of several ways, by its number."""
     match event.event_id % 6:
         case 0:
             return event.with_args(critical=1, step=None)
@@ -53,7 +53,7 @@ CHANGES: dict[str, Callable[[Event], bytes | None] | None] = {"none": None, "som
 def test_traces_are_written_alike_with_and_without_places(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace of the tests, byte for byte; what is told of it as well."""
+    """Each trace of the tests is equal byte for byte, and so is its report."""
     written: list[list[Any]] = []
     for switch in ("1", "0"):
         monkeypatch.setenv(SWITCH, switch)
@@ -73,7 +73,7 @@ def _written(path: Path, target: Path, change: Callable[[Event], bytes | None] |
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_changed_events(seed: int) -> None:
-    """Keys, values and bytes at random: what has places is what Python parses, else it has none."""
+    """Keys, values and bytes change at random: an event with positions equals what Python parses."""
     random = Random(seed)
     texts = [b",".join(changed_event(random) for _ in range(3)) for _ in range(400)]
     texts += [fault.text for fault in faults()]
@@ -82,7 +82,7 @@ def test_places_of_changed_events(seed: int) -> None:
 
 
 def _is_placed(text: bytes) -> bool:
-    """Compare what is found with what Python finds."""
+    """Return whether the positions equal what Python finds."""
     found = event_offsets(text)
     if found is None:
         return False
@@ -120,5 +120,5 @@ def _refused(constant: str) -> None:
     ],
 )
 def test_what_is_not_plain_has_no_places(text: bytes) -> None:
-    """Whatever Python might read otherwise, or not at all."""
+    """Events that Python would read differently, or not at all, have no positions."""
     assert event_offsets(text) is None

@@ -1,4 +1,4 @@
-"""A trace that is written anew: nothing lost, every digit kept, valid JSON whatever came in."""
+"""Rewriting a trace loses nothing, preserves every digit, and writes valid JSON for any input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LAYOUTS: dict[str, bytes] = {
 
 
 def rewritten(folder: Path, data: bytes, **options: Any) -> tuple[Any, Any]:
-    """Rewrite the bytes of a trace; returns the report and the parsed result."""
+    """Rewrite the bytes of a trace; return the report and the parsed result."""
     source, target = folder / "trace.json", folder / "out.json.gz"
     source.write_bytes(data)
     report = rewrite_trace(str(source), target, **options)
@@ -45,7 +45,7 @@ def rewritten(folder: Path, data: bytes, **options: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_is_as_it_was_and_the_new_events_follow(layout: str, tmp_path: Path) -> None:
-    """Whatever the layout, keys and events are those of the source, and the added ones come last."""
+    """In any layout, keys and events are those of the source, and the added ones come last."""
     original = json.loads(LAYOUTS[layout].decode("utf-8-sig"))
     report, result = rewritten(tmp_path, LAYOUTS[layout], extra_events=lambda: [ADDED])
     events = original if layout == "bare list" else original["traceEvents"]
@@ -56,7 +56,7 @@ def test_all_is_as_it_was_and_the_new_events_follow(layout: str, tmp_path: Path)
 
 
 def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
-    """Numbers that no float holds and odd spaces survive, with and without a change."""
+    """Numbers that no float can represent and odd spaces survive, with and without a change."""
     odd = (
         b'{ "ph":"X","ts":1700000000123456.78901234567890,"x":1e400,"dur" : 0.10,"n":"\\u00e9\\/" }'
     )
@@ -70,7 +70,7 @@ def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> None:
-    """None leaves an event out; a changed text takes its place; the others stay."""
+    """None removes an event; a changed text replaces it; other events are unchanged."""
 
     def change(event: Event) -> bytes | None:
         assert event.fields == EVENTS[event.event_id]
@@ -88,7 +88,7 @@ def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> Non
 
 
 def test_an_argument_is_set_without_touching_a_digit() -> None:
-    """Arguments are added to none, to an empty list of them and to others, and replaced."""
+    """Arguments are added to events without any, with an empty list and with others, and replaced."""
     for before, after in {
         '{"ts": 1.10}': '{"ts": 1.10, "args": {"a": 1}}',
         '{"ts": 1.10, "args": {}}': '{"ts": 1.10, "args": {"a": 1}}',
@@ -113,7 +113,7 @@ def test_an_argument_is_set_without_touching_a_digit() -> None:
 
 
 def test_times_are_decimal_microseconds() -> None:
-    """Nanoseconds keep every digit, also before zero and beyond what a float holds."""
+    """Every digit of nanoseconds is preserved, also for negative times and beyond the precision of floats."""
     assert microseconds(1727000000123456789) == "1727000000123456.789"
     assert [microseconds(ns) for ns in (0, 5, -5, -1001, 12_000)] == [
         *("0.000", "0.005", "-0.005", "-1.001", "12.000")
@@ -128,7 +128,7 @@ def test_times_are_decimal_microseconds() -> None:
 
 
 def broken_documents() -> Iterator[tuple[str, bytes]]:
-    """The small trace with one thing wrong in it, in the middle, at both ends and all through."""
+    """Return the small trace with one fault in the middle, at both ends, and everywhere."""
     whole = document()
     texts = [json.dumps(event).encode() for event in EVENTS]
     for number in (0, 5, len(EVENTS) - 1):
@@ -161,7 +161,7 @@ BROKEN = dict(broken_documents())
 def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
     case: str, change: bool, tmp_path: Path
 ) -> None:
-    """What ingest keeps is written under its event_id, what ingest loses is named in the file."""
+    """Stored events are written under their event_id, and the file lists lost events."""
     seen: dict[int, Any] = {}
 
     def note(event: Event) -> bytes:
@@ -188,7 +188,7 @@ def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
 
 
 def test_chunks_are_read_carefully_where_a_cut_was_doubtful(tmp_path: Path) -> None:
-    """Lists in events that look like events: the cut is wrong, and found to be."""
+    """Lists in events that look like events cause a wrong cut, which is detected."""
     inner = [{"ph": str(i), "cat": "x" * 50} for i in range(20_000)]
     events = [{"ph": "X", "cat": "a", "ts": i, "dur": 1, "args": {"l": inner}} for i in range(2)]
     report, result = rewritten(tmp_path, json.dumps({"traceEvents": events}).encode())
@@ -197,7 +197,7 @@ def test_chunks_are_read_carefully_where_a_cut_was_doubtful(tmp_path: Path) -> N
 
 
 def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A failure on the way leaves what was there, and nothing beside it."""
+    """After a failure the old file is unchanged, and no partial file remains."""
 
     def extra() -> Iterator[bytes]:
         yield ADDED
@@ -219,7 +219,7 @@ def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    """No time and no name gets into the compressed file."""
+    """The compressed file contains no time and no name."""
     source = tmp_path / "trace.json"
     source.write_bytes(document())
     for name in ("a.json.gz", "b.json.gz"):
@@ -228,7 +228,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_names_follow_the_source() -> None:
-    """Gzip is named so; a member of an archive goes beside the archive."""
+    """A gzip file has its suffix; a member of an archive is written next to the archive."""
     names = {
         "/a/x.json": "/a/x_c.json.gz",
         "/a.json/x.pt.trace.json.gz": "/a.json/x.pt.trace_c.json.gz",
@@ -257,7 +257,7 @@ def test_a_remote_trace_is_rewritten_beside_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
-    """Four times the events, the same memory."""
+    """Four times the events take the same memory."""
     peaks = []
     for copies in (2_000, 8_000):
         source = tmp_path / f"{copies}.json"
@@ -292,7 +292,7 @@ values = st.recursive(
 def test_any_events_and_arguments_come_through(
     tmp_path: Path, events: list[Any], args: dict[str, Any], indent: int | None
 ) -> None:
-    """Setting arguments is what parsing, changing and writing would do, for any JSON."""
+    """Setting arguments equals parsing, changing and writing, for any JSON."""
     data = json.dumps({"traceEvents": events}, indent=indent).encode()
     _, result = rewritten(tmp_path, data, change=lambda event: event.with_args(**args))
     for event in events:

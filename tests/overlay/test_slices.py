@@ -1,4 +1,4 @@
-"""A part of a job as one trace: nothing of it missing, nothing else in it, on one clock."""
+"""A part of a job as one trace: complete, without other events, on one clock."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ LATE_MS = 3
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
-    """Traces of two hosts; the clock of the second one is 3 ms ahead."""
+    """Write traces of two hosts; the clock of the second one is 3 ms ahead."""
     job = replace(DP, ranks=2, steps=3, hosts=2, clocks={1: Clock(LATE_MS * MS)})
     return write_job(tmp_path_factory.mktemp("slices"), job)[0]
 
 
 @pytest.fixture(scope="module")
 def store(files: dict[int, str]) -> Iterator[hta_sql.TraceStore]:
-    """The job as a run."""
+    """Ingest the job as a run."""
     where = Path(files[0]).parent / "job.store"
     with hta_sql.ingest(files, where, run="job", jobs=1) as opened:
         yield opened
 
 
 def recorded(path: str) -> list[Json]:
-    """Events of a file."""
+    """Return the events of a file."""
     data = Path(path).read_bytes()
     content = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)
     return list(content["traceEvents"])
 
 
 def sliced(store: hta_sql.TraceStore, folder: Path, **wanted: Any) -> list[Json]:
-    """Events of a slice."""
+    """Return the events of a slice."""
     given = {"run": "job", "ranks": (0,)} | wanted
     written = write_slice(store, Wanted(**given), folder / "slice.json")
     events = recorded(written.path)
@@ -58,14 +58,14 @@ def sliced(store: hta_sql.TraceStore, folder: Path, **wanted: Any) -> list[Json]
 
 
 def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
-    """Start and end [us]."""
+    """Return start and end [us]."""
     return event["ts"] - ahead_ms * 1000, event["ts"] + event.get("dur", 0) - ahead_ms * 1000
 
 
 def test_a_whole_rank_is_its_file(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Event by event, in the order of the file; processes are named by what they are, behind their own names."""
+    """Events are in file order; the name of a process contains its rank and its own name."""
     found = sliced(store, tmp_path)
     named = [event for event in found if event not in recorded(files[0])]
     assert [event for event in found if event not in named] == recorded(files[0])
@@ -75,7 +75,7 @@ def test_a_whole_rank_is_its_file(
 def test_a_window_has_every_event_that_is_in_it(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """What begins before and ends in it, too; names of processes and threads are always there."""
+    """Events that begin before or end after it are included; names of processes and threads are always included."""
     events = recorded(files[0])
     look = look_at(store, steps=[1])
     zero = min(event["ts"] for event in events if event["ph"] != "M")
@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """From its annotation to the end on the device, with all its kernels and none of another iteration."""
+    """It extends from the annotation to the end on the device, with all its kernels and none of another iteration."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -114,7 +114,7 @@ def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> N
 def test_what_overlaps_has_a_track_beside_it(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """A viewer draws calls in calls, and leaves out a kernel that begins before the one before has ended."""
+    """A viewer nests calls, and omits a kernel that begins before the previous one has ended."""
     where = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     spans = {"first": (100, 10), "inside": (101, 2), "early": (108, 30), "later": (140, 5)}
     kernels = [
@@ -144,7 +144,7 @@ def test_what_overlaps_has_a_track_beside_it(
 def test_categories_are_chosen(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """And nothing else is there but names."""
+    """Only names are included in addition."""
     found = sliced(store, tmp_path, categories=("kernel",))
     kernels = [event for event in recorded(files[0]) if event.get("cat") == "kernel"]
     assert [event for event in found if event["ph"] != "M"] == kernels != []
@@ -154,7 +154,7 @@ def test_categories_are_chosen(
 def test_ranks_are_beside_each_other_on_one_clock(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path, *, align: bool
 ) -> None:
-    """Collectives end together, where clocks are made one; device 0 of each rank is its own."""
+    """With corrected clocks, collectives end together; device 0 of each rank is a separate device."""
     found = sliced(store, tmp_path, ranks=(0, 1), align=align)
     names = {
         event["pid"]: event["args"]["name"] for event in found if event["name"] == "process_name"
@@ -173,7 +173,7 @@ def test_ranks_are_beside_each_other_on_one_clock(
 
 
 def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Each has a beginning and an end, in one rank."""
+    """Each has a start and an end, in one rank."""
     found = sliced(store, tmp_path, ranks=(0, 1), critical_path=True)
     arrows = [event for event in found if event["ph"] in ("s", "f")]
     ids = Counter(event["id"] for event in arrows)
@@ -184,7 +184,7 @@ def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path
 def test_a_path_and_counters_are_added(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """In the window only."""
+    """They are limited to the window."""
     window = look_at(store, steps=[1]).wanted.window
     found = sliced(store, tmp_path, window=window, critical_path=True, counters=True)
     assert {"critical_path", "Queue Length"} <= {event["name"] for event in found}
@@ -196,7 +196,7 @@ def test_a_path_and_counters_are_added(
 
 
 def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
-    """The step, or the event and its surroundings."""
+    """The view is the step, or the event with its surroundings."""
     written_zero = 10**15
     written = Slice("", 0, written_zero, {})
     step = look_at(store, steps=[1])
@@ -217,7 +217,7 @@ def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore
 
 
 def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) -> None:
-    """Where it is worst; its event, if it has one."""
+    """The view shows the worst rank, and the event if there is one."""
     row = next(row for row in store.run("advice").records() if row["is_worst"])
     for name in (row["rule"], row["finding_id"]):
         look = look_at(store, finding=name)
@@ -240,7 +240,7 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
 def test_what_is_not_there_is_said(
     store: hta_sql.TraceStore, asked: Json, error: type[Exception], message: str
 ) -> None:
-    """With what there is."""
+    """The error lists the existing values."""
     with pytest.raises(error) as caught:
         look_at(store, **asked)
     assert message in str(caught.value)

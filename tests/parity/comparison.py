@@ -1,8 +1,8 @@
-"""Our HTA-shaped frames against HTA's own, cell by cell.
+"""Compare our HTA-shaped frames with HTA's own, cell by cell.
 
-A cell is one value of one row of one frame; rows are matched by their key columns. What differs
-is said in lines: one per job, frame, column and kind, with the number of cells and a digest of
-their keys, so that one cell more or less, or another one, changes a line.
+A cell is one value of one row of one frame; rows are matched by their key columns. Differences
+are lines: one per job, frame, column and kind, with the number of cells and a digest of
+their keys, so that one more, one less or another cell changes a line.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tests.parity.our_answers import our_frames
 from tests.parity.reasons import reason_of_nothing
 
 FLOAT_US = 0.0005
-"""HTA computes in float64 microseconds: half a nanosecond is its noise, not a difference."""
+"""Tolerance [us]: HTA computes in float64 microseconds, so half a nanosecond is its noise."""
 
 POINTS = {"memory_bw_time_series": ["rank", "name"], "queue_length_time_series": ["rank", "stream"]}
-"""Series, and what has one value at a time: the last one of each time is the point."""
+"""Series with one value at a time: the last one of each time is the point."""
 
 ZERO = """
 SELECT min(ts) FROM (
@@ -35,17 +35,16 @@ SELECT min(ts) FROM (
     WHERE o.run = $run AND o.dur IS NOT NULL AND o.category <> 'Trace'
 )
 """
-"""HTA's times start at the first event that it keeps; ours at the first one in the traces [ns]."""
+"""Offset [ns]: HTA's times start at the first event that it retains, ours at the first one in the traces."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Cells of one frame with the same fate.
+    """Cells of one frame with the same result.
 
     ``kind``: equal; value (both have the row, the values differ); hta_only and ours_only (rows
-    that one of them has, column ``*``); none (neither has any: ``digest`` is the reason); hta_crash
-    (nothing to compare with: ``cells`` are ours, and where there are none ``digest`` is the
-    reason).
+    that only one of them has, column ``*``); none (neither has any: ``digest`` is the reason); hta_crash
+    (HTA crashed: ``cells`` are ours, or if there are none ``digest`` is the reason).
     """
 
     job: str
@@ -59,17 +58,17 @@ class Line:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What identifies the line."""
+        """Return the key of the line."""
         return self.job, self.frame, self.column, self.kind
 
     @property
     def fact(self) -> tuple[Any, ...]:
-        """What has to stay as it is; the causes are words, the example is a help."""
+        """Return the part that must not change; causes and examples are explanations."""
         return (*self.key, self.cells, self.digest)
 
 
 def lines_of_job(store: TraceStore, job: str) -> list[Line]:
-    """Compare all frames of a job; computes ours also where HTA crashed."""
+    """Compare all frames of a job; compute ours also if HTA crashed."""
     ours = our_frames(Path(store.path), job)
     lines: list[Line] = []
     for frame in FRAMES:
@@ -78,7 +77,7 @@ def lines_of_job(store: TraceStore, job: str) -> list[Line]:
 
 
 def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) -> list[Line]:
-    """Compare one frame, or say why there is nothing to compare."""
+    """Compare one frame, or return the reason if there is nothing to compare."""
     hta = hta_frame(job, frame)
     if hta is not None and (len(hta) or len(ours)):
         if "ts" in hta.columns and len(ours):
@@ -140,7 +139,7 @@ def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_rate(column: str) -> bool:
-    """Whether sums of floats reach the value in HTA, in an order that is not ours."""
+    """Return whether HTA computes the value from sums of floats in another order."""
     return column.startswith(("memory_bw", "queue_length_", "cp_weight", "pct", "relative"))
 
 

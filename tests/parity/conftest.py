@@ -1,8 +1,8 @@
-"""One store with every public job, ingested once per session, and what others say about the jobs.
+"""One store with every public job, ingested once per session, and reference results for the jobs.
 
-The jobs and the numbers lie beside the repository; where they are not there, these tests skip. They
-are slow ones (``make test-all``): reading the jobs takes a minute. What HTA says of the project's
-own traces, in the folder ``own``, is compared in every run.
+The jobs and the results are next to the repository; without them, these tests skip. They
+are slow tests (``make test-all``), because reading the jobs takes a minute. HTA's results on the project's
+own traces, in the folder ``own``, are compared in every run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.shared_stores import made_once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what reads the public jobs as slow: all but the names of HTA."""
+    """Mark tests that read the public jobs as slow, except those of HTA's names."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name != "test_hta_names.py":
             item.add_marker(pytest.mark.slow)
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with one run per job; further captures of a job are runs named <job>-captureN."""
+    """Ingest one run per job; further captures of a job are runs named <job>-captureN."""
     if not EXACT.is_dir() or not TRACES.is_dir():
         pytest.skip("the public traces and their expected numbers are not beside the repository")
     with TraceStore(made_once(tmp_path_factory, "jobs", ingest_jobs)) as store:
@@ -36,7 +36,7 @@ def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
 
 @pytest.fixture
 def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
-    """A public job, read into a store of its own."""
+    """Return a function that ingests a public job into its own store."""
     opened = []
 
     def read(job: str) -> Trace:

@@ -1,4 +1,4 @@
-"""What the store says, in the form of the brute-force files, so that both compare with ==."""
+"""Results of the store in the form of the brute-force files, so that both compare with ==."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ TARGETS = {
     ),
     **dict.fromkeys(("cuda_sync", "mtia_ccp_events"), "gpu_ops"),
 }
-"""Where a category goes; runtime categories keep their name, the rest is other_events."""
+"""Target of each category: runtime categories have their own name, the rest is other_events."""
 
 UNSCOPED = ("Trace", "overhead", "cuda_profiler_range", "dequeue", "enqueue", "(none)")
-"""Categories of other_events, which belongs to no scope."""
+"""Categories of other_events that belong to no scope."""
 
 
 def expected(facts: Facts, *, everything: bool) -> Facts:
-    """Bring the facts of one rank of a brute-force file into the form of :func:`measure`."""
+    """Convert the facts of one rank of a brute-force file to the form of :func:`measure`."""
     events: dict[str, int] = defaultdict(int)
     for category, count in facts["n_events_by_category"].items():
         if everything or category not in UNSCOPED:

@@ -1,4 +1,4 @@
-"""What HTA answered on a job: its frames, with the columns that can be compared."""
+"""HTA's answers on a job: its frames, limited to comparable columns."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KEYS = {
 FRAMES = list(KEYS)
 
 KEY_OF_PAIRS = ["item"]
-"""For every frame and list of two traces compared."""
+"""Key columns of every frame and list of two compared traces."""
 
 _BREAKDOWN = ["rank", "type", "event_idx", "duration", "s_name", "bound_by"]
 _CUPTI = ["rank", "index", "cat", "name", "ts", "dur", "index_runtime"]
@@ -65,14 +65,14 @@ COLUMNS = {
     "cupti_counters": [*_CUPTI, "op_stack", "top_level_op", "bottom_level_op"],
     **{name: _BREAKDOWN for name in FRAMES if name.endswith("_breakdown") and "path" in name},
 }
-"""Where the other columns are numbers of names, counted in the order of HTA's sets, or host links."""
+"""Compared columns of frames whose other columns are numbers of names, in the order of HTA's sets, or host links."""
 
 COUNTERS = "smsp__"
-"""Beginning of the names of hardware counters; each is a column of cupti_counters."""
+"""Prefix of the names of hardware counters; each is a column of cupti_counters."""
 
 
 def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
-    """Read what HTA returned; empty where it returned None or [], None where it crashed."""
+    """Return HTA's frame; empty if HTA returned None or [], None if it crashed."""
     if job in OWN_JOBS:
         return own_frame(job, frame)
     if job == hta_on_cpu_only.JOB:
@@ -93,7 +93,7 @@ def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
 
 
 def chosen(frame: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Leave the columns that are compared."""
+    """Select the compared columns."""
     columns = [c for c in COLUMNS.get(frame, list(table.columns)) if c in table.columns]
     if frame == "cupti_counters":
         columns += [c for c in table.columns if c.startswith(COUNTERS)]

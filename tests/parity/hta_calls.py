@@ -1,10 +1,10 @@
-"""Writes hta_calls.csv: what HTA's README, documentation and examples import and call.
+"""Write hta_calls.csv: what HTA's README, documentation and examples import and call.
 
-    python tests/parity/hta_calls.py path/to/HolisticTraceAnalysis
+python tests/parity/hta_calls.py path/to/HolisticTraceAnalysis
 
-A row is a name that is imported, looked at or called: where, with how many arguments by position,
-and with which keywords. What a variable holds is followed by what made it: ``Trace(...)`` is a
-Trace, its ``symbol_table`` a TraceSymbolTable. Nothing of HTA is run, and no line of it kept.
+A row is a name that is imported, accessed or called: its location, the number of positional arguments,
+and the keywords. The type of a variable follows from its assignment: ``Trace(...)`` is a
+Trace, its ``symbol_table`` a TraceSymbolTable. No code of HTA runs or is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GIVES = {
     "common.trace.TraceSymbolTable": "common.trace_symbol_table.TraceSymbolTable",
     "configs.parser_config.ParserConfig.get_default_cfg": "configs.parser_config.ParserConfig",
 }
-"""What an attribute or a call is, where that is an object of HTA."""
+"""Type of an attribute or a call that returns an object of HTA."""
 
 NOT_IN_EVERY_COPY = {
     "examples/memory_analysis_demo.ipynb": [
@@ -39,11 +39,11 @@ NOT_IN_EVERY_COPY = {
         ("memory_analysis.MemoryAnalysis.plot_memory_timeline", "0", "save_graph"),
     ],
 }
-"""A notebook of several megabytes that copies of the repository leave out: all that its class has."""
+"""A notebook of several megabytes that copies of the repository omit; all names of its class count."""
 
 
 class Call(NamedTuple):
-    """One use of a name of HTA; no count of arguments where it is not called."""
+    """One use of a name of HTA; the number of arguments is None if it is not called."""
 
     name: str
     place: str
@@ -52,7 +52,7 @@ class Call(NamedTuple):
 
 
 class Uses(ast.NodeVisitor):
-    """The names of HTA in the code of one page, block after block."""
+    """Names of HTA in the code of one page, block by block."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -61,7 +61,7 @@ class Uses(ast.NodeVisitor):
         self.found: set[Call] = set()
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Note what is imported from HTA."""
+        """Record imports from HTA."""
         module = f"{node.module}."
         if module.startswith(PACKAGE):
             for alias in node.names:
@@ -70,7 +70,7 @@ class Uses(ast.NodeVisitor):
                 self._add(name)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Remember what a variable holds."""
+        """Record the type of a variable."""
         self.generic_visit(node)
         for target in node.targets:
             first = target.elts[0] if isinstance(target, ast.Tuple) else target
@@ -79,19 +79,19 @@ class Uses(ast.NodeVisitor):
                 self.objects.add(first.id)
 
     def visit_arg(self, node: ast.arg) -> None:
-        """Take a parameter for what its annotation says."""
+        """Take the type of a parameter from its annotation."""
         if node.annotation and (name := self._name(node.annotation)):
             self.known[node.arg] = GIVES.get(name, name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Note an attribute of an object of HTA."""
+        """Record an attribute of an object of HTA."""
         self.generic_visit(node)
         name = self._name(node.value)
         if name and not node.attr.startswith("_"):
             self._add(f"{name}.{node.attr}")
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Note a call, with its arguments."""
+        """Record a call with its arguments."""
         self.generic_visit(node)
         is_object = isinstance(node.func, ast.Name) and node.func.id in self.objects
         if not is_object and (name := self._path(node.func)):
@@ -99,7 +99,7 @@ class Uses(ast.NodeVisitor):
             self._add(name, str(len(node.args)), keywords)
 
     def _name(self, node: ast.expr) -> str:
-        """Say what class of HTA an expression is or is of, or what module it is."""
+        """Return the class or module of HTA of an expression."""
         if isinstance(node, ast.Call):
             node = node.func
             if isinstance(node, ast.Name) and node.id in self.objects:
@@ -138,7 +138,7 @@ def calls(root: Path) -> Iterator[Call]:
 
 
 def _blocks(kind: str, text: str) -> Iterator[str]:
-    """Yield the pieces of Python on a page, without what only IPython understands."""
+    """Yield the Python code blocks of a page, without IPython syntax."""
     if kind == ".py":
         yield text
     elif kind == ".ipynb":

@@ -1,7 +1,7 @@
-"""Rewrite the ledger of differences from HTA and the document made of it.
+"""Rewrite the ledger of differences from HTA and the document generated from it.
 
 After a deliberate change: ``python -m tests.parity.hta_comparison``. New lines get the cause ``?``,
-which a test refuses until somebody has found out who is right.
+which a test refuses until the cause is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.parity.pairs import PAIRS, lines_of_pair
 
 
 def main() -> None:
-    """Ingest all jobs, compare, write."""
+    """Ingest all jobs, compare and write."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.store"
         ingest_jobs(path)

@@ -1,9 +1,9 @@
-"""Writes hta_names.csv: the public names of HTA. Run it with a Python that has HTA.
+"""Write hta_names.csv: the public names of HTA. Run it with a Python that has HTA.
 
-    python tests/parity/hta_names.py
+python tests/parity/hta_names.py
 
-A name is public where nothing in it begins with an underscore. A parameter is ``name`` or
-``name=default``; a default whose text differs from run to run is ``...``.
+A name is public if no part of it begins with an underscore. A parameter is ``name`` or
+``name=default``; a default whose text differs between runs is ``...``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LIST = Path(__file__).with_suffix(".csv")
 PACKAGE = "hta"
 SKIPPED_MODULES = ("hta.utils.test_utils",)
 NO_API = {"logger", "annotations", "perf_counter", "cmp_to_key", "TYPE_CHECKING"}
-"""What modules have because of how they are written."""
+"""Names in modules that are not part of an API."""
 
 Row = tuple[str, str, str]
 
 
 def rows() -> Iterator[Row]:
-    """Yield name, kind and parameters of everything public, without the name of the package."""
+    """Yield name, kind and parameters of each public name, without the name of the package."""
     package = importlib.import_module(PACKAGE)
     for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
         if found.name not in SKIPPED_MODULES:
@@ -71,7 +71,7 @@ def _of_class(value: type, path: str) -> Iterator[Row]:
 
 
 def attributes(value: type) -> set[str]:
-    """Find the public attributes that the constructor of a class, not of those above it, sets."""
+    """Return the public attributes that the constructor of a class itself sets."""
     if not inspect.isfunction(made := vars(value).get("__init__")):
         return set()
     try:
@@ -88,7 +88,7 @@ def attributes(value: type) -> set[str]:
 
 
 def parameters(function: Any) -> str:
-    """Write the parameters of a function in one line."""
+    """Format the parameters of a function in one line."""
     found = inspect.signature(function).parameters.values()
     return " ".join(_parameter(p) for p in found if p.name != "self")
 

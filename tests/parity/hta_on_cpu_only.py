@@ -1,6 +1,6 @@
-"""What HTA 0.6.1 answers on a job without device activity, hta_cpu_only (rank 34 alone).
+"""Answers of HTA 0.6.1 on a job without device activity, hta_cpu_only (rank 34 alone).
 
-No frames of it lie with those of the other jobs. It loads the trace; what is missing here raises:
+The other jobs' frames are stored elsewhere. HTA loads this trace; calls that are missing here raise
 IndexError, ValueError, KeyError or AssertionError.
 """
 
@@ -40,7 +40,7 @@ _ANNOTATIONS = pd.DataFrame(
 
 
 def answers() -> dict[str, pd.DataFrame]:
-    """Frames by name."""
+    """Return the frames by name."""
     found = {frame: pd.DataFrame() for frame in _NOTHING}
     found["comm_comp_overlap"] = pd.DataFrame(
         {"rank": [34], "comp_comm_overlap_pctg": [float("nan")]}

@@ -1,11 +1,11 @@
-"""Runs HTA's own tests over hta_sql: ``hta`` is an alias of ``hta_sql.hta``.
+"""Run HTA's own tests over hta_sql: ``hta`` is an alias of ``hta_sql.hta``.
 
-    python tests/parity/hta_own_tests.py path/to/HolisticTraceAnalysis [pytest options]
+python tests/parity/hta_own_tests.py path/to/HolisticTraceAnalysis [pytest options]
 
-Prints how many tests of each file pass, and of the others what they stopped at. A test that uses a
-name which is not here, or looks at which function of HTA calls which other, counts as "not promised":
-docs/hta_differences.md says what to call instead. Stores are made beside HTA's traces: give a copy of
-the checkout. Nothing of HTA is kept here.
+Prints how many tests of each file pass, and why the others fail. A test that uses a missing name,
+or checks which function of HTA calls which other, counts as "not promised":
+docs/hta_differences.md lists replacements. Stores are created next to HTA's traces, so pass a copy of
+the checkout. Nothing of HTA is stored here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pytest
 
 ALIAS, PACKAGE = "hta", "hta_sql.hta"
 HELPERS = "hta.utils.test_utils"
-"""HTA's module for its tests; that of the checkout is taken."""
+"""HTA's module for its tests, which is taken from the checkout."""
 
 with Path(__file__).with_name("hta_names.csv").open(encoding="utf-8", newline="") as _names:
     CLASSES = "|".join(
@@ -45,17 +45,19 @@ KINDS = {
     ),
     "no trace": r"Test data directory does not exist|TraceNotFoundError: .*/tests/data/",
 }
-"""Why a test fails that says nothing of what is promised: what is promised has all its names and
-parameters (test_hta_names.py); a mock in the place of a function tells by whom it is called and not
-what comes of it; and the largest traces are not in every copy."""
+"""Reasons for failures outside of the promise.
+
+The promise covers names and parameters (test_hta_names.py). A mock of a function tests its caller and not its
+result, and not every copy has the largest traces.
+"""
 
 
 class NotPromised(Exception):  # noqa: N818 - what it says
-    """A name of HTA is used that is not here."""
+    """A missing name of HTA is used."""
 
 
 class NotPromisedName:
-    """Stands for a name that is not here, until it is used: Python's own errors name this class."""
+    """Placeholder of a missing name; Python's own errors contain the name of this class."""
 
     def __init__(self, name: str) -> None:
         vars(self)["name"] = name
@@ -64,7 +66,7 @@ class NotPromisedName:
         self.use()
 
     def use(self, *_: object, **__: object) -> NoReturn:
-        """Say which name it is."""
+        """Raise an error with the name."""
         raise NotPromised(vars(self)["name"])
 
     __call__ = __getitem__ = __iter__ = __len__ = __eq__ = use
@@ -72,7 +74,7 @@ class NotPromisedName:
 
 
 class Aliases(MetaPathFinder, Loader):
-    """``import hta.x`` gives ``hta_sql.hta.x``; what is not there gives something missing."""
+    """``import hta.x`` returns ``hta_sql.hta.x``, or a placeholder if it is missing."""
 
     def find_spec(
         self,
@@ -86,7 +88,7 @@ class Aliases(MetaPathFinder, Loader):
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the real module in its place."""
+        """Replace the alias by the real module."""
         name = module.__name__
         real = PACKAGE + name.removeprefix(ALIAS)
         is_package = False
@@ -106,7 +108,7 @@ class Aliases(MetaPathFinder, Loader):
 
 
 class Outcomes:
-    """What became of each test, and why."""
+    """The outcome of each test, with the reason."""
 
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -135,7 +137,7 @@ class Outcomes:
         self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each file, the sums, and a line for each test that did not pass."""
+        """Yield a line for each file, the sums, and a line for each test that failed."""
         sums: Counter[str] = Counter()
         for name, counts in sorted(self.counts.items()):
             sums += counts

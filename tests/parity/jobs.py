@@ -1,4 +1,4 @@
-"""Where the public jobs and what other programs say about them lie."""
+"""Locations of the public jobs and of the reference results for them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ EXACT = SHARED / "expected" / "exact"
 HTA = SHARED / "expected" / "hta"
 
 JOBS = sorted(path.stem for path in EXACT.glob("*.json"))
-"""Every job that was recomputed by brute force; empty where the folder is absent."""
+"""Every job with a brute-force result; empty if the folder is missing."""
 
 
 def files_of(job: str) -> list[Path]:
-    """List the traces of a job; a store that somebody opened beside them is none."""
+    """List the traces of a job, without a store next to them."""
     if job in OWN_JOBS:
         return own_files()[job]
     return sorted(path for path in (TRACES / job).iterdir() if path.is_file())
 
 
 def ingest_jobs(store: Path) -> None:
-    """Ingest every job as a run of its own name; one catalog at the end, not one a job.
+    """Ingest every job as a separate run, and write the catalog once at the end.
 
-    What its questions would keep is computed here: several processes read it.
+    Derived tables are computed here, because several processes read the store.
     """
     for job in JOBS:
         hta_sql.ingest_shard(TRACES / job, store, run=job, jobs=1, shard=(1, 1))

@@ -1,4 +1,4 @@
-"""The list of what differs from HTA, ``known_differences.csv``, and docs/hta_parity.md made of it."""
+"""The ledger of differences from HTA, ``known_differences.csv``, and docs/hta_parity.md generated from it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
         }.items()
     },
 }
-"""Tables of the document: its columns, and the frames that each stands for."""
+"""Columns of each table of the document, and the frames that each represents."""
 
 PAIR_TABLE: dict[str, tuple[str, ...]] = {
     frame.removeprefix("trace_diff_").replace("_", " "): (frame,) for frame in PAIR_FRAMES
@@ -87,7 +87,7 @@ def read_ledger(path: Path = KNOWN) -> list[Line]:
 
 
 def write_ledger(lines: list[Line], path: Path = KNOWN) -> None:
-    """Write the ledger; a line that was there keeps its causes."""
+    """Write the ledger; existing lines retain their causes."""
     causes = {line.key: line.causes for line in read_ledger(path)} if path.exists() else {}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
@@ -97,7 +97,7 @@ def write_ledger(lines: list[Line], path: Path = KNOWN) -> None:
 
 
 def document(lines: list[Line]) -> str:
-    """Write docs/hta_parity.md: a row a job, a column an analysis; no cell is empty."""
+    """Return docs/hta_parity.md: a row per job, a column per analysis, and no empty cell."""
     cells: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
         cells[line.job, line.frame].append(line)
@@ -137,7 +137,7 @@ def _figures(cells: dict[tuple[str, str], list[Line]], jobs: list[str]) -> str:
 
 
 def verdict(job: str, frames: tuple[str, ...], cells: dict[tuple[str, str], list[Line]]) -> str:
-    """Say what a cell of the table says."""
+    """Return the text of a cell of the table."""
     lines = [line for frame in frames for line in cells[job, frame]]
     kinds = {line.kind for line in lines}
     reasons = sorted({line.digest for line in lines if line.kind in WITHOUT and line.digest})

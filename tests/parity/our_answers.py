@@ -1,4 +1,4 @@
-"""What TraceAnalysis answers on a job, called as HTA was called for the expected frames."""
+"""TraceAnalysis's answers on a job, called as HTA was called for the expected frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Frames = dict[str, pd.DataFrame]
 EVERYTHING = 1_000_000_000
 
 SEQUENCES_OF = "aten::linear"
-"""The operator of the frequent sequences, of any length."""
+"""Operator of the frequent sequences, of any length."""
 
 FULL_QUEUES = (1024, 100, 4)
 
@@ -30,7 +30,7 @@ WINDOWS: dict[str, tuple[str, int | None]] = {
 
 
 def our_frames(store: Path, job: str) -> Frames:
-    """Answer for every analysis that HTA has; a frame without rows where there is none of it."""
+    """Return a frame for every analysis that HTA has; it is empty if the job has no such data."""
     with (
         TraceAnalysis(store=store, run=job) as analysis,
         TraceAnalysis(store=store, run=job, include_last_profiler_step=True) as everything,
@@ -134,10 +134,10 @@ def _critical_path(
 def _graphs(
     analysis: TraceAnalysis, ranks: list[int], annotation: str, instance: int | None
 ) -> dict[int, CPGraph]:
-    """What ``critical_path_analysis`` returns for each rank that has the window.
+    """Return the result of ``critical_path_analysis`` for each rank that has the window.
 
-    All ranks are asked for at once, which takes a quarter of the time for eight of them;
-    ``tests/properties/test_scopes.py`` holds that it is the same.
+    One call for all ranks takes a quarter of the time for eight ranks;
+    ``tests/properties/test_scopes.py`` checks that the results are equal.
     """
     scope: dict[str, Any] = {"runs": [analysis.run], "ranks": ranks}
     scope |= {"annotation": annotation, "first_instance": instance or 0}

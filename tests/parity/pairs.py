@@ -1,4 +1,4 @@
-"""TraceDiff of two public traces against HTA's, as lines of the ledger."""
+"""Compare TraceDiff of two public traces with HTA's, as lines of the ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIR_FRAMES = [
 
 
 def labeled(store: TraceStore, pair: str) -> tuple[LabeledTrace, LabeledTrace]:
-    """Control and test, labeled as HTA labels folders."""
+    """Return control and test, labeled as HTA labels folders."""
     control, test = {**PAIRS, **OWN_PAIRS}[pair]
     return LabeledTrace("Control", store, run=control), LabeledTrace("Test", store, run=test)
 

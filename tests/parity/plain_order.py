@@ -1,4 +1,4 @@
-"""In which order the starts and ends of a thread stand: HTA's walk over a stack, and ours by time."""
+"""Order of starts and ends of a thread: HTA's walk over a stack, and ours by time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare_bounds(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -
 
 
 def _instant_order(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -> int:
-    """What lasts no time is inside what starts or ends with it."""
+    """Order an event without duration inside the event that starts or ends with it."""
     if x[2] == y[2]:
         return -1 if x[0] < y[0] else 1
     instant, other = (x, y) if x[2] == 0 else (y, x)
@@ -36,7 +36,7 @@ def _instant_order(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -
 
 
 def walked(rows: list[Row]) -> Iterator[Bound]:
-    """Starts and ends of a thread as a walk over its stack meets them."""
+    """Return starts and ends of a thread in the order of a walk over its stack."""
     bounds = [
         (row.event, at, max(row.dur, 0), side)
         for row in rows
@@ -52,9 +52,9 @@ def walked(rows: list[Row]) -> Iterator[Bound]:
 
 
 def in_order(rows: list[Row]) -> list[Bound]:
-    """Starts and ends by time alone: inner ends first, outer starts first.
+    """Return starts and ends ordered by time alone: inner ends first, outer starts first.
 
-    What lasts no time is between ends and starts, or inside of what starts with it on its thread.
+    An event without duration comes between ends and starts, or inside of an event that starts with it on its thread.
     """
     starting = {(row.pid, row.tid, row.ts) for row in rows if row.dur > 0}
 

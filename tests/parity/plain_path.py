@@ -1,10 +1,10 @@
 """HTA's critical path in plain Python: its length for a window, with its quirks as switches.
 
-Q51: host events of no time are left out, with what they launched. Q52: six names of calls weigh
-nothing, and no copy leads back to its call. burst: a launch binds a kernel only while the queue is
-empty at both ends, and gaps of 1,500 µs bind nothing. threads: calls that take the lock are ordered
-one behind the other, all of them, and a backward thread is joined to a forward thread by names alone.
-graph: one kernel of a launch has a place. rows: a host thread on which an event has a stream has none.
+Q51: host events of zero duration are excluded, with their launches. Q52: six names of calls have zero
+weight, and no copy leads back to its call. burst: a launch binds a kernel only if the queue is
+empty at both ends, and gaps of 1,500 µs bind nothing. threads: all calls that take the lock are ordered
+one after the other, and a backward thread is joined to a forward thread by names alone.
+graph: one kernel of a launch has a place. rows: a host thread with an event that has a stream has none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LAUNCHING = {
 WAITING = re.compile(r"synchronize|event_?query|memcpy$", re.IGNORECASE)
 PINNING = re.compile(r"host_?m?alloc|malloc_?host", re.IGNORECASE)
 FAR = 1500
-"""Gaps on a stream from which on HTA sees no delay [µs]."""
+"""Minimum gap on a stream in which HTA sees no delay [µs]."""
 
 
 Thread = tuple[Any, Any]
@@ -53,7 +53,7 @@ Lanes = dict[Thread, Thread]
 
 
 class Window(NamedTuple):
-    """The rows of a rank between which a path is looked for."""
+    """The rows of a rank in which a path is searched."""
 
     host: list[Row]
     device: list[Row]
@@ -64,7 +64,7 @@ class Window(NamedTuple):
 
 
 def window(job: Job, rank: int, causes: Causes, annotation: str, instance: int) -> Window | None:
-    """Choose the rows; None where there is no such instance."""
+    """Select the rows of a window, or return None if there is no such instance."""
     rows = scoped(job, causes, whole=False)[rank]
     first, last = None, None
     if annotation:
@@ -124,7 +124,7 @@ class Path:
         self._streams()
 
     def time(self, bound: Bound) -> Any:
-        """When it is."""
+        """Return the time of a bound."""
         row = self.nodes[bound[0]]
         return row.ts if bound[1] else row.end
 
@@ -134,13 +134,13 @@ class Path:
         self.edges[a, b] = (0 if nothing else self.time(b) - self.time(a), kind)
 
     def blocks(self, row: Row) -> bool:
-        """Whether the last stretch of a call is somebody else's time."""
+        """Return whether the host waits in the last part of a call."""
         if "Q52" in self.causes:
             return row.name in BLOCKING
         return (row.cat != "cpu_op" and bool(WAITING.search(row.name))) or row.event in self.copies
 
     def ordered(self) -> list[Bound]:
-        """All starts and ends, by time and event."""
+        """Return all starts and ends, by time and event."""
         bounds = [(event, side) for event in self.nodes for side in (True, False)]
         return sorted(bounds, key=lambda b: (self.time(b), b[0], not b[1]))
 
@@ -274,7 +274,7 @@ class Path:
 
     @staticmethod
     def _before(row: Row, earlier: list[Row]) -> Bound | None:
-        """What ended last on the stream, or where the one before still runs, its start."""
+        """Return the last end on the stream, or the start of the previous operation if that still runs."""
         if earlier and earlier[-1].end > row.ts:
             return earlier[-1].event, True
         ended = max(
@@ -286,7 +286,7 @@ class Path:
         return [row for row in self.window.host if row.cat == "cuda_sync" and row.partner >= 0]
 
     def _wait(self, row: Row, last: dict[int, Bound]) -> None:
-        """Link what a recorded wait of the host was for to the call: one stream, or all of them."""
+        """Link the operations that a recorded wait of the host was for to the call: one stream, or all of them."""
         if row.name == "Event Sync":
             source = self._recorded(row)
             if source is not None and source.event in self.nodes and row.partner in self.nodes:
@@ -298,7 +298,7 @@ class Path:
                 self.link(last[stream], (row.partner, False), "sync")
 
     def _recorded(self, wait: Row) -> Row | None:
-        """What had been launched last into the stream when the event was recorded."""
+        """Return the last operation launched into the stream when the event was recorded."""
         records = [
             row
             for row in self.window.rows.values()
@@ -332,10 +332,10 @@ class Path:
         return found
 
     def length(self) -> float:
-        """Time on the longest path [µs].
+        """Return the time on the longest path [µs].
 
-        Edges that go back in time count as 0 for the choice; Q55: what they take away is then taken
-        from the path all the same.
+        Edges that go back in time count as 0 when the path is chosen; with Q55, their negative time is still
+        subtracted from its length.
         """
         following: dict[Bound, list[tuple[Bound, Any, Any]]] = defaultdict(list)
         degree: dict[Bound, int] = defaultdict(int)

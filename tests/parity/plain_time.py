@@ -1,7 +1,7 @@
-"""HTA's frames of time, in plain Python: breakdown, overlap, kernel types, kernels, idle time.
+"""HTA's frames of time in plain Python: breakdown, overlap, kernel types, kernels, idle time.
 
-Each function takes the rows of a job and the quirks to apply, and returns ``{key: numbers}``, the
-keys as in the ledger, times in microseconds.
+Each function takes the rows of a job and the quirks to apply, and returns ``{key: numbers}``, with the
+keys of the ledger and times in microseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Answer = dict[tuple[Any, ...], Numbers]
 
 
 def merged(rows: Iterable[Row]) -> list[tuple[Any, Any]]:
-    """Unite spans; those that touch are one."""
+    """Merge spans; those that touch become one."""
     spans: list[list[Any]] = []
     for ts, end in sorted((row.ts, row.end) for row in rows):
         if spans and ts <= spans[-1][1]:
@@ -35,12 +35,12 @@ def merged(rows: Iterable[Row]) -> list[tuple[Any, Any]]:
 
 
 def length(spans: Iterable[tuple[Any, Any]]) -> Any:
-    """Sum their lengths."""
+    """Return the sum of their lengths."""
     return sum(end - start for start, end in spans)
 
 
 def temporal(job: Job, causes: Causes, classes: Classes, *, whole: bool = False) -> Answer:
-    """Span, idle, computing and other time of each rank."""
+    """Return span, idle, computing and other time of each rank."""
     answer: Answer = {}
     for rank, rows in scoped(job, causes, whole=whole).items():
         work = device_rows(rows, causes)
@@ -59,12 +59,12 @@ def temporal(job: Job, causes: Causes, classes: Classes, *, whole: bool = False)
 
 
 def whole_temporal(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Likewise with the last profiler step."""
+    """Return the same, including the last profiler step."""
     return temporal(job, causes, classes, whole=True)
 
 
 def overlap(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Share of communication that runs beside computation [%]."""
+    """Return the share of communication that is overlapped by computation [%]."""
     answer: Answer = {}
     for rank, rows in scoped(job, causes, whole=False).items():
         kinds = by_type(device_rows(rows, causes), causes, classes[rank])
@@ -80,7 +80,7 @@ ORDER = ("COMPUTATION", "COMMUNICATION", "MEMORY")
 
 
 def kernel_types(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Time of each combination of types, over all ranks; each stretch truncated with Q61."""
+    """Return the time of each combination of types, over all ranks; with Q61 each part is truncated."""
     sums: dict[str, Any] = defaultdict(int)
     for rank, rows in scoped(job, causes, whole=False).items():
         kinds = by_type(device_rows(rows, causes), causes, classes[rank])
@@ -103,7 +103,7 @@ def kernel_types(job: Job, causes: Causes, classes: Classes) -> Answer:
 
 
 def kernels(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Time of each kernel by type and rank."""
+    """Return the time of each kernel by type and rank."""
     answer: Answer = {}
     for rank, rows in scoped(job, causes, whole=False).items():
         kinds = by_type(device_rows(rows, causes), causes, classes[rank])
@@ -123,14 +123,14 @@ def kernels(job: Job, causes: Causes, classes: Classes) -> Answer:
 
 
 WAIT = 30
-"""Shorter gaps are those of queued kernels [µs]."""
+"""Maximum gap that counts as waiting of queued kernels [µs]."""
 
 
 def idle(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Idle time of each stream by cause, and the number of gaps.
+    """Return the idle time of each stream by cause, and the number of gaps.
 
-    Q27: a gap begins at the end of the row before, else at the latest end so far. Q28: an unknown
-    launch is the first event of the file. gap0: touching rows have a gap of no length.
+    Q27: a gap begins at the end of the previous row, otherwise at the latest end so far. Q28: an unknown
+    launch is the first event of the file. gap0: touching rows have a gap of zero length.
     """
     del classes
     answer: Answer = {}

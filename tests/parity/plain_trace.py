@@ -1,8 +1,8 @@
-"""HTA's view of a trace in plain Python, from the raw file, with its quirks switched on one by one.
+"""HTA's view of a trace in plain Python, from the raw file, with its quirks as switches.
 
-Rows and scope; what is computed of them stands in plain_time.py, plain_queues.py and plain_path.py.
-With all the causes that the ledger names for a frame, the answer is HTA's to the digit; without any
-it is ours. A cause that changes nothing there is named wrongly.
+This module has rows and scope; plain_time.py, plain_queues.py and plain_path.py compute the frames.
+With all the causes that the ledger names for a frame, the answer is exactly HTA's; without any
+it is ours. A cause that changes nothing there is wrong.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Causes = frozenset[str]
 DEVICE_CATEGORIES = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"}
 DEVICE_SYNCS = {"Event Sync", "Context Sync"}
 DIGITS = 3
-"""Of a microsecond that are nanoseconds."""
+"""Decimal digits of a microsecond in nanoseconds."""
 
 
 @dataclass(slots=True)
 class Row:
     """One complete event. ``ts`` and ``dur`` are integer ns, or with Q6 float µs.
 
-    ``correlation`` and ``stream`` are -1 where the trace says nothing; ``partner`` is HTA's
+    ``correlation`` and ``stream`` are -1 if the trace does not have them; ``partner`` is HTA's
     ``index_correlation``.
     """
 
@@ -51,33 +51,33 @@ class Row:
 
     @property
     def end(self) -> Any:
-        """Where it ends."""
+        """Return the end time."""
         return self.ts + self.dur
 
     @property
     def is_device(self) -> bool:
-        """Whether it has a stream: then HTA takes it for device activity."""
+        """Return whether it has a stream, which HTA takes for device activity."""
         return self.stream != -1
 
     @property
     def is_launched(self) -> bool:
-        """What HTA looks for a launch of: not Triton's rows of the host, which have a stream."""
+        """Return whether HTA expects a launch: all except Triton's host rows with a stream."""
         return (self.stream >= 0 and self.correlation >= 0) or self.name in DEVICE_SYNCS
 
     @property
     def is_work(self) -> bool:
-        """Whether it is a kernel, copy or memset, by its category; waits on the device are none."""
+        """Return whether its category is a kernel, copy or memset; waits on the device are not."""
         return self.cat in DEVICE_CATEGORIES and not self.name.startswith("event_")
 
 
 @dataclass(frozen=True)
 class Job:
-    """The rows of each rank, whole."""
+    """All rows of each rank."""
 
     name: str
     ranks: dict[int, list[Row]]
     unit: int
-    """Of time: parts of a microsecond."""
+    """Fractions of a microsecond that are the unit of time."""
 
 
 @lru_cache(maxsize=2)
@@ -150,7 +150,7 @@ def _number(value: Any) -> int:
 
 
 def _link(rows: list[Row]) -> None:
-    """Give each row its partner by correlation: the last one of many, 0 for none, as HTA does."""
+    """Set the partner of each row by correlation as HTA does: the last one of several, 0 for none."""
     sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for row in rows:
         if row.correlation != -1:
@@ -161,10 +161,10 @@ def _link(rows: list[Row]) -> None:
 
 
 def scoped(job: Job, causes: Causes, *, whole: bool) -> dict[int, list[Row]]:
-    """Leave out the last profiler step, where there are two or more.
+    """Remove the last profiler step if there are two or more.
 
-    Q15: it begins at the later of its two annotations, of the host and of the device. Q60: of the
-    device only what is launched by a call that is kept; else what has no launch goes by its start.
+    Q15: it begins at the later of its two annotations, of the host and of the device. Q60: device rows
+    count only if their launching call does; otherwise rows without a launch go by their start.
     """
     steps = {
         row.name
@@ -203,7 +203,7 @@ def _scoped(rows: list[Row], causes: Causes, *, whole: bool) -> list[Row]:
 
 
 def device_rows(rows: list[Row], causes: Causes) -> list[Row]:
-    """Device activity: what has a stream, or only work (and with Q20 waits, with ``rows`` the rest)."""
+    """Return device activity: rows with a stream, or only work (and with Q20 waits, with ``rows`` the rest)."""
     return [
         row
         for row in rows
@@ -227,7 +227,7 @@ _OTHER = re.compile(
 
 @cache
 def type_by_name(name: str) -> str:
-    """HTA's type of a kernel: the first pattern that its name begins with (Q19)."""
+    """Return HTA's type of a kernel: the first pattern that matches the start of its name (Q19)."""
     if _COMMUNICATION.match(name):
         return "COMMUNICATION"
     if _MEMORY.match(name):

@@ -1,4 +1,4 @@
-"""Why an analysis has nothing to say about a job: what it needs, counted in the job's own data."""
+"""Reasons why an analysis has no rows for a job: its requirements, counted in the job's own data."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "critical_path_step1": (STEP_SPANS, SECOND),
     "critical_path_full": (HOST, GPU),
 }
-"""What each analysis needs, the most basic thing first."""
+"""Requirements of each analysis, the most basic one first."""
 
 
 def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
-    """Find the first thing that the analysis needs and the job has none of.
+    """Return the first requirement of the analysis that the job does not meet.
 
     Raises:
-        AssertionError: The job has it all; then an answer without rows is wrong.
+        AssertionError: The job meets all of them, so an answer without rows is wrong.
     """
     name = frame
     if frame.startswith("critical_path"):
@@ -148,7 +148,7 @@ def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
 
 
 def is_bare_list(job: str) -> bool:
-    """Tell whether a trace is a list of events without metadata, which HTA cannot load."""
+    """Return whether a trace is a list of events without metadata, which HTA cannot load."""
     return any(_text(path).lstrip()[:1] == b"[" for path in files_of(job))
 
 

@@ -1,4 +1,4 @@
-"""A recorded Ascend job against what its own profiler computed: the rows of "Overlap Analysis"."""
+"""Compare a recorded Ascend job with the results of its own profiler: the rows of "Overlap Analysis"."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.skipif(not JOB.is_dir(), reason="the public traces are 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """The job, ingested."""
+    """Ingest the job."""
     with hta_sql.ingest(JOB, tmp_path_factory.mktemp("ascend") / "ascend.store") as opened:
         yield opened
 
 
 def events_of(source: str) -> list[dict[str, Any]]:
-    """Parse a trace with json; decimals stay exact."""
+    """Parse a trace with json; decimals are exact."""
     events: list[dict[str, Any]] = json.loads(
         gzip.decompress(Path(source).read_bytes()), parse_float=Decimal
     )
@@ -36,7 +36,7 @@ def events_of(source: str) -> list[dict[str, Any]]:
 
 
 def sources(store: TraceStore) -> dict[int, list[dict[str, Any]]]:
-    """Rank ─▶ its events."""
+    """Return rank ─▶ its events."""
     return {
         rank: events_of(source)
         for rank, source in store.sql("SELECT rank, source FROM ranks").rows()
@@ -88,6 +88,6 @@ def test_every_kernel_has_its_launch_and_operator(store: TraceStore) -> None:
 
 
 def test_every_event_stays(store: TraceStore) -> None:
-    """What moves to another table is not left behind, and nothing is lost."""
+    """Events that move to another table are not duplicated or lost."""
     rows = store.sql("SELECT rank, count(*), count(DISTINCT event_id) FROM events GROUP BY ALL")
     assert sorted(rows.rows()) == [(rank, 7969, 7969) for rank in (0, 1)]

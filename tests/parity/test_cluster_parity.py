@@ -1,4 +1,4 @@
-"""Steps and utilization of all ranks on the public jobs, against a brute force."""
+"""Steps and utilization of all ranks on the public jobs, compared with a brute force."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Spans = list[tuple[int, int]]
 
 
 def union(spans: Spans, start: int, end: int) -> int:
-    """Length of the time inside a window in which any of them runs."""
+    """Return the time in a window in which at least one span runs."""
     total, reached = 0, start
     for a, b in sorted(spans):
         total += max(0, min(b, end) - max(a, reached))
@@ -22,7 +22,7 @@ def union(spans: Spans, start: int, end: int) -> int:
 
 
 def ops_of(store: TraceStore, job: str, rank: int) -> dict[str, list[tuple[int, int, int | None]]]:
-    """Class ─▶ start, end and step of what the device does; the step of its launch, where there are launches."""
+    """Return class ─▶ start, end and step of device activity; the step is that of the launch, if there are launches."""
     rows = store.sql(
         "SELECT class, ts, ts + dur, step, launch_id IS NOT NULL FROM gpu_ops "
         "WHERE run = $run AND rank = $rank AND class <> 'sync' AND NOT is_suspect AND dur >= 0",
@@ -37,7 +37,7 @@ def ops_of(store: TraceStore, job: str, rank: int) -> dict[str, list[tuple[int, 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore) -> None:
-    """Their bounds, computation and communication alone; the three parts are the whole step."""
+    """Bounds, computation and communication alone agree, and the three parts sum to the step."""
     result = jobs_store.run("cluster_step_trace", runs=[job], include_last_profiler_step=True)
     found = {(row["rank"], row["step"]): row for row in result.arrow().to_pylist()}
     for row in found.values():
@@ -70,7 +70,7 @@ def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore)
 def test_buckets_sum_to_the_busy_time_and_parts_to_the_step(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """And no public job is a pipeline."""
+    """No public job is a pipeline."""
     busy: dict[int, int] = defaultdict(int)
     for row in jobs_store.run("utilization_over_time", runs=[job]).arrow().to_pylist():
         busy[row["rank"]] += row["busy_ns"] or 0

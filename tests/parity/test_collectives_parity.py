@@ -1,4 +1,4 @@
-"""Collectives across ranks on the public jobs, against a brute force."""
+"""Collectives across ranks on the public jobs, compared with a brute force."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE_GROUP = (
 
 
 def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]]:
-    """Rank ─▶ its communication kernels in order: event_id, start, end."""
+    """Return rank ─▶ its communication kernels in order: event_id, start, end."""
     rows = store.sql(
         "SELECT rank, event_id, ts, ts + dur FROM gpu_ops WHERE run = $run "
         "AND class = 'communication' AND NOT is_suspect ORDER BY rank, ts, event_id",
@@ -44,7 +44,7 @@ def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
-    """Once, with how it was matched; and what gloo ran on the host."""
+    """Each has one row with its match method; gloo's on the host are included."""
     found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
     rows = found.to_pylist()
     wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}
@@ -69,13 +69,13 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
 
 
 def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: TraceStore) -> None:
-    """And lack none of them, but where the capture opens or closes."""
+    """No collective is missing, except at the start and end of the capture."""
     assert jobs_store.run("collective_mismatches").rows() == []
 
 
 @pytest.mark.parametrize("job", ONE_GROUP)
 def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
-    """It shifts each rank's kernels so that their ends lie closest to those of the longest one."""
+    """The brute force shifts each rank's kernels so that their ends are closest to those of the longest one."""
     ranks = kernels(jobs_store, job)
     reference = max(ranks, key=lambda rank: (len(ranks[rank]), -rank))
     together: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -107,7 +107,7 @@ def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> N
 
 
 def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, int, int]]) -> int:
-    """Try every shift that leaves half of the overlap."""
+    """Try every shift that retains half of the overlap."""
     tried = {}
     for shift in range(-len(listed) // 2, len(reference) - len(listed) // 2 + 1):
         pairs = [
@@ -122,7 +122,7 @@ def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, in
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
-    """Microsecond by microsecond would be too slow: bound by bound, and they sum to the step."""
+    """The brute force goes from bound to bound, and the parts sum to the step."""
     rows = jobs_store.run("step_accounting", runs=[job], include_last_profiler_step=True).arrow()
     found = {(row["rank"], row["step"]): row for row in rows.to_pylist()}
     assert found
@@ -150,7 +150,7 @@ def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: Tra
 
 
 def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, int]]:
-    """List what the device does: start, end, and its place among the parts."""
+    """Return device activity: start, end, and its number among the parts."""
     of = {"run": job, "rank": rank}
     classes = {"computation": 0, "memory": 3}
     ops = store.sql(
@@ -170,7 +170,7 @@ def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, in
 
 
 def account(pieces: list[tuple[int, int, int]], start: int, end: int) -> list[int]:
-    """Sum the parts of a step by going from bound to bound."""
+    """Sum the parts of a step from bound to bound."""
     inside = [(max(a, start), min(b, end), p) for a, b, p in pieces if a < end and b > start]
     changes = sorted(
         [(a, 1, part) for a, _, part in inside] + [(b, -1, part) for _, b, part in inside]

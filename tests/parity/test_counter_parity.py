@@ -1,6 +1,6 @@
-"""Queues and bandwidth on every public job: against the brute force, and against HTA.
+"""Queues and bandwidth on every public job, compared with the brute force and with HTA.
 
-HTA's numbers differ where a cause for it can be counted in the trace, and nowhere else:
+HTA's numbers differ only if a cause can be counted in the trace:
 operations whose launch HTA does not know by name or whose launch is not in the trace (Q60),
 several points at one time, device-side profiler steps (Q12, Q15), residues of floats (Q35).
 """
@@ -61,7 +61,7 @@ GPU_STEPS = "SELECT DISTINCT run FROM annotations WHERE on_gpu AND name LIKE 'Pr
 
 
 def brute_force(job: str) -> dict[str, Any]:
-    """Read what the recomputation says about a job, file by file."""
+    """Return the brute-force result on a job, file by file."""
     ranks = json.loads((EXACT / f"{job}.json").read_text(encoding="utf-8"))["ranks"]
     return {rank["file"]: rank for rank in ranks.values()}
 
@@ -76,7 +76,7 @@ def rows(store: TraceStore, name: str, **parameters: Any) -> list[dict[str, Any]
 def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operations(
     scope: str, jobs_store: TraceStore
 ) -> None:
-    """Each stream of each file; each operation changes the queue twice."""
+    """Each stream of each file agrees; each operation changes the queue twice."""
     found: dict[tuple[str, str], dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     files = {
         (run, rank): (run.split("-capture")[0], source.rsplit("/", 1)[-1])
@@ -105,7 +105,7 @@ def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operation
 
 @pytest.fixture(scope="module")
 def causes(jobs_store: TraceStore) -> dict[tuple[str, int, int], dict[str, int]]:
-    """What HTA's numbers may differ by: (job, rank, stream) ─▶ how often."""
+    """Count the causes of HTA's differences: (job, rank, stream) ─▶ number."""
     found = jobs_store.sql(CAUSES, {"launches": list(HTA_LAUNCHES)}).arrow().to_pylist()
     by_gpu_steps = {run for (run,) in jobs_store.sql(GPU_STEPS).rows()}
     for row in found:
@@ -114,12 +114,12 @@ def causes(jobs_store: TraceStore) -> dict[tuple[str, int, int], dict[str, int]]
 
 
 def answered(name: str) -> list[str]:
-    """Jobs for which HTA returned rows of a frame; on the others it crashed, or had none."""
+    """Return the jobs for which HTA returned rows of a frame; on the others it crashed, or had none."""
     return [job for job in JOBS if not hta_frame(job, name).empty]
 
 
 def hta_frame(job: str, name: str) -> Any:
-    """Read a frame that HTA returned; empty where it crashed or returned nothing."""
+    """Return HTA's frame; empty if it crashed or returned nothing."""
     path = HTA / job / f"{name}.parquet"
     if not path.exists():
         return pd.DataFrame()
@@ -128,10 +128,10 @@ def hta_frame(job: str, name: str) -> Any:
 
 
 FLOAT_US = 0.25
-"""HTA's float64 resolves epoch microseconds to a quarter of one (Q6)."""
+"""Resolution of HTA's float64 for epoch times, a quarter of a microsecond (Q6)."""
 
 BY_FLOATS = {"hta_ns_resolution"}
-"""Jobs with nanoseconds in which that makes points of different times meet and change places."""
+"""Jobs with nanoseconds in which rounding merges or reorders points of different times."""
 
 NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 
@@ -140,7 +140,7 @@ NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """All statistics of each stream; both frames have the same columns."""
+    """All statistics of each stream agree, and both frames have the same columns."""
     hta = hta_frame(job, "queue_length_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_summary(analysis.store.ranks(job))
@@ -167,7 +167,7 @@ def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
 def test_queue_series_are_htas_point_by_point_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """Event, stream and value of each point, and the time between two points."""
+    """Event, stream and value of each point agree, and the time between two points."""
     hta = hta_frame(job, "queue_length_time_series")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
@@ -195,7 +195,7 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
     jobs_store: TraceStore,
     causes: dict[tuple[str, int, int], dict[str, int]],
 ) -> None:
-    """The one stream a rank that HTA reports has its duration; others are there beside it (Q33)."""
+    """The one stream per rank that HTA reports has its duration; other streams are additional (Q33)."""
     hta = hta_frame(job, f"time_spent_blocked_on_full_queue_{max_length}")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         series: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
@@ -213,11 +213,11 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
 
 
 RESIDUES = {"hta_trace_diff_test"}
-"""Jobs in which HTA's sum of floats does not go back to 0 (Q35): its counts are of residues."""
+"""Jobs in which HTA's sum of floats does not return to 0 (Q35), so it counts residues."""
 
 
 BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
-"""Jobs of which HTA leaves out another last step, because of copies of steps on the device."""
+"""Jobs in which HTA excludes another last step, because of copies of steps on the device."""
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
 def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """All statistics of each kind of copy whose operations are in HTA's scope."""
+    """All statistics of each kind of copy agree if its operations are in HTA's scope."""
     hta = hta_frame(job, "memory_bw_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_memory_bw_summary(analysis.store.ranks(job))
@@ -251,7 +251,7 @@ def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
 def test_most_streams_have_nothing_that_explains_a_difference(
     jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The comparisons above are not empty, and no job is left out of them without its cause."""
+    """The comparisons above are not empty, and every excluded job has a cause."""
     assert {run for (run,) in jobs_store.sql(GPU_STEPS).rows()} >= BY_DEVICE_STEPS
     compared = [
         (job, rank, stream)

@@ -1,13 +1,12 @@
-"""Critical paths of the public jobs: HTA's, with each difference explained, and never longer than time.
+"""Critical paths of the public jobs equal HTA's, except for explained differences, and never exceed the elapsed time.
 
-HTA ran with its rounding switched off. Its paths of the traces that it ships for this are ours but
-for what the causes say:
+HTA ran without its rounding. Its paths of the traces that it ships for this are ours, with two exceptions:
 
 - first of a burst: a kernel whose stream was idle at its launch is bound by the launch, also if the
-  next launch was in the queue when it started. HTA then gives it the gap behind the kernel before,
+  next launch was in the queue when it started. HTA gives it the gap after the previous kernel
   or, above 1500 µs, nothing at all.
-- copy: the call of a pageable copy had returned after the copy had ended; the copy leads to its
-  return, and the call weighs nothing (HTA: its whole time, Q52).
+- copy: the call of a pageable copy returned after the copy had ended; the copy leads to its
+  return, and the call has zero weight (HTA: its whole time, Q52).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LONGER_US = {
     "hta_cp_event_sync": -9.0,  # copy: a call of 29 µs around a copy that ended 20 µs into it
     "hta_cp_event_sync_multi": 0.0,
 }
-"""Job ─▶ how much longer our path is than HTA's."""
+"""Job ─▶ by how much our path is longer than HTA's."""
 
 MORE_EDGES = {
     "hta_cp_alexnet": {"kernel_launch_delay": 1},
@@ -41,7 +40,7 @@ MORE_EDGES = {
     "hta_cp_event_sync": {"sync_dependency": 1},
     "hta_cp_event_sync_multi": {"kernel_launch_delay": 1},
 }
-"""Job ─▶ edges between host and device, or on the device, that HTA does not have."""
+"""Job ─▶ number of edges between host and device, or on the device, that HTA does not have."""
 
 ON_THE_DEVICE = ("kernel_kernel_delay", "kernel_launch_delay", "sync_dependency")
 
@@ -49,7 +48,7 @@ ON_THE_DEVICE = ("kernel_kernel_delay", "kernel_launch_delay", "sync_dependency"
 @needs_numbers
 @pytest.mark.parametrize("job", LONGER_US)
 def test_paths_are_htas_but_for_what_is_explained(job: str, jobs_store: TraceStore) -> None:
-    """The length to the nanosecond, and the number of edges that concern the device."""
+    """The length agrees to the nanosecond, and so does the number of edges of the device."""
     graph = critical_path(jobs_store, 0, job)
     assert graph is not None
     hta = json.loads((HTA / job / "critical_path_full.json").read_text())["0"]
@@ -62,7 +61,7 @@ def test_paths_are_htas_but_for_what_is_explained(job: str, jobs_store: TraceSto
 
 @needs_numbers
 def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
-    """Figures of HTA's own test: a launch delay, a kernel delay, a launch without time, a wait."""
+    """The figures of HTA's own test agree: a launch delay, a kernel delay, a launch without time, a wait."""
     graph = critical_path(
         jobs_store,
         0,
@@ -101,7 +100,7 @@ def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
 
 
 def check(graph: CPGraph) -> None:
-    """What holds for every graph: a path exists, and no edge or path takes longer than time does."""
+    """Assert for a graph: a path exists, and no edge or path is longer than the elapsed time."""
     edges, ts = graph.edges, np.array(graph.nodes_table.column("ts").to_pylist(), np.int64)
     assert (edges.begins < edges.ends).all()
     assert (edges.weights >= 0).all()
@@ -115,7 +114,7 @@ def check(graph: CPGraph) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_rank_of_every_job_has_an_answer(job: str, jobs_store: TraceStore) -> None:
-    """With and without inferred waits; where HTA crashes, too."""
+    """This holds with and without inferred waits, and for jobs on which HTA crashes."""
     for run in (run for run in jobs_store.runs() if run in {job, f"{job}-capture2"}):
         for rank in jobs_store.ranks(run):
             for options in ({}, {"infer_syncs": False, "include_launch_edges": True}):

@@ -34,7 +34,7 @@ TORCH_CPU = sorted(path.name for path in (TRACES / "torch_cpu").glob("*") if pat
 
 @pytest.fixture(scope="session")
 def torch_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with one run per CPU capture."""
+    """Ingest one run per CPU capture."""
     folder = tmp_path_factory.mktemp("torch") / "cpu.store"
     for case in TORCH_CPU:
         hta_sql.ingest_shard(TRACES / "torch_cpu" / case, folder, run=case, jobs=1, shard=(1, 1))
@@ -50,7 +50,7 @@ def count_events(path: Path) -> int:
 
 
 def check(store: TraceStore) -> int:
-    """Compare each file of a store with its trace; returns the number of events."""
+    """Compare each file of a store with its trace; return the number of events."""
     total = 0
     for source, stated, rows, events, first, last in store.sql(COUNTS).rows():
         want = count_events(Path(source))
@@ -60,12 +60,12 @@ def check(store: TraceStore) -> int:
 
 
 def test_every_event_of_every_job_has_one_row(jobs_store: TraceStore) -> None:
-    """Numbered from 0 without a gap, no event is lost, doubled or added."""
+    """Events are numbered from 0 without a gap, and none is lost, duplicated or added."""
     assert {run.split("-capture")[0] for run in jobs_store.runs()} == set(JOBS)
     assert check(jobs_store) > 1_000_000
 
 
 def test_every_event_of_every_cpu_capture_has_one_row(torch_store: TraceStore) -> None:
-    """Likewise for torch's own CPU captures."""
+    """The same holds for torch's own CPU captures."""
     assert {run.split("-capture")[0] for run in torch_store.runs()} == set(TORCH_CPU)
     assert check(torch_store) > 0

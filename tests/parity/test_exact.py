@@ -18,7 +18,7 @@ from tests.parity.jobs import EXACT, JOBS
 pytestmark = pytest.mark.skipif(not JOBS, reason="the expected numbers are not here")
 
 RECOMPUTED = [job for job in JOBS if job != "ascend_level0_2rank"]
-"""The recomputation knows CUDA, ROCm and MTIA; Ascend's device rows are checked in test_ascend.py."""
+"""Jobs of CUDA, ROCm and MTIA, which the recomputation covers; test_ascend.py checks Ascend."""
 
 SCOPES = {"all": True, "default": False}
 SECTIONS = (
@@ -40,7 +40,7 @@ SECTIONS = (
 
 @pytest.fixture(scope="module")
 def measured(jobs_store: TraceStore) -> dict[str, dict[Key, Facts]]:
-    """All facts of all ranks of all jobs, by scope."""
+    """Return all facts of all ranks of all jobs, by scope."""
     return {
         scope: measure(jobs_store, everything=everything) for scope, everything in SCOPES.items()
     }
@@ -48,7 +48,7 @@ def measured(jobs_store: TraceStore) -> dict[str, dict[Key, Facts]]:
 
 @pytest.fixture(scope="module")
 def rank_of_file(jobs_store: TraceStore) -> dict[tuple[str, str], Key]:
-    """(job, file name) ─▶ (run, rank): captures of one rank are runs of their own."""
+    """Return (job, file name) ─▶ (run, rank): captures of one rank are separate runs."""
     rows = jobs_store.sql("SELECT run, rank, source FROM ranks").rows()
     return {
         (run.split("-capture")[0], source.rsplit("/", 1)[-1]): (run, rank)
@@ -57,7 +57,7 @@ def rank_of_file(jobs_store: TraceStore) -> dict[tuple[str, str], Key]:
 
 
 def brute_force(job: str) -> dict[str, Any]:
-    """Read what the recomputation says about a job, file by file."""
+    """Return the brute-force result on a job, file by file."""
     ranks = json.loads((EXACT / f"{job}.json").read_text(encoding="utf-8"))["ranks"]
     return {rank["file"]: rank for rank in ranks.values()}
 
@@ -70,7 +70,7 @@ def test_all_totals_are_exact(
     measured: dict[str, dict[Key, Facts]],
     rank_of_file: dict[tuple[str, str], Key],
 ) -> None:
-    """Times, overlaps, idle causes, launches, copies and counts are those of the brute force."""
+    """Times, overlaps, idle causes, launches, copies and counts equal those of the brute force."""
     for file, rank in brute_force(job).items():
         want = expected(rank[scope], everything=SCOPES[scope])
         got = measured[scope][rank_of_file[job, file]]

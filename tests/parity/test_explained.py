@@ -1,8 +1,8 @@
-"""That a cell differs from HTA's for the causes that the ledger names is shown, not said.
+"""Proof that cells differ from HTA's for the causes in the ledger.
 
 The frame is computed again in plain Python from the raw trace. With the causes as quirks it is HTA's
-frame; without any it differs from HTA's in the cells that the ledger lists, so it is ours; and
-without one of them it is not HTA's: each is needed.
+frame. Without any it differs from HTA's in the cells of the ledger, so it is ours. Without one of them
+it is not HTA's, so each is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLAIN: dict[str, Callable[[Job, Causes, Classes], Answer]] = {
 
 
 def differing(ledger: list[Line]) -> dict[tuple[str, str], list[Line]]:
-    """Lines of a ledger that have causes, by job and frame."""
+    """Return the lines of a ledger that have causes, by job and frame."""
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in ledger:
         if line.causes and line.frame in PLAIN:
@@ -48,19 +48,19 @@ DIFFERING = differing(read_ledger())
 
 
 def causes_of(lines: list[Line]) -> Causes:
-    """All causes of a frame."""
+    """Return all causes of a frame."""
     return frozenset(cause for line in lines for cause in line.causes.split())
 
 
 def plain(job: str, frame: str, causes: Causes, classes: Classes) -> pd.DataFrame:
-    """The frame in plain Python."""
+    """Compute the frame in plain Python."""
     answer = PLAIN[frame](read_job(job, floats="Q6" in causes), causes, classes)
     keys = KEYS[frame]
     return pd.DataFrame([dict(zip(keys, key, strict=True)) | row for key, row in answer.items()])
 
 
 def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tuple[object, ...]]:
-    """What of it is not HTA's: column, kind, cells and the digest of their keys."""
+    """Return the differences from HTA's frame: column, kind, cells and the digest of their keys."""
     hta = hta_frame(job, frame)
     assert hta is not None
     ours = plain(job, frame, causes, classes)
@@ -69,7 +69,7 @@ def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tupl
 
 
 def classes_of(store: TraceStore, job: str) -> Classes:
-    """Our class of each device event of a job."""
+    """Return our class of each device event of a job."""
     query = "SELECT rank, event_id, class FROM gpu_ops WHERE run = $run"
     found: Classes = defaultdict(dict)
     for rank, event, kind in store.sql(query, {"run": job}).rows():
@@ -80,7 +80,7 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
-    """All of them give HTA's numbers, none of them ours, and one less neither."""
+    """All causes give HTA's numbers, no cause gives ours, and one less gives neither."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
 
 

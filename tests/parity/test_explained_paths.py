@@ -1,8 +1,7 @@
-"""That a critical path is as long as HTA's but for the causes that the ledger names: shown, not said.
+"""Proof that critical paths differ in length from HTA's for the causes in the ledger.
 
-HTA's path is found again in plain Python, from the raw trace. With the causes that stand at the
-length in the ledger it is as long as HTA's, on every rank; with one less it is not; without any it is
-as long as ours.
+HTA's path is found again in plain Python from the raw trace. With all causes of the length in the ledger it
+is as long as HTA's on every rank. With one less it is not, and without any it is as long as ours.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tests.parity.plain_trace import Causes, read_job
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 TOO_LARGE = {"nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"}
-"""Jobs that take plain Python minutes: their causes are said by rule."""
+"""Jobs that take minutes in plain Python; rules verify their causes."""
 
 TIES = {
     "dlrm_8rank_v100",
@@ -33,13 +32,13 @@ TIES = {
     "torchrec_a2a_5_qcomm_run0",
     "torchrec_a2a_5_run0",
 }
-"""Traces of whole microseconds: the order of what happens in one of them is a convention."""
+"""Traces in whole microseconds, in which the order of events within one is a convention."""
 
 TIED = 2e-4
-"""What that is worth of a path's length, at most."""
+"""Maximum share of a path's length that such ties change."""
 
 EQUAL = 1e-6
-"""What the ledger calls an equal length, of it."""
+"""Tolerance of an equal length in the ledger."""
 
 UNSOLVED = {("hta_cp_alexnet", "critical_path_full")}
 """Two longest paths, one with an edge of -1 µs: HTA found the one, the model the other (Q55)."""
@@ -55,7 +54,7 @@ HAVING count(DISTINCT (f.pid, f.tid)) = 1 AND (min(f.pid), min(f.tid)) <> (b.pid
 
 
 def has_length(job: str, name: str) -> bool:
-    """Whether HTA found a path."""
+    """Return whether HTA found a path."""
     frame = hta_frame(job, f"{name}_length") if HTA.is_dir() or job in OWN_JOBS else None
     return frame is not None and len(frame) > 0 and (job, name) not in UNSOLVED
 
@@ -69,7 +68,7 @@ CASES = [
 
 
 def listed(job: str, name: str, ledger: list[Line]) -> Causes:
-    """Causes of the length in a ledger; none where it is equal."""
+    """Return the causes of the length in a ledger; none if it is equal."""
     return frozenset(
         cause
         for line in ledger
@@ -79,7 +78,7 @@ def listed(job: str, name: str, ledger: list[Line]) -> Causes:
 
 
 def lengths(job: str, name: str, causes: Causes, lanes: dict[int, Lanes]) -> dict[int, float]:
-    """Length of each rank's path in plain Python [µs]; 0 where there is no such window."""
+    """Return the length of each rank's path in plain Python [µs]; 0 if there is no such window."""
     read = read_job(job, floats="Q6" in causes)
     annotation, instance = WINDOWS[name]
     found = {}
@@ -91,7 +90,7 @@ def lengths(job: str, name: str, causes: Causes, lanes: dict[int, Lanes]) -> dic
 
 
 def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, float]:
-    """Length of our paths [µs]."""
+    """Return the length of our paths [µs]."""
     annotation, instance = WINDOWS[name]
     found = {}
     for rank in ranks:
@@ -113,14 +112,14 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 @needs_numbers
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
-    """All of them give HTA's length, none of them ours, and one less neither."""
+    """All causes give HTA's length, no cause gives ours, and one less gives neither."""
     check_length(job, name, jobs_store, listed(job, name, read_ledger()))
 
 
 def check_length(job: str, name: str, store: TraceStore, causes: Causes) -> None:
     """Find the path with all causes, with none, and with each left out.
 
-    HTA adds up thousands of floats in an order of its own: a nanosecond is its noise.
+    HTA adds up thousands of floats in its own order, so a nanosecond is its noise.
     """
     frame = hta_frame(job, f"{name}_length")
     assert frame is not None

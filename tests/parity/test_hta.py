@@ -1,6 +1,6 @@
-"""TraceAnalysis and TraceDiff against HTA on every public job: equal, or listed with the cause.
+"""TraceAnalysis and TraceDiff compared with HTA on every public job: equal, or listed with the cause.
 
-HTA ran with its rounding of timestamps switched off, else nearly every cell of a trace with
+HTA ran without its rounding of timestamps; otherwise nearly every cell of a trace with
 nanoseconds would differ (Q5 in docs/hta_differences.md).
 """
 
@@ -27,7 +27,7 @@ needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are n
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """No cell more and no cell less differs than is listed; where HTA crashes, we answer."""
+    """Exactly the listed cells differ; where HTA crashes, we answer."""
     listed = [line.fact for line in read_ledger() if line.job == job]
     assert [line.fact for line in lines_of_job(jobs_store, job)] == listed
 
@@ -35,7 +35,7 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 @needs_numbers
 @pytest.mark.parametrize("pair", PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, jobs_store: TraceStore) -> None:
-    """Every frame and list of two traces compared."""
+    """Every frame and list of two traces is compared."""
     listed = [line.fact for line in read_ledger() if line.job == pair]
     assert [line.fact for line in lines_of_pair(jobs_store, pair)] == listed
 
@@ -57,7 +57,7 @@ def test_what_hta_cannot_load_is_what_the_document_says() -> None:
 
 
 def test_every_frame_is_in_one_table() -> None:
-    """The document leaves out no analysis."""
+    """The document omits no analysis."""
     shown = [frame for table in TABLES.values() for frames in table.values() for frame in frames]
     assert sorted(shown) == sorted(FRAMES)
 

@@ -1,8 +1,7 @@
-"""Numbers that HTA's own tests expect of its traces, by their number in the list of them.
+"""Numbers that HTA's own tests expect of its traces, by their number in the list.
 
-Where HTA's number is itself wrong, ours is asserted and the docstring names the quirk
-(docs/hta_differences.md). More of them stand beside what they are about: the critical path,
-trace diff, filters, call stacks, counters.
+If HTA's number is itself wrong, ours is asserted and the docstring names the quirk
+(docs/hta_differences.md). The tests of the critical path, trace diff, filters, call stacks and counters have more.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]:
-    """A job of the shared store, opened as HTA's users do."""
+    """Open a job of the shared store as HTA's users do."""
     opened: list[TraceAnalysis] = []
 
     def open_job(job: str) -> TraceAnalysis:
@@ -39,7 +38,7 @@ def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]
 
 
 def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Three names; their sums are those of the events."""
+    """There are three names, and their sums are those of the events."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(True, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -53,7 +52,7 @@ def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> 
 
 
 def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Twelve names."""
+    """There are twelve names."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(False, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -61,7 +60,7 @@ def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) ->
 
 
 def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Five longest, two that match the pattern, and the others."""
+    """The five longest, two that match the pattern, and the others are shown."""
     frame = analysis("hta_ns_resolution").get_gpu_user_annotation_breakdown(
         False, visualize=False, num_kernels=5, allowlist_patterns=["Optimizer"]
     )
@@ -71,7 +70,7 @@ def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a4_kernels_with_annotations(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """All kernels; HTA finds 27 of the optimizer by time, 36 were launched inside it (launch)."""
+    """All kernels are listed; HTA finds 27 of the optimizer by time, 36 were launched inside it (launch)."""
     frame = analysis("hta_ns_resolution").get_gpu_kernels_with_user_annotations(rank=0)
     assert frame is not None
     assert len(frame) == 4876
@@ -97,7 +96,7 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
     annotation: str,
     instance: int | None,
 ) -> None:
-    """A5, A27, A28, A29: there is a path. HTA asks for instance 1 of A29, the GPU copy (Q50)."""
+    """A5, A27, A28, A29: there is a path. HTA selects instance 1 of A29, the GPU copy (Q50)."""
     found = analysis(job).critical_path_analysis(0, annotation, instance)
     assert found is not None, number
     assert found[1] is True
@@ -106,7 +105,7 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
 def test_a15_sequences_of_an_operator_that_launches_none(
     analysis: Callable[[str], TraceAnalysis], tmp_path: Path
 ) -> None:
-    """An empty frame, and no trace."""
+    """The frame is empty, and no trace is written."""
     frame = analysis("hta_df_index_resolver").get_frequent_cuda_kernel_sequences(
         "aten::clone", output_dir=str(tmp_path), rank=1
     )
@@ -115,7 +114,7 @@ def test_a15_sequences_of_an_operator_that_launches_none(
 
 
 def test_a16_trace_with_counters(analysis: Callable[[str], TraceAnalysis], tmp_path: Path) -> None:
-    """One file; at least 12,000 counter events of these five names."""
+    """The file has at least 12,000 counter events of these five names."""
     both = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
     written = analysis("hta_negative_queue_length").generate_trace_with_counters(
         both, output_dir=tmp_path
@@ -132,7 +131,7 @@ def test_a16_trace_with_counters(analysis: Callable[[str], TraceAnalysis], tmp_p
 
 
 def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """A18 too: four kinds of copies, six streams."""
+    """A18: there are four kinds of copies and six streams."""
     job = analysis("hta_negative_queue_length")
     assert (job.get_memory_bw_time_series()[0]["memory_bw_gbps"] >= 0).all()
     assert (job.get_queue_length_time_series()[0]["queue_length"] >= 0).all()
@@ -143,7 +142,7 @@ def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Nothing to show is nothing, and no error."""
+    """The result is empty, without an error."""
     job = analysis("hta_cpu_only")
     ranks = job.store.ranks(job.run)
     assert job.get_queue_length_time_series(ranks) == {}
@@ -154,7 +153,7 @@ def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a20_counters_of_the_device_by_operator(
     analysis: Callable[[str], TraceAnalysis],
 ) -> None:
-    """77 ranges; the sixth in time belongs to a convolution."""
+    """There are 77 ranges; the sixth in time belongs to a convolution."""
     frame = analysis("hta_cupti_profiler").get_cupti_counter_data_with_operators()[0]
     assert len(frame) == 77
     row = frame.iloc[5]
@@ -166,7 +165,7 @@ def test_a20_counters_of_the_device_by_operator(
 
 
 def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
-    """21 kernels; the arguments of the longest."""
+    """There are 21 kernels, and the longest has these arguments."""
     rows = (
         jobs_store.sql(
             "SELECT * FROM gpu_ops WHERE run = 'hta_nccl_parser_config' AND kind = 'kernel' "
@@ -183,7 +182,7 @@ def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
 
 
 def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
-    """One operator says its backend and hash; what no column holds is in event_args."""
+    """One operator has its backend and hash; arguments without a column are in event_args."""
     rows = jobs_store.sql(
         "SELECT o.name, a.args->>'kernel_backend', a.args->>'kernel_hash' FROM event_args AS a "
         "JOIN cpu_ops AS o USING (run, rank, event_id) "
@@ -194,7 +193,7 @@ def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
 
 
 def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """HTA's start is that of the first event that it keeps; ours of the first in the trace."""
+    """HTA's start is that of the first event that it retains; ours is the first in the trace."""
     job = analysis("hta_triton_example")
     start = job.t.get_trace_start_unixtime_ns(0)
     kept = job.store.run("trace_events", runs=[job.run], include_last_profiler_step=True)
@@ -211,13 +210,13 @@ def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a44_ranks_of_traces_that_do_not_say(
     analysis: Callable[[str], TraceAnalysis], job: str, rank: int
 ) -> None:
-    """Rank 0, as HTA gives them."""
+    """The rank is 0, as in HTA."""
     opened = analysis(job)
     assert opened.store.ranks(opened.run) == [rank]
 
 
 def test_a44_a_list_of_files(tmp_path: Path) -> None:
-    """The rank that a file states, however it is listed."""
+    """The rank stated in a file applies, in any order of the list."""
     path = tmp_path / "trace.json"
     path.write_text('{"distributedInfo": {"rank": 1}, "traceEvents": []}', encoding="utf-8")
     with Trace([str(path)]) as trace:
@@ -225,7 +224,7 @@ def test_a44_a_list_of_files(tmp_path: Path) -> None:
 
 
 def test_a45_metadata(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """What stands beside the events, the process groups too (HTA's test expects none of them)."""
+    """The metadata next to the events includes the process groups (HTA's test expects none of them)."""
     metadata = analysis("hta_cpu_only").t.meta_data[34]
     assert (metadata["schemaVersion"], metadata["deviceProperties"]) == (1, [])
     info = metadata["distributedInfo"]

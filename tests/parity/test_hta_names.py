@@ -1,4 +1,4 @@
-"""What HTA's README, documentation and examples call is here; the rest is in a table of what to call instead.
+"""Names in HTA's README, documentation and examples are supported, or listed with a replacement.
 
 ``hta_calls.csv`` is what they call, ``hta_names.csv`` every public name of HTA 0.6.1.
 """
@@ -24,7 +24,7 @@ HEADING = "## What is missing, and what to call instead"
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """Read a list."""
+    """Return the rows of a list."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -35,14 +35,14 @@ PROMISED = {name for call in CALLS for name in (call.name, GIVES.get(call.name, 
 
 
 def documented() -> list[str]:
-    """Names in the first column of the table, as they stand."""
+    """Return the names in the first column of the table, unchanged."""
     section = DIFFERENCES.read_text(encoding="utf-8").split(HEADING)[1].split("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
 def explained(name: str) -> bool:
-    """Whether the table says what to call instead; what is promised has to be named letter by letter."""
+    """Return whether the table lists a replacement; a promised name must be listed literally."""
     if "(" not in name and is_promised(name):
         return name in documented()
     return any(fnmatchcase(name, pattern) for pattern in documented())
@@ -50,7 +50,7 @@ def explained(name: str) -> bool:
 
 @cache
 def found(path: str) -> tuple[bool, Any]:
-    """Whether a name of HTA is here, and what it is."""
+    """Return whether a name of HTA is supported, and its object."""
     module, _, name = path.rpartition(".")
     try:
         return True, importlib.import_module(f"hta_sql.hta.{path}")
@@ -67,12 +67,12 @@ def found(path: str) -> tuple[bool, Any]:
 
 
 def is_promised(name: str) -> bool:
-    """Whether it is called on a page of HTA, or belongs to a class that is."""
+    """Return whether a page of HTA calls it, or a name of its class."""
     return name in PROMISED or name.rpartition(".")[0] in PROMISED
 
 
 def differing(value: Any, parameters: str) -> list[str]:
-    """Parameters of HTA that a function does not take, or whose default is another one."""
+    """Return the parameters of HTA that a function does not take, or that have another default."""
     ours = inspect.signature(value).parameters
     wanted = [text.partition("=")[::2] for text in parameters.split(" ")]
     positions = [name for name in ours if name != "self"]
@@ -87,7 +87,7 @@ def differing(value: Any, parameters: str) -> list[str]:
 
 
 def lacking() -> set[str]:
-    """What HTA has and we do not: names, and ``name(parameter)`` also for another default."""
+    """Return missing names of HTA, and ``name(parameter)`` also for another default."""
     missing = set()
     for row in NAMES:
         is_there, value = found(row["name"])
@@ -100,7 +100,7 @@ def lacking() -> set[str]:
 
 @pytest.mark.parametrize("place", sorted({call.place for call in CALLS}))
 def test_a_page_of_hta_runs(place: str) -> None:
-    """Each name that it imports or calls is here and takes the arguments, but for what the table says."""
+    """Each imported or called name is supported with its arguments, except those in the table."""
     for call in CALLS:
         if call.place != place or explained(call.name):
             continue
@@ -113,20 +113,20 @@ def test_a_page_of_hta_runs(place: str) -> None:
 
 
 def test_every_name_is_here_or_in_the_table() -> None:
-    """A stranger who changes imports finds each name, or reads what to call."""
+    """A user who changes imports finds each name, or its replacement."""
     unexplained = [name for name in sorted(lacking()) if not explained(name)]
     assert not unexplained, "\n".join(unexplained)
 
 
 def test_the_table_lists_only_what_is_not_here() -> None:
-    """A name that came is taken out of the table."""
+    """A name that is supported later is removed from the table."""
     names = lacking()
     idle = [p for p in documented() if not any(fnmatchcase(name, p) for name in names)]
     assert not idle, "\n".join(idle)
 
 
 def test_the_lists_are_of_hta() -> None:
-    """A list that lost its rows would make the others pass over nothing."""
+    """An incomplete list would make the other tests pass vacuously."""
     kinds = [row["kind"] for row in NAMES]
     assert kinds.count("module") > 30
     assert kinds.count("method") > 150

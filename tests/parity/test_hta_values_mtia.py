@@ -1,8 +1,8 @@
-"""A6 to A14: what HTA's own tests expect of MTIA, by their number in the list of them.
+"""A6 to A14: values that HTA's own tests expect of MTIA, by their number in the list.
 
-The trace of A6 to A13, mtia_trace_single_rank, is in HTA's repository alone. A trace of eleven events has the same
-situation for each of them: two streams, commands that a runFunction submits, a copy, a wait on the
-device. HTA was run on it too: where it says something else, the docstring has its number.
+Only HTA's repository has the trace of A6 to A13, mtia_trace_single_rank. A trace of eleven events reproduces the
+situation of each: two streams, commands that a runFunction submits, a copy, a wait on the
+device. HTA ran on it, too; if its number differs, the docstring has it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ MUL = "customized_fba_mul_const-dtype_Float"
 
 @pytest.fixture
 def mtia(trace_path: Callable[[str], Path], tmp_path: Path) -> Iterator[TraceAnalysis]:
-    """Two multiplications on stream 1, a copy and a merge on stream 102."""
+    """Ingest two multiplications on stream 1, a copy and a merge on stream 102."""
     trace = {0: str(trace_path("mtia_commands.json"))}
     with TraceAnalysis(trace, store=tmp_path / "mtia.store") as opened:
         yield opened
 
 
 def rows(frame: pd.DataFrame | None, *columns: str) -> list[tuple[Any, ...]]:
-    """Some columns of a frame as tuples."""
+    """Return some columns of a frame as tuples."""
     assert frame is not None
     return list(frame[list(columns)].itertuples(index=False, name=None))
 
 
 def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
-    """30 to 100 µs, of which 35 computing and 10 copying; HTA adds the wait of 8 µs (Q19)."""
+    """Of 30 to 100 µs, 35 are computing and 10 copying; HTA adds the wait of 8 µs (Q19)."""
     (row,) = mtia.get_temporal_breakdown().to_dict("records")
     assert row == {
         "rank": 0,
@@ -52,7 +52,7 @@ def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
 
 
 def test_a7_kernel_breakdown(mtia: TraceAnalysis) -> None:
-    """Computation first; the copy is a dma_request (HTA lists event_wait as computation, Q19)."""
+    """Computation is first; the copy is a dma_request (HTA lists event_wait as computation, Q19)."""
     types, kernels = mtia.get_gpu_kernel_breakdown(include_memory_kernels=True)
     assert rows(types, "kernel_type", "sum") == [("COMPUTATION", 35.0), ("MEMORY", 10.0)]
     assert rows(kernels, "kernel_type", "name", "sum (us)") == [
@@ -72,7 +72,7 @@ def test_a8_queue_lengths(mtia: TraceAnalysis) -> None:
 
 
 def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
-    """A row for each stream, of 100 µs; HTA keeps the last one (Q33), of 95 µs (Q18)."""
+    """Each stream has a row of 100 µs; HTA returns the last one (Q33), of 95 µs (Q18)."""
     blocked = mtia.get_time_spent_blocked_on_full_queue(
         mtia.get_queue_length_time_series([0]), max_queue_length=1
     )
@@ -85,7 +85,7 @@ def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
 
 
 def test_a10_idle_time(mtia: TraceAnalysis) -> None:
-    """A launch after the end of the work before, and one before it; ratios of a stream make 1."""
+    """There is a launch after the end of the previous work, and one before it; ratios of a stream sum to 1."""
     idle, stats = mtia.get_idle_time_breakdown(ranks=[0], show_idle_interval_stats=True)
     assert rows(idle, "stream", "idle_category", "idle_time", "idle_time_ratio") == [
         (1, "host_wait", 10.0, 1.0),

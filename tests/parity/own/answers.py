@@ -1,4 +1,4 @@
-"""What HTA answered about the project's own jobs, as ``ask_hta.py`` wrote it."""
+"""HTA's answers on the project's own jobs, as ``ask_hta.py`` wrote them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ANSWERS = Path(__file__).with_name("answers")
 
 @cache
 def answers(job: str) -> dict[str, Any]:
-    """All about a job or a pair: ``hta`` (its version), ``traces`` (their digest), ``frames``."""
+    """Return all answers on a job or a pair: ``hta`` (its version), ``traces`` (their digest), ``frames``."""
     found: dict[str, Any] = json.loads((ANSWERS / f"{job}.json").read_text(encoding="utf-8"))
     return found
 
 
 def own_frame(job: str, frame: str) -> pd.DataFrame | None:
-    """Read what HTA returned; empty where it returned nothing, None where it raised."""
+    """Return HTA's frame; empty if HTA returned nothing, None if it raised."""
     answer = answers(job)["frames"][frame]
     if "error" in answer:
         return None

@@ -1,4 +1,4 @@
-"""Ask HolisticTraceAnalysis about the project's own jobs: a program for a Python that has HTA.
+"""Run HolisticTraceAnalysis on the project's own jobs: a program for a Python that has HTA.
 
 ::
 
@@ -7,7 +7,7 @@
 
 It imports HTA and pandas, and nothing of hta_sql. ``answers/<job>.json`` has, for each frame, its
 columns and rows; the calls are those of ``our_answers.py``. A call that raises has the error's
-name instead. Numbers and names of our own traces only.
+name instead. The answers contain only numbers and names of our own traces.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ COLUMNS = {
         *("op_stack", "top_level_op", "bottom_level_op"),
     ),
 }
-"""Where the other columns are numbers of names, or links of the host."""
+"""Compared columns of frames whose other columns are numbers of names, or links of the host."""
 
 BREAKDOWN = ("rank", "type", "event_idx", "duration", "s_name", "bound_by")
 
@@ -59,7 +59,7 @@ Frames = dict[str, Any]
 
 
 def main(folder: Path) -> None:
-    """Ask about every job and pair that jobs.json lists."""
+    """Run HTA on every job and pair that jobs.json lists."""
     assert os.environ.get("HTA_DISABLE_NS_ROUNDING") == "1", "see the head of this file"
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -79,7 +79,7 @@ def main(folder: Path) -> None:
 
 
 def answers_of(files: dict[int, str]) -> Frames:
-    """All frames of a job."""
+    """Return all frames of a job."""
     analysis = TraceAnalysis(trace_files=files)
     everything = TraceAnalysis(trace_files=files, include_last_profiler_step=True)
     ranks = sorted(files)
@@ -222,7 +222,7 @@ def _critical_path(
 
 
 def answers_of_pair(control: dict[int, str], test: dict[int, str]) -> Frames:
-    """All frames and lists of two jobs compared."""
+    """Return all frames and lists of two compared jobs."""
     left = LabeledTrace("Control", Trace(trace_files=control))
     right = LabeledTrace("Test", Trace(trace_files=test))
     frames: Frames = {}
@@ -252,7 +252,7 @@ def _changes(left: LabeledTrace, right: LabeledTrace, device: DeviceType) -> pd.
 
 
 def _asked(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return what a call returns, or the name of what it raises."""
+    """Return the result of a call, or the name of its exception."""
     try:
         return call(*arguments, **options)
     except Exception as error:  # noqa: BLE001 - whatever HTA meets
@@ -288,7 +288,7 @@ def _write(job: str, digest: str, frames: Frames) -> None:
 
 
 def _plain(name: str, frame: Any) -> Any:
-    """A frame as columns and rows; an error as its name."""
+    """Return a frame as columns and rows, or the name of an error."""
     if isinstance(frame, str):
         return {"error": frame}
     if frame is None or not len(frame):

@@ -1,4 +1,4 @@
-"""The project's own jobs: simulated, recorded on a CPU, and made by hand. They are in every clone.
+"""The project's own jobs: simulated, recorded on a CPU, and written by hand. Every clone has them.
 
 ``python -m tests.parity.own.jobs FOLDER`` writes them with a list of the files, for ``ask_hta.py``.
 """
@@ -62,7 +62,7 @@ OWN_PAIRS = {
 
 
 def write_own_jobs(folder: Path) -> dict[str, list[Path]]:
-    """Write every job into a folder of its own; returns its files in the order of their ranks."""
+    """Write every job into its own folder; return its files in the order of their ranks."""
     files: dict[str, list[Path]] = {}
     for job, spec in SIMULATED.items():
         files[job] = [_plain(path) for path in write_job(folder / job, spec).files]
@@ -73,10 +73,10 @@ def write_own_jobs(folder: Path) -> dict[str, list[Path]]:
 
 
 def _plain(path: Path) -> Path:
-    """Take out what makes HTA's numbers noise, so that the others can be compared.
+    """Remove features that make HTA's numbers noise, so that the others can be compared.
 
-    Times become eighths of a microsecond, which floats add up without an error (Q6), and copies of
-    profiler steps on the device go, as older profilers did not write them (Q15).
+    Times become eighths of a microsecond, which floats sum exactly (Q6), and copies of profiler steps on the
+    device are removed, because older profilers did not write them (Q15).
     """
     trace = json.loads(path.read_text(encoding="utf-8"))
     kept = []
@@ -97,7 +97,7 @@ def _eighths(time: float) -> float:
 
 
 def digest_of(files: list[Path]) -> str:
-    """Name the content of some files."""
+    """Return a digest of the contents of some files."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -106,14 +106,14 @@ def digest_of(files: list[Path]) -> str:
 
 @cache
 def own_files() -> dict[str, list[Path]]:
-    """The files of every job, written once in a process."""
+    """Return the files of every job, written once per process."""
     folder = TemporaryDirectory(prefix="own-jobs-")
     atexit.register(folder.cleanup)
     return write_own_jobs(Path(folder.name))
 
 
 def ingest_own_jobs(store: Path) -> None:
-    """Ingest every job as a run of its own name."""
+    """Ingest every job as a separate run."""
     for job, files in own_files().items():
         traces = {rank: str(path) for rank, path in enumerate(files)}
         hta_sql.ingest_shard(traces, store, run=job, jobs=1, shard=(1, 1))

@@ -1,7 +1,7 @@
-"""HTA on the project's own jobs, in every clone: equal, or listed with a cause that is shown.
+"""HTA on the project's own jobs, in every clone: equal, or listed with a proven cause.
 
-HTA 0.6.1 was asked once (``ask_hta.py``); what it answered lies in ``answers/``. Cells that differ
-are those of ``known_differences.csv`` and no others; docs/hta_differences.md explains the causes.
+HTA 0.6.1 ran once (``ask_hta.py``); its answers are in ``answers/``. Exactly the cells in
+``known_differences.csv`` differ; docs/hta_differences.md explains the causes.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ALIKE = {
     *("simulated_syncs", "simulated_graphs", "simulated_losses", "simulated_old_names"),
     "path_stream_sync",
 }
-"""Jobs that ``make test`` does not ask: what they have is in others as well, or on one path."""
+"""Jobs that ``make test`` skips, because others cover the same behavior."""
 
 
 def asked(job: str, *more: str) -> ParameterSet:
-    """Parameters of a test of a job."""
+    """Return the test parameters for a job."""
     return pytest.param(job, *more, marks=[pytest.mark.slow] if job in ALIKE else [])
 
 
@@ -45,12 +45,12 @@ WITHOUT_CELLS = {
     "time_spent_blocked_on_full_queue_100",
     "time_spent_blocked_on_full_queue_1024",
 }
-"""Frames of which no job has anything, or HTA has no answer."""
+"""Frames that no job has data for, or that HTA does not answer."""
 
 
 @pytest.fixture(scope="module")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with one run per job."""
+    """Ingest one run per job."""
     folder = tmp_path_factory.mktemp("own") / "own.store"
     ingest_own_jobs(folder)
     with TraceStore(folder) as store:
@@ -59,7 +59,7 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.mark.parametrize("job", [*OWN_JOBS, *OWN_PAIRS])
 def test_hta_was_asked_about_these_traces(job: str) -> None:
-    """Byte by byte; else ask again, see ask_hta.py."""
+    """The digest of the traces is equal; otherwise run ask_hta.py again."""
     jobs = OWN_PAIRS.get(job, (job,))
     assert answers(job)["traces"] == " ".join(digest_of(own_files()[one]) for one in jobs)
     assert answers(job)["hta"] == "0.6.1"
@@ -69,7 +69,7 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, own_store: TraceStore
 ) -> None:
-    """No cell more and no cell less; where HTA raises, we answer."""
+    """Exactly the listed cells differ; where HTA raises, we answer."""
     listed = [line.fact for line in LEDGER if line.job == job]
     assert [line.fact for line in lines_of_job(own_store, job)] == listed
 
@@ -77,20 +77,20 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", OWN_PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
-    """Every frame and list of two jobs compared."""
+    """Every frame and list of two jobs is compared."""
     listed = [line.fact for line in LEDGER if line.job == pair]
     assert [line.fact for line in lines_of_pair(own_store, pair)] == listed
 
 
 def test_every_frame_has_equal_cells() -> None:
-    """In some job at least: nothing is compared with nothing alone."""
+    """Each has equal cells in at least one job, so empty frames are not compared alone."""
     equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
     assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
     assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
-    """Nothing is listed without a cause."""
+    """No line lacks a cause."""
     explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
     for line in LEDGER:
         differs = line.kind in {"value", "ours_only", "hta_only"}
@@ -103,7 +103,7 @@ DIFFERING = test_explained.differing(LEDGER)
 
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, own_store: TraceStore) -> None:
-    """Computed in plain Python: with all of them HTA's numbers, without any ours."""
+    """Plain Python computes HTA's numbers with all causes, and ours without any."""
     classes = test_explained.classes_of(own_store, job)
     test_explained.check_causes(job, frame, DIFFERING[job, frame], classes)
 
@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """Likewise of each critical path."""
+    """The same holds for the length of each critical path."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)
