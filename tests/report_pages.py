@@ -1,4 +1,4 @@
-"""Pages, as headless Chromium without a network opens them, and as a parser reads them."""
+"""Open pages in headless Chromium without a network, and parse their HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FLAGS = (
 
 
 _TAB = "\ue004"
-"""As a browser's driver calls it."""
+"""Key code of the tabulator in a browser's driver."""
 
 _ALL_TEXT = """
 const told = (node) => [...node.childNodes].map((inner) =>
@@ -47,7 +47,7 @@ return told(document.body);
 
 
 class Browser:
-    """A browser without a network that remembers what its pages asked for and complained of."""
+    """A browser without a network that records requests and console messages of its pages."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
@@ -61,7 +61,7 @@ class Browser:
         self.wait()
 
     def wait(self, script: str = DRAWN) -> None:
-        """Wait until a script returns something; default: until everything is drawn that is seen."""
+        """Wait until a script returns a value; by default until all visible parts are drawn."""
         from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
 
         waiting = WebDriverWait(self._driver, OPENS_WITHIN_S, poll_frequency=0.05)
@@ -72,7 +72,7 @@ class Browser:
         self._driver.get(url)
 
     def go(self, place: str) -> None:
-        """Follow a link inside of the page: ``#stragglers``."""
+        """Follow a link on the page: ``#stragglers``."""
         if self.ask("return location.hash") != place:
             self.ask(
                 "document.documentElement.dataset.ready = 'no'; location.hash = arguments[0]", place
@@ -80,7 +80,7 @@ class Browser:
         self.wait()
 
     def click_in(self, host: str, right: float, down: float) -> None:
-        """Click in the chart in the shadow of an element: so far from its middle [shares of half]."""
+        """Click in the chart in an element's shadow root, at an offset from its center [shares of half]."""
         from selenium.webdriver import ActionChains  # noqa: PLC0415 - skipped without
 
         chart = self.ask(
@@ -92,7 +92,7 @@ class Browser:
         chain.click().perform()
 
     def press(self, key: str, *, control: bool = False) -> None:
-        """Press a key, where the focus is."""
+        """Press a key on the focused element."""
         from selenium.webdriver import ActionChains, Keys  # noqa: PLC0415 - skipped without
 
         chain = ActionChains(self._driver)
@@ -115,23 +115,23 @@ class Browser:
         self._driver.execute_cdp_cmd("Browser.grantPermissions", wanted)
 
     def pasted(self) -> str:
-        """What is in the clipboard."""
+        """Return the contents of the clipboard."""
         return str(self.ask("return navigator.clipboard.readText()"))
 
     def text(self) -> str:
-        """What stands on the page, inside of elements of its own making, too."""
+        """Return the text of the page, including custom elements."""
         return str(self.ask(_ALL_TEXT))
 
     def ask(self, script: str, *arguments: Any) -> Any:
-        """Run a script in the page."""
+        """Run a script in the page and return its result."""
         return self._driver.execute_script(script, *arguments)
 
     def complaints(self) -> list[str]:
-        """List the messages of the console since the last call."""
+        """Return the messages of the console since the last call."""
         return [entry["message"] for entry in self._driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """List what the page asked for since the last call."""
+        """Return the requests of the page since the last call."""
         found = []
         for entry in self._driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -140,13 +140,13 @@ class Browser:
         return found
 
     def screenshot(self, path: Path) -> None:
-        """Take a picture of what is visible."""
+        """Take a picture of the visible part."""
         self._driver.save_screenshot(str(path))
 
 
 @contextmanager
 def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
-    """Start a browser with a fresh profile; skips the test where there is none."""
+    """Start a browser with a fresh profile; skip the test if there is none."""
     found = [place for name in BROWSERS if (place := shutil.which(name))]
     driver_path = shutil.which(DRIVER)
     if not found or not driver_path:
@@ -169,7 +169,7 @@ def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
 
 
 def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the store of a simulated job of four ranks, and its report; both are made once."""
+    """Return the store of a simulated job of four ranks, and its report; both are created once."""
 
     def make(store: Path) -> None:
         job = write_job(store.parent / "traces", JobSpec(ranks=4, steps=3, layers=2))
@@ -181,7 +181,7 @@ def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 class Elements(HTMLParser):
-    """Counts what a browser would make of a page."""
+    """Counts the elements that a browser would create from a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -191,14 +191,14 @@ class Elements(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element."""
+        """Count an element."""
         self.tags.append(tag)
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
 
 
 def kernel(number: int, name: str) -> dict[str, Any]:
-    """One kernel on stream 7, 10 µs long, launched by a host that is late."""
+    """Return one kernel on stream 7, 10 µs long, launched late by the host."""
     return {
         "ph": "X",
         "cat": "kernel",
@@ -212,5 +212,5 @@ def kernel(number: int, name: str) -> dict[str, Any]:
 
 
 def section_of(text: str, name: str) -> str:
-    """One section of a page."""
+    """Return one section of a page."""
     return text.partition(f'<section id="{name}">')[2].partition("</section>")[0]

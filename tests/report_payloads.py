@@ -1,4 +1,4 @@
-"""Names that want to be more than names, by a grammar, and traces that have them wherever a name can stand."""
+"""Hostile names from a grammar, and traces with such names wherever a name can occur."""
 
 from __future__ import annotations
 
@@ -180,11 +180,11 @@ CODINGS: tuple[Callable[[str], str], ...] = (
 )
 
 MARK = re.compile(r"zq(\d+)q")
-"""Stands in each, so that it is found on the page."""
+"""Marker in each name, by which it is found on the page."""
 
 
 def payloads(seed: int) -> Iterator[str]:
-    """Make names, without end."""
+    """Yield hostile names without end."""
     chance = random.Random(seed)
     number = 0
     while True:
@@ -213,14 +213,14 @@ TEXTS = (
 """Arguments that reports show."""
 
 KEPT = re.compile(r"nccl\w*|nn\.Module: |Memcpy \w+|aten::|record_param_comms|.*\.py\(\d+\): |##|")
-"""What makes an event what it is."""
+"""Prefixes that determine the kind of an event, and remain."""
 
 OTHERS = 12
-"""Different payloads in place of one name of one category."""
+"""Number of different names per original name of one category."""
 
 
 def hostile(trace: dict[str, Any], names: Iterator[str]) -> dict[str, Any]:
-    """Replace the names in a trace; what makes an event what it is stays before them."""
+    """Replace the names in a trace, except prefixes that determine the kind of an event."""
     chosen: dict[tuple[object, ...], str] = {}
 
     def other(*of: object) -> str:
@@ -246,7 +246,7 @@ def hostile(trace: dict[str, Any], names: Iterator[str]) -> dict[str, Any]:
 
 
 def hostile_job(folder: Path, names: Iterator[str]) -> Path:
-    """Write the traces of a small job with such names."""
+    """Write the traces of a small job with hostile names."""
     job = write_job(folder / "plain", JobSpec(ranks=2, steps=2, layers=2))
     traces = folder / "traces"
     traces.mkdir()

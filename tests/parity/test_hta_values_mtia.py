@@ -105,7 +105,7 @@ def test_a11_launches(mtia: TraceAnalysis) -> None:
 
 
 def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
-    """From the operator to its launch 5 and 2 µs, from there to the command 25 and 8."""
+    """From the operator to its launch it takes 5 and 2 µs, from there to the command 25 and 8."""
     frame = mtia.get_aten_op_kernels_and_delay(
         sort_by=["occurrence_count", "avg_aten_op_launch_delay"]
     )[0]
@@ -115,7 +115,7 @@ def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
 
 
 def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None:
-    """The device is known, times start at 0, host rows have no stream, launches are linked."""
+    """The device is known, times start at 0, host rows have no stream, and launches are linked."""
     assert mtia.t.get_device_type() == "MTIA"
     with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as real:
         for trace in (mtia.t, real.t):
@@ -129,7 +129,7 @@ def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None
 
 
 def test_a14_inference_has_no_steps(jobs_store: TraceStore) -> None:
-    """Without steps, leaving out the last one leaves out nothing."""
+    """Without steps, excluding the last one excludes nothing."""
     with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as job:
         assert job.get_profiler_steps() == []
         assert job.t.get_iterations() == []

@@ -1,7 +1,7 @@
-"""A21 to A26, A30: critical paths that HTA's own tests expect, by their number in the list of them.
+"""A21 to A26, A30: critical paths that HTA's own tests expect, by their number in the list.
 
-HTA leaves out host events of no time (Q51), and ends its path before a wait of no weight. So our path
-is HTA's with 23 such events (46 nodes) and one wait more: without them the numbers are HTA's.
+HTA excludes host events of zero duration (Q51), and ends its path before a wait of zero weight. So our path
+is HTA's with 23 such events (46 nodes) and one more wait: without them the numbers are HTA's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAIT = 1281
 def simple_add(
     jobs_store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[TraceAnalysis, CPGraph]]:
-    """The job, and the graph of A21."""
+    """Return the job and the graph of A21."""
     monkeypatch.setenv("CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE", "1")
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         found = job.critical_path_analysis(0, FORWARD, 1, infer_syncs=False)
@@ -39,7 +39,7 @@ def simple_add(
 
 
 def instants(job: TraceAnalysis) -> set[int]:
-    """Host events that last no time."""
+    """Return host events of zero duration."""
     query = "SELECT event_id FROM events WHERE run = $run AND dur = 0"
     return {event for (event,) in job.store.sql(query, {"run": job.run}).rows()}
 
@@ -47,7 +47,7 @@ def instants(job: TraceAnalysis) -> set[int]:
 def overlay(
     job: TraceAnalysis, graph: CPGraph, folder: Path, **options: Any
 ) -> list[dict[str, Any]]:
-    """The events of the trace with the path drawn in."""
+    """Return the events of the trace with the path drawn in."""
     path = job.overlay_critical_path_analysis(0, graph, folder, **options)
     events: list[dict[str, Any]] = json.loads(gzip.decompress(Path(path).read_bytes()))[
         "traceEvents"
@@ -56,12 +56,12 @@ def overlay(
 
 
 def critical(events: list[dict[str, Any]]) -> int:
-    """Number of events on the path."""
+    """Count the events on the path."""
     return sum(e["ph"] == "X" and e.get("args", {}).get("critical") == 1 for e in events)
 
 
 def arrows(events: list[dict[str, Any]]) -> Counter[str]:
-    """Ends of arrows of the path, and of all arrows by type."""
+    """Count the ends of arrows of the path, and of all arrows by type."""
     ends = [e for e in events if e.get("cat") == "critical_path"]
     counts = Counter(e["args"]["type"].removeprefix("critical_path_") for e in ends)
     counts["critical"] = sum(e["ph"] == "f" and e["args"]["critical"] == 1 for e in ends)
@@ -69,9 +69,9 @@ def arrows(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None:
-    """315 nodes and 314 edges of 159 events, but for what lasts no time and the wait.
+    """There are 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
 
-    The edges of events 286, 287, 1005, 1051, 1067 and 1275 stand in test_critical_path_parity.py.
+    The edges of events 286, 287, 1005, 1051, 1067 and 1275 are in test_critical_path_parity.py.
     """
     job, graph = simple_add
     no_time = instants(job)
@@ -87,7 +87,7 @@ def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None
 def test_a22_all_events_and_edges(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """Two ends an edge, by type; launch edges of no weight are not drawn."""
+    """Each edge has two ends, by type; launch edges of zero weight are not drawn."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=False, show_all_edges=True)
     assert critical(events) == 159 + 23 + 1
@@ -109,7 +109,7 @@ def test_a22_all_events_and_edges(
 def test_a23_all_events_and_edges_of_the_path(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """21 dependencies and launch delays, and the wait."""
+    """The path has 21 dependencies and launch delays, and the wait."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=False)
     assert critical(events) == 159 + 23 + 1
@@ -119,7 +119,7 @@ def test_a23_all_events_and_edges_of_the_path(
 def test_a24_critical_events_alone(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """Nothing else is left, but for annotations and Python frames."""
+    """Only annotations and Python frames remain in addition."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=True)
     kept = {"user_annotation", "python_function"}
@@ -128,7 +128,7 @@ def test_a24_critical_events_alone(
 
 
 def test_a25_a_path_with_data_loading(jobs_store: TraceStore, tmp_path: Path) -> None:
-    """Events on the path that last, within 1 % of HTA's.
+    """The number of events with a duration on the path is within 1 % of HTA's.
 
     HTA's overlay of this trace has 624 events.
     """
@@ -146,7 +146,7 @@ def test_a25_a_path_with_data_loading(jobs_store: TraceStore, tmp_path: Path) ->
 
 
 def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path) -> None:
-    """Waits weigh nothing; each edge of the path has a row and a bound; a saved graph comes back."""
+    """Waits have zero weight; each edge of the path has a row and a bound; a saved graph can be loaded."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_alexnet") as job:
         found = job.critical_path_analysis(0, FORWARD, 1, infer_syncs=False)
         assert found is not None
@@ -171,6 +171,6 @@ def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path
 
 
 def test_a30_an_annotation_that_is_not_there(jobs_store: TraceStore) -> None:
-    """No graph, and no exception."""
+    """There is no graph, and no exception."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         assert job.critical_path_analysis(0, "no such annotation", 0) is None

@@ -1,4 +1,4 @@
-"""Memory as the TensorBoard plugin and torch's memory timeline tell it, of torch's own captures."""
+"""Memory in torch's own captures, compared with the TensorBoard plugin and torch's memory timeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = EXPECTED.parent / "tb_plugin"
 pytestmark = pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
 
 CASES = [("ddp_gloo_2", "ddp_gloo_2_rank0"), ("tinygpt_sched_all_span0", "tinygpt_sched_all_span0")]
-"""Our run, the plugin's file."""
+"""Our run and the plugin's file."""
 
 LOST = {
     "aten::_log_softmax_backward_data",
@@ -29,14 +29,14 @@ LOST = {
     "autograd::engine::evaluate_function: LogSoftmaxBackward0",
     "autograd::engine::evaluate_function: NllLossBackward0",
 }
-"""Operators at the beginning of the backward pass that are not in the plugin's trees."""
+"""Operators at the beginning of the backward pass that are missing in the plugin's trees."""
 
 MISCOUNTED = {
     "aten::reshape",
     "ViewBackward0",
     "autograd::engine::evaluate_function: ViewBackward0",
 }
-"""Operators of which the plugin lost calls; its list of operators has other numbers than its memory view."""
+"""Operators whose calls the plugin lost; its list of operators differs from its memory view."""
 
 NUMBERS = ("increase_bytes", "allocated_bytes", "allocation_count")
 
@@ -44,25 +44,25 @@ CATEGORIES = (
     *("parameter", "optimizer state", "input", "temporary", "activation", "gradient"),
     *("autograd", "unknown"),
 )
-"""The numbers of torch's categories."""
+"""Numbers of torch's categories."""
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """All captures in one store."""
+    """Ingest all captures into one store."""
     with TraceStore(made_once(tmp_path_factory, "key_averages", ingest_cases)) as opened:
         yield opened
 
 
 def plugin(file: str) -> dict[str, Any]:
-    """What the plugin says."""
+    """Return the plugin's results."""
     answer: dict[str, Any] = json.loads((PLUGIN / f"{file}.json").read_text(encoding="utf-8"))
     return answer
 
 
 @pytest.mark.parametrize(("run", "file"), CASES)
 def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) -> None:
-    """The host has one; no device was there."""
+    """Only the host has a peak, because there was no device."""
     (theirs,) = plugin(file)["peaks"].values()
     (peak,) = store.run("memory_peaks", runs=[run], ranks=[0]).arrow().to_pylist()
     assert (peak["device_type"], peak["peak_allocated_bytes"]) == (0, theirs)
@@ -72,7 +72,7 @@ def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) 
 def test_what_operators_allocate_is_what_the_plugin_says(
     run: str, file: str, store: TraceStore
 ) -> None:
-    """Bytes and allocations of all operators that the plugin has; their calls, where it lost none."""
+    """Bytes and allocations of all operators in the plugin agree, and their calls where it lost none."""
     options: dict[str, Any] = {"runs": [run], "ranks": [0], "include_last_profiler_step": True}
     rows = store.run("memory_by_operator", **options).arrow().to_pylist()
     ours = {row["operator_name"]: row for row in rows if row["operator_name"]}
@@ -89,7 +89,7 @@ def test_what_operators_allocate_is_what_the_plugin_says(
 
 
 def test_categories_at_the_peak_are_those_of_torch(store: TraceStore) -> None:
-    """Torch follows tensors, we their surroundings: of 2.4 MB in use 8 bytes are told by torch alone."""
+    """Torch follows tensors, we follow enclosing operators: of 2.4 MB in use, torch alone classifies 8 bytes."""
     case = "convnet_memtimeline"
     raw = json.loads(
         gzip.decompress((EXPECTED / case / "memory_timeline.raw.json.gz").read_bytes())

@@ -1,4 +1,4 @@
-"""A recorded MindSpore cluster against its own files, read with csv, json and exact fractions."""
+"""A recorded MindSpore cluster compared with its own files, read with csv, json and exact fractions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not JOB.is_dir(), reason="the public traces are 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """The job, ingested."""
+    """Ingest the job."""
     with hta_sql.ingest(JOB, tmp_path_factory.mktemp("mindspore") / "job.store") as opened:
         yield opened
 
@@ -41,7 +41,7 @@ def ns(milliseconds: float | str) -> int:
 
 
 def test_steps(store: TraceStore) -> None:
-    """Every cell of the step traces and of the analysis."""
+    """Every cell of the step traces and of the analysis agrees."""
     expected = {}
     for rank in RANKS:
         analysis = rows_of(f"ascend_cluster_analyse_*_{rank}.csv")
@@ -64,7 +64,7 @@ def test_steps(store: TraceStore) -> None:
 
 
 def test_communication(store: TraceStore) -> None:
-    """The cost of every operator and step, and their sums by kind."""
+    """The cost of every operator and step agrees, and their sums by kind."""
     costs: dict[tuple[int, str], list[int]] = {}
     single = {}
     for rank in RANKS:
@@ -91,7 +91,7 @@ def test_communication(store: TraceStore) -> None:
 
 
 def test_links(store: TraceStore) -> None:
-    """Time and traffic of every link."""
+    """Time and traffic of every link agree."""
     expected = {}
     for rank in RANKS:
         for row in rows_of(f"hccl_raw_{rank}.csv"):

@@ -1,4 +1,4 @@
-"""Steps, stragglers and CUPTI counters on the public jobs, against HTA where HTA answers."""
+"""Steps, stragglers and CUPTI counters on the public jobs, compared with HTA if it answers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SEVERAL_RANKS = (
     *("nanogpt_8rank_h100", "torchrec_a2a_5_qcomm_run0", "torchrec_a2a_5_run0"),
 )
 ONE_MORE_STEP = {"nanogpt_8rank_h100"}
-"""HTA keeps the last step where the device has a copy of it (Q15)."""
+"""Jobs in which HTA includes the last step, because the device has a copy of it (Q15)."""
 
 
 def answer(job: str, name: str) -> Any:
-    """Read a list that HTA returned; None where it crashed."""
+    """Return a list that HTA returned, or None if it crashed."""
     path: Path = HTA / job / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 @pytest.mark.parametrize("job", [j for j in JOBS if answer(j, "profiler_steps") is not None])
 def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
-    """Without the last one."""
+    """The last step is excluded."""
     want = answer(job, "profiler_steps")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         steps = analysis.get_profiler_steps()
@@ -42,9 +42,9 @@ def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
 def test_stragglers_are_htas_and_every_job_of_several_ranks_has_an_answer(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """HTA answers two of the seven; on the others it raises (Q45).
+    """HTA answers two of the seven and raises on the others (Q45).
 
-    With last_only the analysis looks at what HTA looks at: the last kernel of a step that is long
+    With last_only the analysis considers what HTA considers: the last kernel of a step that is long
     on its own rank.
     """
     want = answer(job, "potential_stragglers")
@@ -59,7 +59,7 @@ def test_stragglers_are_htas_and_every_job_of_several_ranks_has_an_answer(
 
 
 def test_cupti_counters_are_htas(jobs_store: TraceStore) -> None:
-    """All 77 ranges: time, counters, launch and operators."""
+    """Time, counters, launch and operators of all 77 ranges agree."""
     job = "hta_cupti_profiler"
     hta = pd.read_parquet(HTA / job / "cupti_counters.parquet")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:

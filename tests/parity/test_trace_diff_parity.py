@@ -1,4 +1,4 @@
-"""TraceDiff of two public traces: the numbers of HTA's own tests. Every cell: test_hta.py."""
+"""TraceDiff of two public traces: the numbers of HTA's own tests. test_hta.py compares every cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN_THE_ITERATION = (1, 1, 1010, 1010)
 
 
 def test_a31_ranks_iterations_and_events(jobs_store: TraceStore) -> None:
-    """Rank 1, two iterations; six host events and one of the device in the second."""
+    """Rank 1 has two iterations; the second has six host events and one device event."""
     base, test = labeled(jobs_store, "pair_trace_compare")
     for side in (base, test):
         assert side.ranks() == [1]
@@ -27,7 +27,7 @@ def test_a31_ranks_iterations_and_events(jobs_store: TraceStore) -> None:
 
 
 def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
-    """How often, and how long."""
+    """Counts and durations agree."""
     base, _ = labeled(jobs_store, "pair_trace_compare")
     summary = base.get_ops_summary(base.extract_ops(1, 1010, DeviceType.CPU))
     rows = summary[["name", "counts", "total_duration"]].itertuples(index=False, name=None)
@@ -42,7 +42,7 @@ def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
 
 
 def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
-    """Host: 5 as often, 3 more, 1 less; device: 1 less."""
+    """On the host, 5 are as often, 3 more, 1 less; on the device 1 is less."""
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     host = TraceDiff.compare_traces(*chosen, DeviceType.CPU, use_short_name=True)
     assert host["counts_change_categories"].value_counts().to_dict() == {"=": 5, "+": 3, "-": 1}
@@ -51,7 +51,7 @@ def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
 
 
 def test_a34_operators_that_came_and_went(jobs_store: TraceStore) -> None:
-    """By name."""
+    """The names agree."""
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     assert TraceDiff.ops_diff(*chosen, DeviceType.CPU) == {
         "added": ["AddmmBackward0", "All2All_Pooled_Req", "CatBackward0"],

@@ -1,6 +1,6 @@
-"""Every figure of TraceLens's communication tables against ours; what differs has one of few reasons.
+"""Every figure of TraceLens's communication tables compared with ours; each difference has one of a few reasons.
 
-Its units: µs, MiB, GiB/s. Its times are doubles of µs since the epoch: right to 1 ns.
+Its units are µs, MiB, GiB/s. Its times are doubles of µs since the epoch, accurate to 1 ns.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ REASONS = {
     "latency": "TraceLens divides by the shortest duration of a rank, hta_sql by the time from "
     "the last start to the first end: the rank that came last did not leave first.",
 }
-"""All that TraceLens says otherwise, and why."""
+"""Differences of TraceLens, and their reasons."""
 
 EXPECTED = {
     "hta_nccl_parser_config": {"equal": 273},
     "megatron_tp2_v100": {"equal": 521, "latency": 26},
     "nanogpt_8rank_h100": {"equal": 7668, "latency": 102, "no group": 567, "plain ordinal": 25},
 }
-"""Job ─▶ how many figures are equal, how many differ for which reason."""
+"""Job ─▶ the number of equal figures, and of different ones by reason."""
 
 
 @dataclass
 class Figures:
-    """Figures that were compared, by how that went."""
+    """Compared figures, by outcome."""
 
     went: Counter[str] = field(default_factory=Counter)
     unexplained: list[tuple[str, Any, Any]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Figures:
     def add(
         self, name: str, theirs: str, ours: Any, *, abs_: float = 0, rel: float = 0, why: str = ""
     ) -> None:
-        """Compare one; abs_ and rel are how far it may be off, why is the reason if it is."""
+        """Compare one figure; abs_ and rel are tolerances, why is the reason of a difference."""
         if isinstance(ours, str):
             same = theirs == ours
         elif theirs == "" or ours is None:
@@ -70,7 +70,7 @@ class Figures:
 
 
 def table(job: str, name: str) -> list[Row]:
-    """A table of TraceLens; empty where it made none."""
+    """Return a table of TraceLens; empty if it wrote none."""
     path = TRACELENS / f"{job}_{name}.csv"
     if not path.exists():
         return []
@@ -79,7 +79,7 @@ def table(job: str, name: str) -> list[Row]:
 
 
 def ours(store: TraceStore, job: str) -> list[Row]:
-    """Our collectives with their waits, as recorded, in the order of time on each rank."""
+    """Return our collectives with their recorded waits, in time order on each rank."""
     every: dict[str, Any] = {"runs": [job], "include_last_profiler_step": True}
     waits = store.run(
         "collective_waits", **every, include_unsure=True, correct_clocks=False
@@ -91,7 +91,7 @@ def ours(store: TraceStore, job: str) -> list[Row]:
 
 
 def kind(name: str) -> str:
-    """Spell a collective as we do."""
+    """Return the name of a collective in our spelling."""
     folded = re.sub("_|base", "", name)
     return {"allreduce": "all_reduce", "allgather": "all_gather"}.get(
         folded, {"reducescatter": "reduce_scatter"}.get(folded, folded)
@@ -99,12 +99,12 @@ def kind(name: str) -> str:
 
 
 def number(text: str) -> int | None:
-    """A count, which pandas may have written as a double."""
+    """Parse a count, which pandas may have written as a double."""
     return int(float(text)) if text else None
 
 
 def compare_kernels(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Line by line: the n-th kernel of a rank is the n-th of theirs."""
+    """Compare line by line: the n-th kernel of a rank is the n-th of theirs."""
     by_rank: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         by_rank[row["rank"]].append(row)
@@ -139,7 +139,7 @@ def compare_kernels(figures: Figures, theirs: list[Row], rows: list[Row]) -> Non
 
 
 def compare_collectives(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Waits, skew and bandwidth of each collective that has metadata."""
+    """Compare waits, skew and bandwidth of each collective with metadata."""
     parts: dict[int, dict[int, Row]] = defaultdict(dict)
     for row in rows:
         parts[row["collective_id"]][row["rank"]] = row
@@ -174,7 +174,7 @@ def compare_collectives(figures: Figures, theirs: list[Row], rows: list[Row]) ->
 
 
 def compare_sums(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Lengths of the kernels of one rank, group, collective, type and size."""
+    """Compare durations of the kernels of one rank, group, collective, type and size."""
     of: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for row in rows:
         if row["detected_by"] == "metadata":
@@ -196,7 +196,7 @@ def compare_sums(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
 
 
 def compare_statistics(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Latency and skew over all collectives of one kind, type and size."""
+    """Compare latency and skew over all collectives of one kind, type and size."""
     parts: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         if row["detected_by"] == "metadata":
@@ -228,7 +228,7 @@ def compare_statistics(figures: Figures, theirs: list[Row], rows: list[Row]) -> 
 
 
 def compare_ranks(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Who came last, who first, and what each rank waited."""
+    """Compare the first and last ranks, and the wait of each rank."""
     known = [row for row in rows if row["detected_by"] == "metadata"]
     first: Counter[int] = Counter()
     waits: dict[int, dict[int, int]] = defaultdict(dict)
@@ -251,7 +251,7 @@ def compare_ranks(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
 
 @pytest.mark.parametrize("job", EXPECTED)
 def test_every_figure_is_equal_or_explained(job: str, jobs_store: TraceStore) -> None:
-    """All tables of TraceLens about communication of the jobs that it could read."""
+    """All tables of TraceLens about communication are compared, for the jobs that it can read."""
     figures, rows = Figures(), ours(jobs_store, job)
     compare_kernels(figures, table(job, "nccl_long"), rows)
     compare_collectives(figures, table(job, "nccl_implicit_sync"), rows)

@@ -1,4 +1,4 @@
-"""Which operators launch what, and what kind of work it is: as TraceLens says of two public jobs."""
+"""Launching operators and kinds of work compared with TraceLens on two public jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOBS = {
     # Microseconds since 1970 as floats are a quarter of a microsecond apart: a start and an end are off by half of it.
     "hta_ns_resolution": 0.25,
 }
-"""Job ─▶ what TraceLens may be off by with each kernel [us]."""
+"""Job ─▶ tolerance of TraceLens's time per kernel [us]."""
 
 CATEGORIES: dict[str, str | dict[str, str]] = {
     "convolution": {"forward": "CONV_fwd", "backward": "CONV_bwd"},
@@ -32,15 +32,15 @@ CATEGORIES: dict[str, str | dict[str, str]] = {
     "pooling": "other",
     "softmax": "other",
 }
-"""Our category, and phase where it tells theirs apart ─▶ TraceLens's; of copies they count cat as other."""
+"""Our category, with the phase if it matters ─▶ TraceLens's; of copies they count cat as other."""
 
 ROUNDED = {"torch::distributed::reducer::mul_out": -1, "aten::mul": 1}
-"""Calls that differ in the second job: of one aten::mul, 144 ns inside of its caller, the rounded end lies outside."""
+"""Calls that differ in the second job: one aten::mul, 144 ns inside of its caller, has a rounded end outside."""
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_launching_operators_are_those_of_tracelens(job: str, jobs_store: TraceStore) -> None:
-    """Operators, calls, device time and category of each; collectives are none of its operators."""
+    """Operators, calls, device time and categories agree; TraceLens does not count collectives."""
     result = jobs_store.run("launching_operators", runs=[job], include_last_profiler_step=True)
     ours: dict[str, list[dict[str, Any]]] = {}
     for row in result.arrow().to_pylist():
@@ -62,7 +62,7 @@ def test_launching_operators_are_those_of_tracelens(job: str, jobs_store: TraceS
 
 
 def category_of(row: dict[str, Any]) -> str:
-    """What TraceLens calls the category of a row."""
+    """Return TraceLens's category of a row."""
     if row["name"] == "aten::cat":
         return "other"
     name = CATEGORIES[row["category"]]

@@ -1,7 +1,7 @@
-"""What each analysis says of the pinned jobs, as digests: one of each column and one of each run.
+"""Digests of what each analysis returns for the pinned jobs: one of each column and one of each run.
 
-``python -m tests.pinned.answers [PLACE ...]`` writes them anew: after a change that means to change numbers,
-whose message then says which and why.
+``python -m tests.pinned.answers [PLACE ...]`` rewrites them, after a change that is intended to change numbers;
+its commit message names the changed columns and the reason.
 """
 
 from __future__ import annotations
@@ -46,14 +46,17 @@ JOBS, ADVICE, TINY, PLANTED, WORDS, GOLDEN = (
     "words",
     "golden",
 )
-"""What is asked: the jobs of tests/pinned/jobs.py; the steps of tests/test_advice.py; those of
-tests/pinned/crowds.py (two) and words.py; the cases of tests/golden, each of its own traces."""
+"""Names of the places.
+
+They are the jobs of tests/pinned/jobs.py, the steps of tests/test_advice.py, those of
+tests/pinned/crowds.py (two) and words.py, and the cases of tests/golden, each with its own traces.
+"""
 
 CROWDS = (TINY, PLANTED, WORDS)
-"""Places of so many runs that an answer is pinned as one digest."""
+"""Places with so many runs that an answer is pinned as one digest."""
 
 PLACES = (JOBS, ADVICE, *CROWDS)
-"""Places of one catalog each."""
+"""Places with one catalog each."""
 
 OTHER_VALUES: Mapping[str, str] = {
     "ranks": "[0, 1, 3]",
@@ -69,17 +72,17 @@ OTHER_VALUES: Mapping[str, str] = {
     "annotation": "'ProfilerStep'",
     "last_instance": "1",
 }
-"""What the other call gives for a parameter; else not what it is, about half as much, or nothing."""
+"""Value of a parameter in the second call; the default is the negation, about half, or empty."""
 
 COMPUTED_HERE = ("source", "path", "store")
-"""Columns with the name of a folder. Sentences are not pinned either: their words may be corrected at any time."""
+"""Columns with the name of a folder. Messages are not pinned either, because their text may be corrected at any time."""
 
 Digests = dict[str, str]
-"""``rows`` ─▶ how many; ``column NAME`` and ``run NAME`` ─▶ what stands there."""
+"""``rows`` ─▶ their number; ``column NAME`` and ``run NAME`` ─▶ the digest."""
 
 
 def calls_of(analysis: SqlObject, *, each: bool = False) -> list[str]:
-    """What is asked of an analysis: as it is by default, all the other way round, and each by itself."""
+    """Return the calls of an analysis: the default, all parameters changed, and each changed alone."""
     others = {p.name: value for p in analysis.parameters if (value := _other(p))}
     alone = [{name: value} for name, value in others.items()] if each else []
     calls = [call(analysis.name, given) for given in ({}, others, *alone)]
@@ -109,7 +112,7 @@ def _as_one(found: Digests) -> Digests:
 
 
 def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
-    """Reduce an answer; the order of its rows counts."""
+    """Reduce an answer to digests; the order of its rows counts."""
     kept = [at for at, name in enumerate(columns) if name not in (*COMPUTED_HERE, *SENTENCES)]
     lines = [[_plain(row[at]) for at in kept] for row in rows]
     found = {"rows": str(len(rows))}
@@ -124,7 +127,7 @@ def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Diges
 
 
 def _plain(value: Any) -> str:
-    """Write a value, fractions to six digits: threads add them up in any order."""
+    """Format a value, fractions with six digits, because threads sum them in any order."""
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) > 1e-9 else "0"
     if isinstance(value, list):
@@ -139,7 +142,7 @@ def _digest(values: object) -> str:
 
 
 def changes(found: Digests, wanted: Digests) -> list[str]:
-    """Name what of an answer is not what was pinned."""
+    """Return the parts of an answer that differ from the pinned ones."""
     return [
         f"{name}: {wanted.get(name, 'not there')} -> {found.get(name, 'not there')}"
         for name in {**wanted, **found}
@@ -149,7 +152,7 @@ def changes(found: Digests, wanted: Digests) -> list[str]:
 
 @cache
 def queries_of(place: str) -> dict[str, list[str]]:
-    """What is asked of a place, by analysis."""
+    """Return the queries of a place, by analysis."""
     if place == ADVICE:
         return {"advice_v1": ["FROM advice_v1()"]}
     library = load_library()
@@ -162,7 +165,7 @@ def queries_of(place: str) -> dict[str, list[str]]:
 
 
 def reduce_of(place: str) -> Callable[..., Digests]:
-    """How an answer about a place is pinned."""
+    """Return the function that reduces an answer about a place."""
     return whole_of if place in CROWDS else digests_of
 
 
@@ -182,12 +185,12 @@ def write_runs(place: str, folder: Path) -> Runs:
 
 
 def file_of(place: str) -> Path:
-    """Where the answers of a place are pinned."""
+    """Return the file with the pinned answers of a place."""
     return Path(__file__).with_name(f"{place}.csv")
 
 
 def whole_answer(case: Case) -> str:
-    """Ask for all columns and rows of what a golden case shows in part; empty where it asks several times."""
+    """Return the query for all columns and rows of a golden case; empty if the case has several queries."""
     name = f"{case.path.stem}("
     if _ANALYSIS.findall(case.call) != [name]:
         return ""
@@ -205,7 +208,7 @@ _ANALYSIS = re.compile(r"\w+_v\d+\(")
 
 
 def whole_answers() -> dict[str, Case]:
-    """A case for each that is asked of tiny traces, by its key; those of one ``traces`` line in a row."""
+    """Return a case for each query on tiny traces, by its key; those of one ``traces`` line in a row."""
     found: dict[str, Case] = {}
     for case in sorted(all_cases(), key=lambda case: case.traces):
         if call := whole_answer(case):
@@ -214,13 +217,13 @@ def whole_answers() -> dict[str, Case]:
 
 
 def key_of(traces: str, call: str) -> str:
-    """What the answer about tiny traces is called."""
+    """Return the key of an answer about tiny traces."""
     return f"{call} OF {traces}"
 
 
 @cache
 def pinned(place: str = JOBS) -> dict[str, Digests]:
-    """Read what is pinned of a place, by call."""
+    """Return the pinned answers of a place, by call."""
     with file_of(place).open(encoding="utf-8", newline="") as file:
         return read_pinned(file)
 
@@ -236,19 +239,19 @@ def _parsed(answer: str) -> Digests:
 
 
 def opened(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Open the catalog of a folder, for reading."""
+    """Open the catalog of a folder for reading."""
     return duckdb.connect(str(folder / CATALOG), read_only=True, config=CONFIG)
 
 
 def answer(con: duckdb.DuckDBPyConnection, query: str, place: str = JOBS) -> Digests:
-    """Ask and reduce."""
+    """Run a query and reduce its answer."""
     result = con.execute(query)
     columns = [column[0] for column in result.description or ()]
     return reduce_of(place)(columns, result.fetchall())
 
 
 def main(places: Sequence[str]) -> None:
-    """Pin what is said today of some places."""
+    """Pin the current answers of some places."""
     for place in set(PLACES) & set(places):
         with tempfile.TemporaryDirectory() as top:
             folder = Path(top)

@@ -1,7 +1,7 @@
-"""Jobs by the hundred: what one of them does not show another does, and each stands beside all the others.
+"""Hundreds of jobs that together cover more than any single one, each next to all the others.
 
-``tiny``: each ``traces`` line of the golden cases, and random jobs. ``planted``: each kind of tests/jobs, its
-times in whole ticks, so that much ends when something else begins, and jobs of which everything is drawn.
+``tiny``: each ``traces`` line of the golden cases, and random jobs. ``planted``: each kind of tests/jobs, with
+times in whole ticks, so that many events end when others begin, and fully random jobs.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from tests.pinned.jobs import Runs
 
 SEEDS = range(3, 9)
-"""Random jobs beside the tiny traces."""
+"""Number of random jobs next to the tiny traces."""
 
 TICK_NS = 5 * US
 
 STEPS = 8
-"""Steps of a planted job at most."""
+"""Maximum number of steps of a planted job."""
 
 DRAWN = range(40)
-"""Planted jobs that are drawn."""
+"""Number of random planted jobs."""
 
 
 def write_tiny(folder: Path) -> Runs:
-    """Name the traces of each line, as runs of their own, and write the random jobs."""
+    """Write the traces of each line as separate runs, and the random jobs."""
     runs: Runs = {}
     for number, line in enumerate(sorted({case.traces for case in all_cases()})):
         runs |= {f"{number:03}.{run}": ranks for run, ranks in traces_of(line).items()}
@@ -59,7 +59,7 @@ def write_planted_jobs(folder: Path) -> Runs:
 
 
 def drawn_job(seed: int) -> PlantedJob:
-    """Draw ranks, clocks, what is late and what the captures lack: together, and near what tells them apart."""
+    """Draw ranks, clocks, the late rank and the losses of captures: combined, and near the thresholds between them."""
     rng = Random(seed)
     ranks, tp, stages = rng.choice(
         ((2, 1, 1), (3, 1, 1), (4, 1, 1), (4, 2, 1), (4, 1, 2), (4, 2, 2))

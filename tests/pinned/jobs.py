@@ -1,4 +1,4 @@
-"""The jobs whose answers are pinned: each shows something else, and all of them lie in one catalog."""
+"""The jobs whose answers are pinned: each covers something else, and all of them are in one catalog."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 CATALOG = "pinned.duckdb"
 
 Runs = dict[str, dict[int, str]]
-"""Traces by run and rank; ranks below 0 are to be found out."""
+"""Traces by run and rank; negative ranks are discovered."""
 
 SPANS = "spans"
-"""Ranks that were recorded twice each."""
+"""Ranks that were recorded twice."""
 
 SECOND_NS = 1_000_000_000
-"""How much later each run was read."""
+"""Interval between the ingests of two runs."""
 
 EVERYTHING = replace(simulated.EVERYTHING, ops_per_layer=4, base_shifts_ns={})
-"""All that the simulator of traces can write."""
+"""Options for everything that the simulator of traces can write."""
 
 PLANTED: Mapping[str, PlantedJob] = {
     "late": PlantedJob(
@@ -88,7 +88,7 @@ COMMITTED: Mapping[str, list[Path]] = {
     "faults": [RECORDED / "faults" / name / "rank0.json.gz" for name in FAULTS],
     "tiny": [TRACES / f"{name}.json" for name in TINY],
 }
-"""Files of tests/traces by run, a rank each."""
+"""Files of tests/traces by run, one per rank."""
 
 
 def write_jobs(folder: Path) -> Runs:
@@ -109,14 +109,14 @@ def write_jobs(folder: Path) -> Runs:
 
 
 def read_jobs(runs: Runs, store: Path) -> None:
-    """Read each run, without a catalog for them; the recordings of a rank are spans of one run."""
+    """Ingest each run without a catalog; the recordings of a rank are spans of one run."""
     for run, ranks in runs.items():
         traces = list(ranks.values()) if min(ranks) < 0 else ranks
         ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1), join_spans=run == SPANS)
 
 
 def make_catalog(folder: Path, runs: Runs) -> None:
-    """Read all runs into one catalog, with what is derived of them."""
+    """Ingest all runs into one catalog, with the derived tables."""
     read_jobs(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]

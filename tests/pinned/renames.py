@@ -1,11 +1,11 @@
-"""Whether renamed columns have the values that they had under their old names.
+"""Check that renamed columns have the values of their old names.
 
 tests/pinned/renames.csv has a line for each renamed analysis (``analysis`` is empty) and for each renamed
 column or parameter of an analysis (``analysis`` is its new name). tests/pinned/respelled.csv has parts of texts
 whose spelling changed.
 
-``python -m tests.pinned.renames REVISION`` computes all pinned answers, puts the old names back, and compares
-their digests with those of a revision of git before the renames.
+``python -m tests.pinned.renames REVISION`` computes all pinned answers, restores the old names, and compares
+their digests with those of a git revision before the renames.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def lines_of(name: str) -> list[dict[str, str]]:
-    """Read one of the lists of this folder."""
+    """Return the lines of one of the lists of this folder."""
     with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -142,7 +142,7 @@ def _answers(place: str) -> Iterator[tuple[str, Sequence[str], Rows, Callable[..
 
 
 def main(revision: str, places: Sequence[str]) -> None:
-    """Compare what is computed today with what a revision pins."""
+    """Compare the current answers with those that a revision pins."""
     for place in places:
         before = pinned_in(revision, place)
         counts = {"same": 0, "other": 0, "new": 0}

@@ -1,4 +1,4 @@
-"""No number of an analysis changes unseen: each is asked of jobs of every kind, all columns of it."""
+"""No number of an analysis changes unnoticed: all columns are compared on jobs of every kind."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ DEAR = {
     *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
     *("roofline_v1", "step_contents_v1"),
 }
-"""Made of much of the others, or of many rows: a third of the time of all."""
+"""Slow analyses, which depend on many others or on many rows: a third of the total time."""
 
 
 def catalog(
     factory: pytest.TempPathFactory, place: str
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """All runs of a place in one catalog, read once for all processes."""
+    """Ingest all runs of a place into one catalog, once for all processes."""
 
     def make(store: Path) -> None:
         make_catalog(store.parent, write_runs(place, store.parent / "traces"))
@@ -62,7 +62,7 @@ def catalog(
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The jobs, each of which shows something else."""
+    """Return the catalog of the jobs."""
     with catalog(tmp_path_factory, JOBS) as con:
         yield con
 
@@ -76,7 +76,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
     ],
 )
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
-    """Where numbers are meant to change: ``make pinned``, and say which and why."""
+    """After an intended change, run ``make pinned`` and state the change and its reason."""
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
@@ -85,7 +85,7 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
 def test_an_answer_about_a_crowd_is_what_was_pinned(
     place: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What is wrong where runs and ranks of every kind stand side by side."""
+    """Errors between runs and ranks of different kinds appear here."""
     with catalog(tmp_path_factory, place) as con:
         queries = [query for queries in queries_of(place).values() for query in queries]
         found = {query: answer(con, query, place) for query in queries}
@@ -98,7 +98,7 @@ def test_an_answer_about_a_crowd_is_what_was_pinned(
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """The engine of the golden cases."""
+    """Return the engine of the golden cases."""
     folder = tmp_path_factory.mktemp("golden")
     with closing(GoldenEngine(folder, load_library(), WHOLE.values(), TRACES)) as engine:
         yield engine
@@ -107,13 +107,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", WHOLE)
 def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
-    """And its rows that are not shown."""
+    """Rows that it does not show are compared, too."""
     found = whole_of(*engine.ask(WHOLE[key]))
     assert changes(found, pinned(GOLDEN)[key]) == []
 
 
 def test_each_call_is_pinned_and_nothing_else() -> None:
-    """Also of a new analysis, and of a new golden case."""
+    """A new analysis or golden case must be pinned."""
     for place in PLACES:
         asked = [query for queries in queries_of(place).values() for query in queries]
         assert list(pinned(place)) == asked
@@ -121,7 +121,7 @@ def test_each_call_is_pinned_and_nothing_else() -> None:
 
 
 def test_of_a_golden_case_its_call_is_asked() -> None:
-    """With its parameters, whatever is in their texts, and without what the case makes of it."""
+    """The query contains the case's parameters, in any text, without the case's own projection."""
     asked = "SELECT a FROM x_v1(b := 'c)', d := [lower('E')]) WHERE a > 1"
     case = Case(Path("x_v1.test"), 1, "", "t.json", asked, [])
     assert whole_answer(case) == "FROM x_v1(b := 'c)', d := [lower('E')])"
@@ -129,7 +129,7 @@ def test_of_a_golden_case_its_call_is_asked() -> None:
 
 
 def test_a_change_is_named_by_column_and_run() -> None:
-    """A number, the order of two rows; a fraction that differs in its last digits is the same."""
+    """A number and the order of two rows are detected; the last digits of a fraction are ignored."""
     columns = ["run", "rank", "busy_ns", "share"]
     rows = [("a", 0, 5, 0.1), ("a", 1, 5, 0.2), ("b", 0, 7, 1e-17)]
     wanted = digests_of(columns, rows)

@@ -1,4 +1,4 @@
-"""Renamed columns exist under their new names, and only there."""
+"""Renamed columns exist only under their new names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Jobs that use every word that the library knows: operators, kernels, calls, annotations, frames, groups.
 
-Which of them meet is drawn; all times are a few whole microseconds, so that much begins and ends at once.
+Their combinations are random; all times are a few whole microseconds, so many events begin and end at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIZES = (1, 2, 3, 4, 8, 16, 64)
 
 
 def _words() -> dict[str, list[str]]:
-    """What each list of vocabulary.csv has."""
+    """Return each list of vocabulary.csv."""
     found: dict[str, list[str]] = {}
     with Path(__file__).with_name("vocabulary.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
@@ -51,13 +51,13 @@ WORDS = _words()
 
 
 def _signatures() -> dict[str, int]:
-    """Operators that torch lists ─▶ how many arguments they have."""
+    """Return torch's operators ─▶ their number of arguments."""
     with (TESTS / "signatures" / "signatures.csv").open(encoding="utf-8", newline="") as file:
         return {line["operator"]: len(line["arguments"].split()) for line in csv.DictReader(file)}
 
 
 def write_words(folder: Path) -> Runs:
-    """Write three runs: with NVIDIA's and AMD's devices, and without."""
+    """Write three runs: with NVIDIA's and AMD's devices, and without a device."""
     runs: Runs = {}
     for run, ranks in (("nvidia", 4), ("amd", 3), ("host", 2)):
         runs[f"words.{run}"] = {}
@@ -69,7 +69,7 @@ def write_words(folder: Path) -> Runs:
 
 
 class Wordy:
-    """One rank: nested calls on two threads, and what they launch on two streams."""
+    """One rank: nested calls on two threads, which launch on two streams."""
 
     def __init__(self, run: str, rank: int, ranks: int) -> None:
         self.rng = Random(f"{run} {rank}")
@@ -84,7 +84,7 @@ class Wordy:
         self.operators = _signatures()
 
     def trace(self) -> Event:
-        """All of it."""
+        """Return the whole trace."""
         for step in range(1, 5):
             self._span("user_annotation", f"ProfilerStep#{step}", 1, {}, self._step)
             self.now += self.rng.choice((0, 0, 3))
@@ -126,7 +126,7 @@ class Wordy:
         event["dur"] = self.now - event["ts"]
 
     def _call(self, tid: int, depth: int) -> None:
-        """An operator, annotation or frame, with others inside, or with launches."""
+        """Add an operator, annotation or frame, with nested ones or with launches."""
         rng = self.rng
 
         def inside() -> None:
@@ -240,7 +240,7 @@ class Wordy:
         self.events.append(event | {"ts": start, "dur": dur, "args": args})
 
     def _metadata(self) -> Event:
-        """Say of the next collective what all ranks say of it; of some nothing, some are not there."""
+        """Return the metadata of the next collective, equal on all ranks; some have none, and some are missing."""
         self.seq += 1 + (self.rng.random() < 0.02)
         common = Random(f"{self.run} {self.seq}")
         place = common.randrange(len(WORDS["group"]))

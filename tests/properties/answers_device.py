@@ -1,4 +1,4 @@
-"""What analyses of device activity have to say, recomputed the slow way."""
+"""Recompute the analyses of device activity with slow, simple code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACE = ("run", "rank", "device", "stream")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any, list[Item]]:
-    """Items by a key."""
+    """Group items by a key."""
     groups: dict[Any, list[Item]] = defaultdict(list)
     for item in items:
         groups[key(item)].append(item)
@@ -24,7 +24,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any,
 
 
 def queue_length_series(world: World, scope: Scope) -> list[Row]:
-    """At each instant, count those that were launched and have not started."""
+    """At each time, count operations that were launched and have not started."""
     rows = []
     launched = [op for op in world.ops(scope) if op.launch]
     for place, ops in grouped(launched, lambda op: op.place).items():
@@ -49,7 +49,7 @@ def queue_length_series(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_length_summary(world: World, scope: Scope) -> list[Row]:
-    """Describe these points."""
+    """Summarize these points."""
     rows = []
     series = queue_length_series(world, scope)
     for place, ops in grouped(world.ops(scope), lambda op: op.place).items():
@@ -77,7 +77,7 @@ def queue_length_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_full_time(world: World, scope: Scope, max_queue_length: int) -> list[Row]:
-    """Time at and above the limit."""
+    """Return the time at and above the limit."""
     rows = []
     series = queue_length_series(world, scope)
     for place in {tuple(p[n] for n in PLACE) for p in series}:
@@ -96,7 +96,7 @@ def queue_full_time(world: World, scope: Scope, max_queue_length: int) -> list[R
 
 
 def copy_kind(op: Item) -> str:
-    """Direction of a copy."""
+    """Return the direction of a copy."""
     if op.kind == "memset":
         return "Memset"
     known = {"CopyHostToDevice": "HtoD", "MemcpyDtoH": "DtoH", "Memcpy ?": "Unknown"}
@@ -104,7 +104,7 @@ def copy_kind(op: Item) -> str:
 
 
 def copies(world: World, scope: Scope) -> dict[Any, list[tuple[int, int, Item]]]:
-    """Start and end of each copy by rank, device and kind."""
+    """Return start and end of each copy by rank, device and kind."""
     ops = [op for op in world.ops(scope) if op.klass == "memory"]
     return {
         key: [(op.ts, op.ts + (op.dur or 1000), op) for op in found]
@@ -113,7 +113,7 @@ def copies(world: World, scope: Scope) -> dict[Any, list[tuple[int, int, Item]]]
 
 
 def memory_bandwidth_series(world: World, scope: Scope) -> list[Row]:
-    """At each instant, add up the copies that run."""
+    """At each time, sum the bandwidths of the running copies."""
     rows = []
     for key, spans in copies(world, scope).items():
         values: list[tuple[int, tuple[Any, ...]]] = []
@@ -144,7 +144,7 @@ def memory_bandwidth_series(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
-    """Describe these values."""
+    """Summarize these values."""
     rows = []
     series = memory_bandwidth_series(world, scope)
     for key, spans in copies(world, scope).items():
@@ -180,7 +180,7 @@ def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[Row]:
-    """Totals of each rank, 0 where it never ran the kernel."""
+    """Return the totals of each rank, 0 if it never ran the kernel."""
     rows = []
     for run, ops in grouped(world.ops(scope), lambda op: op.run).items():
         active = {op.rank for op in ops}
@@ -215,7 +215,7 @@ def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[R
 
 
 def launch_histograms(world: World, scope: Scope) -> list[Row]:
-    """Each launch in its three bins."""
+    """Count each launch in its three bins."""
     edges = [0, 1, 2, 3, 5, 7, *(d * 10**e for e in range(17) for d in (10, 15, 20, 30, 50, 70))]
     bins: dict[tuple[str, str, int], list[bool]] = defaultdict(list)
     for op in world.ops(scope):

@@ -1,4 +1,4 @@
-"""What analyses of operators, annotations and calls have to say, recomputed the slow way."""
+"""Recompute the analyses of operators, annotations and calls with slow, simple code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def profiler_steps(world: World, scope: Scope) -> list[Row]:
-    """Steps with what was launched in them, and what has no launch and starts in them."""
+    """Return steps with the operations launched in them; those without a launch count by their start."""
     ops = world.ops(scope)
     launching = {(op.run, op.rank) for op in world.gpu if op.launch}
     rows = []
@@ -35,7 +35,7 @@ def profiler_steps(world: World, scope: Scope) -> list[Row]:
 
 
 def aten_op_kernels_and_delay(world: World, scope: Scope) -> list[Row]:
-    """The nearest aten operator around each launch, and what it launches in all."""
+    """Return the innermost aten operator around each launch, and all its kernels."""
     calls: dict[Item, list[Item]] = {}
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":
@@ -65,7 +65,7 @@ def aten_op_kernels_and_delay(world: World, scope: Scope) -> list[Row]:
 def user_annotation_breakdown(
     world: World, scope: Scope, *, use_gpu_annotation: bool, num_annotations: int
 ) -> list[Row]:
-    """The longest names, and one row for the others."""
+    """Return the longest names, and one row for the others."""
     cat = "gpu_user_annotation" if use_gpu_annotation else "user_annotation"
     ranges = [i for i in world.items if i.cat == cat and i in scope]
     rows = []
@@ -86,7 +86,7 @@ def user_annotation_breakdown(
 
 
 def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
-    """The annotations around the launch, else the spans on the stream."""
+    """Return the annotations around the launch, otherwise the spans on the stream."""
     rows = []
     for op in world.ops(scope):
         by_launch = op.launch.around("user_annotation")[::-1] if op.launch else []
@@ -108,7 +108,7 @@ def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
 
 
 def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
-    """Host events and device activity with side and category; a step has what it launched."""
+    """Return host events and device activity with side and category; a step has what it launched."""
     ops = [(h, "host", h.cat) for h in world.hosts(scope)]
     gpu = [g for g in world.gpu if g in scope and not g.suspect]
     return ops + [(g, "device", g.cat) for g in gpu if scope.steps is None or g.launch]
@@ -117,7 +117,7 @@ def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
 def ops_by_name(
     world: World, scope: Scope, *, by_shapes: bool = False, by_step_number: bool = True
 ) -> list[Row]:
-    """Counted and added up."""
+    """Count and sum operations."""
     totals: dict[Any, list[int]] = {}
     for item, side, category in all_ops(world, scope):
         dims = item.args.get("Input Dims") if by_shapes else None
@@ -136,7 +136,7 @@ def ops_by_name(
 def trace_diff(
     world: World, control: Scope, test: Scope, *, by_step_number: bool = False
 ) -> list[Row]:
-    """The one less the other."""
+    """Subtract the control from the test."""
     sides = []
     for scope in (control, test):
         rows = ops_by_name(world, scope, by_step_number=by_step_number)
@@ -152,7 +152,7 @@ def trace_diff(
 
 
 def sequences(world: World, scope: Scope, part: str, least: int) -> list[tuple[Item, list[Item]]]:
-    """Outermost calls by name, with what their thread launched while they ran."""
+    """Return outermost calls by name, with the launches of their thread during the call."""
     found: dict[Item, list[Item]] = {}
     named = [h for h in world.hosts(scope) if part in h.name]
     order = {h: (h.ts, -h.dur, h.id) for h in named}
@@ -176,7 +176,7 @@ def sequences(world: World, scope: Scope, part: str, least: int) -> list[tuple[I
 
 
 def every_step(scope: Scope) -> Scope:
-    """Every step."""
+    """Return the scope with every step."""
     return type(scope)(scope.runs, scope.ranks, None, scope.include_last_profiler_step)
 
 
@@ -202,7 +202,7 @@ def frequent_kernel_sequences(world: World, scope: Scope) -> list[Row]:
 
 
 def call_stack(world: World, scope: Scope) -> list[Row]:
-    """Parents and kernels below, every thread for itself."""
+    """Return parents and descendant kernels, separately for each thread."""
     rows = []
     all_steps = every_step(scope)
     ops = [op for op in world.ops(all_steps) if op.launch and op.launch in all_steps]
@@ -227,7 +227,7 @@ def call_stack(world: World, scope: Scope) -> list[Row]:
 
 
 def trace_events(world: World, scope: Scope) -> list[Row]:
-    """Everything that lasts."""
+    """Return every event with a duration."""
     firsts: dict[Any, int] = {}
     for g in world.gpu:
         key = g.run, g.rank, g.args.get("correlation")

@@ -1,4 +1,4 @@
-"""What analyses of memory have to say, recomputed the slow way."""
+"""Recompute the analyses of memory with slow, simple code."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Place = tuple[str, int, int, int]
 
 
 def place(event: Item) -> Place:
-    """Where memory changed."""
+    """Return the device of a memory event."""
     return event.run, event.rank, event.args["Device Type"], event.args["Device Id"]
 
 
 def order(event: Item) -> tuple[int, int, int]:
-    """When it did."""
+    """Return its sort key."""
     return event.ts, event.args["Ev Idx"], event.id
 
 
 def size(event: Item) -> int:
-    """By how much."""
+    """Return its change of memory [bytes]."""
     return int(event.args["Bytes"])
 
 
 def by_device(world: World, scope: Scope, *, all_steps: bool = False) -> dict[Place, list[Item]]:
-    """Memory events in order, of each device; those of the last step count."""
+    """Return memory events in order by device, including the last step."""
     return grouped(
         sorted(
             (
@@ -48,12 +48,12 @@ def by_device(world: World, scope: Scope, *, all_steps: bool = False) -> dict[Pl
 
 
 def head(where: Place) -> Row:
-    """The columns that tell the device."""
+    """Return the columns that identify the device."""
     return dict(zip(("run", "rank", "device_type", "device"), where, strict=True))
 
 
 def memory_peaks(world: World, scope: Scope) -> list[Row]:
-    """Highest totals, and the first event of the highest."""
+    """Return the highest totals, and the first event of the highest."""
     rows = []
     for where, events in by_device(world, scope).items():
         totals = [m.args["Total Allocated"] for m in events]
@@ -83,14 +83,14 @@ class Block:
 
     @property
     def event(self) -> Item:
-        """Its first event."""
+        """Return its first event."""
         event = self.allocation or self.free
         assert event
         return event
 
 
 def blocks(events: list[Item]) -> Iterator[Block]:
-    """Follow each address: what is open there, and whether anything was there before."""
+    """Follow each address: its open allocation, and whether memory was there before."""
     open_at: dict[int, Item] = {}
     seen: set[int] = set()
     for event in events:
@@ -112,12 +112,12 @@ def blocks(events: list[Item]) -> Iterator[Block]:
 
 
 def operator(event: Item | None) -> str | None:
-    """The nearest operator around a memory event."""
+    """Return the innermost operator around a memory event."""
     return next((o.name for o in event.around("cpu_op")), None) if event else None
 
 
 def memory_allocations(world: World, scope: Scope) -> list[Row]:
-    """Each block of the steps that allocated it."""
+    """Return each block in the step that allocated it."""
     return [
         head(where)
         | {
@@ -135,7 +135,7 @@ def memory_allocations(world: World, scope: Scope) -> list[Row]:
 
 
 def live_at_peak(world: World, scope: Scope) -> list[Row]:
-    """What is open at the peak, what a later free says, what was never freed, and what is missing."""
+    """Return the open blocks at the peak, those known from a later free or never freed, and the missing rest."""
     rows = []
     everything = by_device(world, scope, all_steps=True)
     for peak in memory_peaks(world, scope):
@@ -170,7 +170,7 @@ def live_at_peak(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_by_operator(world: World, scope: Scope) -> list[Row]:
-    """Each operator with what happened in it and in what it called; the rest without a name."""
+    """Return each operator with its own memory events and those of its callees; the rest has no name."""
     sums: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0] * 6)
     for event in world.memory:
         if not scope.has_rank(event):
@@ -203,7 +203,7 @@ def memory_by_operator(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_leaks(world: World, scope: Scope) -> list[Row]:
-    """What is open at the end."""
+    """Return the open blocks at the end."""
     return [
         head(where)
         | {"operator_name": name, "live_count": len(of_name)}

@@ -1,4 +1,4 @@
-"""What the tree of modules has to say, recomputed the slow way."""
+"""Recompute the tree of modules with slow, simple code."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Home = tuple[str, int, str]
 
 
 def is_module(item: Item) -> bool:
-    """A call of a module."""
+    """Return whether it is a call of a module."""
     return item.cat == "python_function" and item.name.startswith("nn.Module: ")
 
 
 def is_gradient(item: Item) -> bool:
-    """An operator that autograd runs in the backward pass."""
+    """Return whether it is an operator that autograd runs in the backward pass."""
     if item.cat != "cpu_op" or item.name.startswith("autograd::engine::"):
         return False
     return item.args.get("Fwd thread id", 0) > 0 or item.name == "torch::autograd::AccumulateGrad"
 
 
 def innermost(items: list[Item]) -> Item | None:
-    """Who decides: the last module or operator of autograd."""
+    """Return the innermost module or autograd operator."""
     return next((item for item in items[::-1] if is_module(item) or is_gradient(item)), None)
 
 
 class Tree:
-    """The place of each call of a module, and whether it is computed once more."""
+    """The path of each call of a module, and whether it is a recomputation."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -50,12 +50,12 @@ class Tree:
         return call.run, call.rank, call.name
 
     def recomputed(self, call: Item) -> bool:
-        """An operator of autograd is open."""
+        """Return whether an operator of autograd is open."""
         above = innermost(chain(call)[:-1])
         return above is not None and (is_gradient(above) or self.recomputed(above))
 
     def path(self, call: Item) -> Path:
-        """Names of the modules around it and its own."""
+        """Return the names of its enclosing modules and its own."""
         above = innermost(chain(call)[:-1])
         if above is None:
             around: Path = ()
@@ -66,7 +66,7 @@ class Tree:
         return (*around, call.name.removeprefix("nn.Module: "))
 
     def owner(self, items: list[Item]) -> tuple[Path | None, str]:
-        """To which module something belongs that happens inside of these, and in which pass."""
+        """Return the module and pass to which an event inside of these belongs."""
         decider = innermost(items)
         if decider is None or is_module(decider):
             if decider is None:
@@ -79,7 +79,7 @@ class Tree:
 
 
 def modules(world: World, scope: Scope) -> list[Row]:
-    """Own times of everything, by the module and pass that they belong to; totals by the beginnings of paths."""
+    """Return self times by module and pass, and totals by prefixes of paths."""
     tree = Tree(world)
     ranks = {(call.run, call.rank) for call in tree.calls}
     remember = {(m.run, m.rank) for m in world.memory}

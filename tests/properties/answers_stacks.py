@@ -1,4 +1,4 @@
-"""What analyses of stacks and source lines have to say, recomputed the slow way."""
+"""Recompute the analyses of stacks and source lines with slow, simple code."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SIDES = ("host", "device", "backward_device")
 
 
 def chain(item: Item | None) -> list[Item]:
-    """What is open in an event, its own last."""
+    """Return the open events around an event, its own last."""
     return [*reversed([*item.above()]), item] if item else []
 
 
 def named(items: list[Item]) -> Path:
-    """Their names; all steps have one."""
+    """Return their names; all steps share one."""
     return tuple("ProfilerStep*" if item.is_step else item.name for item in items)
 
 
 def own_times(world: World, scope: Scope) -> Iterator[tuple[Item, int]]:
-    """Each host event with its time outside of what it called."""
+    """Yield each host event with its self time."""
     inner: dict[Item, int] = defaultdict(int)
     for item in world.host:
         if item.parent:
@@ -38,7 +38,7 @@ def own_times(world: World, scope: Scope) -> Iterator[tuple[Item, int]]:
 
 
 def caller(world: World, op: Item) -> Item | None:
-    """The launch, else the operator of the same external id."""
+    """Return the launch, otherwise the operator with the same external id."""
     number = op.args.get("External id", 0)
     named_same = [
         item
@@ -51,7 +51,7 @@ def caller(world: World, op: Item) -> Item | None:
 
 
 def folded_stacks(world: World, scope: Scope) -> list[Row]:
-    """Own times by the names of all that was open."""
+    """Return self times by the names of all open events."""
     rows: dict[tuple[Place, Path], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for item, own in own_times(world, scope):
         cell = rows[(item.run, item.rank), named(chain(item))]
@@ -70,7 +70,7 @@ def folded_stacks(world: World, scope: Scope) -> list[Row]:
 
 
 def forward_of(world: World, op: Item) -> Item | None:
-    """The forward operator of the innermost backward operator around a launch."""
+    """Return the forward operator of the innermost backward operator around a launch."""
     for item in chain(op.launch)[::-1]:
         is_op = item.cat == "cpu_op" and item.args.get("Fwd thread id", 0) > 0
         if is_op and not item.name.startswith("autograd::engine::"):
@@ -79,7 +79,7 @@ def forward_of(world: World, op: Item) -> Item | None:
 
 
 def forward_operator(world: World, op: Item) -> Item | None:
-    """The forward operator of a backward operator, by sequence numbers."""
+    """Return the forward operator of a backward operator, by sequence numbers."""
     number = op.args.get("Sequence number", -1)
     candidates = [
         other
@@ -95,7 +95,7 @@ def forward_operator(world: World, op: Item) -> Item | None:
 
 
 def source_lines(world: World, scope: Scope) -> list[Row]:
-    """The innermost frame has the time; every frame that is open shares in it, once."""
+    """Give self time to the innermost frame, and total time once to every open frame."""
     selfs: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     totals: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0])
 

@@ -1,4 +1,4 @@
-"""What analyses of steps and GPUs have to say, recomputed stretch by stretch."""
+"""Recompute the analyses of steps and GPUs between all starts and ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROLES = (
 
 
 class Window(NamedTuple):
-    """A step of a rank, as its device sees it."""
+    """A step of a rank on its device."""
 
     run: str
     rank: int
@@ -38,22 +38,22 @@ class Window(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How long it is."""
+        """Return its duration."""
         return self.high - self.low
 
 
 def number(step: Item) -> int:
-    """N of ProfilerStep#N."""
+    """Return N of ProfilerStep#N."""
     return int(step.name.split("#")[1])
 
 
 def steps_of(items: list[Item]) -> list[Item]:
-    """The host's steps in order."""
+    """Return the host's steps in order."""
     return sorted((i for i in items if i.is_step), key=lambda s: (s.ts, number(s)))
 
 
 def windows(world: World, scope: Scope) -> Iterator[Window]:
-    """One step after the other; each until what was launched in it has ended."""
+    """Return consecutive steps, each until all of its launches have ended."""
     for (run, rank), items in grouped(world.items, lambda i: (i.run, i.rank)).items():
         gpu = [g for g in world.gpu if (g.run, g.rank) == (run, rank)]
         launches = any(op.launch for op in gpu)
@@ -81,7 +81,7 @@ def windows(world: World, scope: Scope) -> Iterator[Window]:
 
 
 def role(item: Item) -> int:
-    """Which of the roles an event has; 7: none."""
+    """Return the role of an event; 7 means none."""
     if item.cat == "kernel":
         return {"computation": 0, "memory": 1, "communication": 3}[item.klass]
     if item.is_step:
@@ -91,14 +91,14 @@ def role(item: Item) -> int:
 
 
 def stretches(spans: list[Item], window: Window) -> Iterator[tuple[int, list[Item]]]:
-    """Length and what runs, between all starts and ends inside of a window."""
+    """Return duration and running events between all starts and ends inside of a window."""
     inside = {t for item in spans for t in (item.ts, item.end) if window.low < t < window.high}
     for low, high in pairwise(sorted({window.low, window.high} | inside)):
         yield high - low, [item for item in spans if item.ts <= low and high <= item.end]
 
 
 def step_breakdown(world: World, scope: Scope) -> list[Row]:
-    """Each moment of a step has the first role that fits."""
+    """Give each moment of a step to the first matching role."""
     rows = []
     for window in windows(world, scope):
         spans = [i for i in world.items if (i.run, i.rank) == window[:2] and not i.suspect]
@@ -114,7 +114,7 @@ def step_breakdown(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_summary(world: World, scope: Scope) -> list[Row]:
-    """What runs on each device in the steps of its rank; nothing says how many blocks there are."""
+    """Return the activity on each device in the steps of its rank; the number of blocks is unknown."""
     found: dict[tuple[str, int], list[Window]] = defaultdict(list)
     for window in windows(world, scope):
         found[window[:2]].append(window)
@@ -143,7 +143,7 @@ def gpu_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def quantile(values: list[int], part: float) -> float:
-    """Between two values in proportion."""
+    """Return an interpolated quantile."""
     ordered = sorted(values)
     place = part * (len(ordered) - 1)
     low = int(place)
@@ -152,7 +152,7 @@ def quantile(values: list[int], part: float) -> float:
 
 
 def step_time_stats(world: World, scope: Scope) -> list[Row]:
-    """The host's steps: how long, how evenly, which are slow."""
+    """Return durations, spread and slow ones of the host's steps."""
     rows = []
     for (run, rank), items in grouped(world.items, lambda i: (i.run, i.rank)).items():
         steps = [
@@ -183,7 +183,7 @@ def step_time_stats(world: World, scope: Scope) -> list[Row]:
 
 
 def kernel_table(world: World, scope: Scope) -> list[Row]:
-    """Kernels by name."""
+    """Aggregate kernels by name."""
     rows = []
     kernels = [g for g in world.ops(scope) if g.kind == "kernel"]
     whole = {

@@ -1,4 +1,4 @@
-"""What analyses of time have to say, recomputed stretch by stretch between all starts and ends."""
+"""Recompute the analyses of time between all starts and ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLASSES = ("computation", "communication", "memory")
 
 
 def by_class(ops: list[Item]) -> list[set[Stretch]]:
-    """Stretches in which computation, communication and memory run."""
+    """Return the intervals in which computation, communication and memory run."""
     stretches = list(pairwise(sorted({t for op in ops for t in (op.ts, op.end)})))
     return [
         {
@@ -33,17 +33,17 @@ def by_class(ops: list[Item]) -> list[set[Stretch]]:
 
 
 def length(stretches: Iterable[Stretch]) -> int:
-    """Their time [ns]."""
+    """Return their total duration [ns]."""
     return sum(high - low for low, high in stretches)
 
 
 def share(part: float, whole: float) -> float | None:
-    """A percentage; of nothing there is none."""
+    """Return a percentage, or None if the whole is empty."""
     return 100 * part / whole if whole else None
 
 
 def temporal_breakdown(world: World, scope: Scope) -> list[Row]:
-    """Each instant of a rank belongs to one part."""
+    """Give each instant of a rank to one part."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         span = max(op.end for op in ops) - min(op.ts for op in ops)
@@ -69,7 +69,7 @@ def temporal_breakdown(world: World, scope: Scope) -> list[Row]:
 
 
 def comm_comp_overlap(world: World, scope: Scope) -> list[Row]:
-    """Communication, and what of it computation hides."""
+    """Return communication, and its overlap with computation."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         compute, communication, _ = by_class(ops)
@@ -82,7 +82,7 @@ def comm_comp_overlap(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_kernel_types(world: World, scope: Scope) -> list[Row]:
-    """Stretches by the classes that run in them."""
+    """Sum intervals by the classes that run in them."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         found = by_class(ops)
@@ -100,7 +100,7 @@ def gpu_kernel_types(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Row]:
-    """The longest names of each class, and one row for the others."""
+    """Return the longest names of each class, and one row for the others."""
     rows = []
     of_class = grouped(world.ops(scope), lambda op: (*op.place[:2], op.klass))
     for (run, rank, klass), ops in of_class.items():
@@ -124,7 +124,7 @@ def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Ro
 
 
 def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
-    """Each kernel with its call; cutoffs of 5 and 3 us."""
+    """Return each kernel with its call; cutoffs are 5 and 3 us."""
     rows = []
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":
@@ -141,7 +141,7 @@ def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
 
 
 def idle_gaps(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """Between the latest end so far and the next start."""
+    """Return gaps between the latest end so far and the next start."""
     rows = []
     on_streams = [op for op in world.ops(scope) if op.place[3] is not None]
     for place, ops in grouped(on_streams, lambda op: op.place).items():
@@ -167,7 +167,7 @@ def idle_gaps(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row
 
 
 def idle_time_breakdown(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """A row for each stream and cause."""
+    """Return a row for each stream and cause."""
     gaps = idle_gaps(world, scope, kernel_wait_below_ns)
     rows = []
     for place in {op.place for op in world.ops(scope) if op.place[3] is not None}:
@@ -183,7 +183,7 @@ def idle_time_breakdown(world: World, scope: Scope, kernel_wait_below_ns: int) -
 
 
 def idle_time_stats(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """Describe the gaps of each cause."""
+    """Summarize the gaps of each cause."""
 
     def key(gap: Row) -> tuple[Any, ...]:
         return (*(gap[name] for name in PLACE), gap["category"])
@@ -202,7 +202,7 @@ def idle_time_stats(world: World, scope: Scope, kernel_wait_below_ns: int) -> li
 
 
 def between(values: list[int], place: float) -> float:
-    """A quantile of sorted values, interpolated."""
+    """Return an interpolated quantile of sorted values."""
     at = place * (len(values) - 1)
     low = int(at)
     high = min(low + 1, len(values) - 1)

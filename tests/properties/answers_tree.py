@@ -1,4 +1,4 @@
-"""What analyses of stacks, timelines and stragglers have to say, recomputed the slow way."""
+"""Recompute the analyses of stacks, timelines and stragglers with slow, simple code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def kernel_sequence_events(world: World, scope: Scope) -> list[Row]:
-    """The calls, what is inside them, what that launches."""
+    """Return the calls, their descendants, and what these launch."""
     calls = [root for root, _ in sequences(world, scope, "aten::", 1)]
     hosts = world.hosts(every_step(scope))
     ops = world.ops(every_step(scope))
@@ -39,7 +39,7 @@ def kernel_sequence_events(world: World, scope: Scope) -> list[Row]:
 
 
 def event_stack(world: World, scope: Scope, event_ids: list[int]) -> list[Row]:
-    """From the event to the top."""
+    """Return the chain from the event to the root."""
     rows = []
     hosts = set(world.hosts(every_step(scope)))
     ops = {op for op in world.ops(every_step(scope)) if op.launch in hosts}
@@ -59,7 +59,7 @@ def event_stack(world: World, scope: Scope, event_ids: list[int]) -> list[Row]:
 
 
 def forward_backward(world: World, scope: Scope) -> list[Row]:
-    """By sequence numbers, as these traces have no arrows."""
+    """Match by sequence numbers, because these traces have no arrows."""
     found: dict[Item, list[Item]] = {}
     of: dict[Item, Item] = {}
     everything = every_step(scope)
@@ -91,7 +91,7 @@ def forward_backward(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_timeline(world: World, scope: Scope, resolution_ns: int) -> list[Row]:
-    """Neighbors of one class become one while the gap is short."""
+    """Merge neighbors of one class while the gap is short."""
     rows: list[Row] = []
     zero = {
         run: min(o.ts for o in ops)
@@ -118,7 +118,7 @@ def gpu_timeline(world: World, scope: Scope, resolution_ns: int) -> list[Row]:
 
 
 def cupti_counters_by_operator(world: World, scope: Scope) -> list[Row]:
-    """Ranges with the operators around their launch."""
+    """Return ranges with the operators around their launch."""
     rows = []
     calls = [
         h
@@ -155,7 +155,7 @@ def cupti_counters_by_operator(world: World, scope: Scope) -> list[Row]:
 
 
 def straggler_metric(world: World, scope: Scope) -> list[Row]:
-    """The collective whose durations differ most, step by step."""
+    """Return the collective whose durations differ most, step by step."""
     rows = []
     ops = [op for op in world.ops(scope) if op.run not in world.with_steps or op.step is not None]
     for run, of_run in grouped(ops, lambda op: op.run).items():
@@ -207,7 +207,7 @@ def straggler_metric(world: World, scope: Scope) -> list[Row]:
 
 
 def channel(op: Item, peers: list[Item]) -> str:
-    """Process group, else stream: the n-th of each rank, where all have equally many."""
+    """Return the process group, otherwise the stream; the n-th of each rank match if the counts are equal."""
     if group := op.args.get("Process Group Name"):
         return f"group {group}"
     if op.place[3] is None:
@@ -228,7 +228,7 @@ def channel(op: Item, peers: list[Item]) -> str:
 def idle_causes(
     world: World, windows: Iterable[tuple[str, int, int, int]]
 ) -> dict[tuple[str, str], int]:
-    """Run and cost ─▶ idle time [ns] in windows (run, rank, from, to), cut where a launch ends."""
+    """Return run and cost ─▶ idle time [ns] in windows (run, rank, from, to), split at the end of a launch."""
     found: dict[tuple[str, str], int] = defaultdict(int)
     of_rank = grouped(world.ops(Scope(include_last_profiler_step=True)), lambda op: op.place[:2])
     for run, rank, low, high in windows:

@@ -1,4 +1,4 @@
-"""Events as analyses see them, worked out one at a time from the events of the files."""
+"""Events as analyses see them, derived one at a time from the events of the files."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ class Item:
 
     @property
     def end(self) -> int:
-        """End."""
+        """Return its end."""
         return self.ts + self.dur
 
     @property
     def thread(self) -> tuple[int | None, int | None]:
-        """Process and thread; None for text."""
+        """Return process and thread, or None if they are text."""
         pid, tid = self.raw_thread
         return (pid if isinstance(pid, int) else None, tid if isinstance(tid, int) else None)
 
     @property
     def place(self) -> tuple[str, int, int | None, int | None]:
-        """Run, rank, device, stream."""
+        """Return run, rank, device and stream."""
         pid, tid = self.thread
         return self.run, self.rank, self.args.get("device", pid), self.args.get("stream", tid)
 
     @property
     def kind(self) -> str:
-        """What the device did."""
+        """Return the kind of a device operation."""
         return DEVICE[self.cat]
 
     @property
     def klass(self) -> str:
-        """What it was for."""
+        """Return the class of a device operation."""
         if self.cat == "cuda_sync":
             return "sync"
         if self.cat != "kernel" or self.name.startswith("Copy"):
@@ -76,24 +76,24 @@ class Item:
 
     @property
     def is_step(self) -> bool:
-        """A profiler step of the host."""
+        """Return whether it is a profiler step of the host."""
         return self.cat == "user_annotation" and self.name.startswith("ProfilerStep")
 
     def above(self) -> Iterator[Item]:
-        """Walk outwards."""
+        """Yield its ancestors, the innermost first."""
         item = self.parent
         while item:
             yield item
             item = item.parent
 
     def around(self, cat: str) -> list[Item]:
-        """Ancestors of a category, the innermost first; steps are no annotations."""
+        """Return ancestors of a category, the innermost first; steps are not annotations."""
         return [item for item in self.above() if item.cat == cat and not item.is_step]
 
 
 @dataclass
 class Scope:
-    """What to look at."""
+    """Selection of runs, ranks and steps."""
 
     runs: list[str] | None = None
     ranks: list[int] | None = None
@@ -101,7 +101,7 @@ class Scope:
     include_last_profiler_step: bool = False
 
     def __contains__(self, item: Item) -> bool:
-        """Whether an event is looked at, its duration aside."""
+        """Return whether an event is in scope, regardless of its duration."""
         return (
             self.has_rank(item)
             and (self.steps is None or item.step in self.steps)
@@ -109,14 +109,14 @@ class Scope:
         )
 
     def has_rank(self, item: Item) -> bool:
-        """Whether it is of a wanted run and rank."""
+        """Return whether its run and rank are selected."""
         return (self.runs is None or item.run in self.runs) and (
             self.ranks is None or item.rank in self.ranks
         )
 
 
 class World:
-    """All events of a job, linked."""
+    """All events of a job with their links."""
 
     def __init__(self, job: Job) -> None:
         self.items: list[Item] = []
@@ -166,11 +166,11 @@ class World:
             item.suspect = item.dur < 0 or (recorded is not None and item.end > recorded + A_SECOND)
 
     def ops(self, scope: Scope) -> list[Item]:
-        """Device activity that analyses look at."""
+        """Return device activity in scope."""
         return [g for g in self.gpu if g in scope and not g.suspect and g.klass != "sync"]
 
     def hosts(self, scope: Scope, *cats: str) -> list[Item]:
-        """Events on host threads."""
+        """Return events on host threads in scope."""
         return [h for h in self.host if h in scope and (not cats or h.cat in cats)]
 
 
@@ -181,7 +181,7 @@ def _item(run: str, rank: int, number: int, event: dict[str, Any], zero: float) 
 
 
 def _call_tree(host: list[Item]) -> None:
-    """The latest started event of the thread that encloses it; equal starts: longer, then order."""
+    """Find the parent: the latest started enclosing event of the thread; for equal starts the longer one, then file order."""
     done: list[Item] = []
     for item in sorted(host, key=lambda i: (i.ts, -i.dur, i.id)):
         around = [p for p in done if p.raw_thread == item.raw_thread and p.end >= item.end]
@@ -212,5 +212,5 @@ def _step_windows(steps: list[Item]) -> list[tuple[int, int, int]]:
 
 
 def as_json(value: Any) -> str:
-    """JSON as the engine writes it."""
+    """Format JSON as the engine does."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

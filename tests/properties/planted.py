@@ -1,4 +1,4 @@
-"""One simulated job many times over, as it is and with a change of known size: what must be told apart."""
+"""One simulated job with many seeds, unchanged and with changes of known size, which a comparison must distinguish."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
-"""Ten steps count."""
+"""The unchanged job, with ten steps that count."""
 
 CHANGED: dict[str, dict[str, Any]] = {
     "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
@@ -39,7 +39,7 @@ ALL = (*NOISE, *CHANGED)
 
 
 def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Path:
-    """Simulate jobs and read each as a run, once for all tests; returns the store."""
+    """Simulate jobs and ingest each as a run, once for all tests; return the store."""
 
     def make(store: Path) -> None:
         for run in names:
@@ -53,13 +53,13 @@ def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Pa
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with one job twice over, and with a slower data loader."""
+    """Ingest two seeds of one job, and one with a slower data loader."""
     with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with all planted jobs."""
+    """Ingest all planted jobs."""
     with hta_sql.open(planted_store(tmp_path_factory, ALL)) as store:
         yield store

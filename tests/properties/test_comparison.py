@@ -1,4 +1,4 @@
-"""What steps are made of, and what two runs are compared by: nothing is lost, and chance is no change."""
+"""Contents of steps and comparison of runs: nothing is lost, and noise is no change."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ SHARES_OF_HOST_STEPS = """
     params=[pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in SEEDS],
 )
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A store with two runs of awkward events."""
+    """Ingest two runs of edge-case events."""
     with hta_sql.open(store_of_job(tmp_path_factory, request.param)) as store:
         yield store
 
 
 def test_contents_sum_to_the_steps(job: TraceStore) -> None:
-    """Each nanosecond of each step is in one row, whatever the events look like."""
+    """Each nanosecond of each step is in one row for any events."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     sums: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in job.run("step_contents", **last).records():
@@ -74,7 +74,7 @@ def test_contents_sum_to_the_steps(job: TraceStore) -> None:
 
 
 def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) -> None:
-    """Two sweeps that have nothing in common but the order of parts."""
+    """Two independent algorithms agree; they share only the order of parts."""
     overlapping = _overlapping(job)
     shares: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for row in job.sql(SHARES_OF_HOST_STEPS).records():
@@ -89,7 +89,7 @@ def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) 
 
 
 def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
-    """Ranks of which a step starts before the one before it ends: shares are of windows that do not."""
+    """Return ranks with a step that starts before the previous one ends, because shares need disjoint windows."""
     found = set()
     ends: dict[tuple[str, int], int] = {}
     for row in job.sql("FROM steps ORDER BY run, rank, ts").records():
@@ -101,7 +101,7 @@ def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
 
 
 def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
-    """On both sides, at any level; and a run against itself has changed nowhere."""
+    """This holds on both sides and at every level; a run compared with itself has no change."""
     for runs in (["a", "b.run-2"], ["b.run-2", "a"], ["a", "a"]):
         rows = job.run("comparison", runs=runs, include_last_profiler_step=True).records()
         for column in ("control_ns", "test_ns", "diff_ns"):
@@ -123,27 +123,27 @@ def compared(store: TraceStore, control: str, test: str) -> Comparison:
 
 
 def assert_unchanged(told: Comparison) -> None:
-    """Nothing is said to have changed."""
+    """Assert that nothing has changed."""
     assert told.level == "comparable"
     assert told.step["verdict"] in ("unchanged", "within noise")
     assert told.changes == []
 
 
 def test_noise_is_no_change(few: TraceStore) -> None:
-    """A pair that differs by its seed alone."""
+    """The pair differs only by its seed."""
     assert_unchanged(compared(few, "noise0", "noise1"))
 
 
 @pytest.mark.slow
 def test_no_noise_is_a_change(many: TraceStore) -> None:
-    """Ten such pairs, and one with fewer steps."""
+    """Ten such pairs have no change, nor has one with fewer steps."""
     for control, test in [*combinations(NOISE, 2), ("noise0", "fewer_steps")]:
         assert_unchanged(compared(many, control, test))
 
 
 @pytest.mark.slow
 def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
-    """Two milliseconds a step: slower, and all of it before the host launches."""
+    """The step is two milliseconds longer, all of it before the host launches."""
     told = compared(few, "noise0", "loading")
     assert told.step["verdict"] == "slower"
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
@@ -156,7 +156,7 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_planted_changes_are_named(many: TraceStore) -> None:
-    """Kernels 3 % slower; more operators; collectives by their old names."""
+    """Kernels 3 % slower, more operators, and collectives with old names are found."""
     slower = compared(many, "noise0", "slower")
     assert slower.step["verdict"] == "slower"
     compute = next(row for row in slower.of_level("part") if row["part"] == "compute")
@@ -172,7 +172,7 @@ def test_planted_changes_are_named(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
-    """Parts sum to the headline's difference; a run against itself has no changes."""
+    """Parts sum to the headline's difference; a run compared with itself has no changes."""
     told = compare_steps(Side(few, "noise0"), Side(few, "loading")).as_json()
     headline = told["headline"]
     assert headline["candidate_ns"] - headline["baseline_ns"] == headline["difference_ns"]
@@ -186,7 +186,7 @@ def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_store_compares_its_runs(few: TraceStore) -> None:
-    """The same rows as between any two sides."""
+    """The rows are the same as between any two sides."""
     rows = few.compare("noise0", "loading")
     assert rows.records() == compared(few, "noise0", "loading").rows.records()
     with pytest.raises(ValueError, match="noise7"):
@@ -195,7 +195,7 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
-    """The message names the steps that there are."""
+    """The message lists the existing steps."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
         compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[99]))
     with pytest.raises(ValueError, match="not a renaming such as"):

@@ -1,4 +1,4 @@
-"""Tables by operator, kernel, module or line sum to the time of all device operations: nothing is left out unnamed."""
+"""Tables by operator, kernel, module or line sum to the time of all device operations."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ SUMS = {
     "modules_v1()": "sum(t.device_self_ns + t.backward_device_self_ns)",
     "gpu_kernels_by_name_v1()": "sum(t.sum_ns)",
 }
-"""Of all device operations."""
+"""Sums over all device operations."""
 
 KERNEL_SUMS = {
     "roofline_v1()": ("sum(t.device_ns)", "g.class = 'computation'"),
     "kernel_table_v1()": ("sum(t.sum_ns)", "true"),
     "kernel_table_v1(by_operator := true)": ("sum(t.sum_ns)", "true"),
 }
-"""Of kernels alone: the sum, and which of them."""
+"""Sums over kernels only: the sum, and its filter."""
 
 MODULES = "EXISTS (FROM python_calls AS p WHERE p.run = g.run AND p.rank = g.rank AND starts_with(p.name, 'nn.Module: '))"
-"""The ranks of which modules has rows."""
+"""Return the ranks for which modules has rows."""
 
 DIFFERENT = """
     WITH
@@ -78,7 +78,7 @@ JOBS = {
 
 
 def assert_all_sums(store: TraceStore) -> None:
-    """Hold each table against the durations of what the device ran."""
+    """Assert that each table sums to the durations of device operations."""
     checks = [(call, total, "true") for call, total in SUMS.items()]
     checks += [
         (call, total, f"g.kind = 'kernel' AND {which}")
@@ -92,7 +92,7 @@ def assert_all_sums(store: TraceStore) -> None:
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store of jobs with graph replays, kernels from before the capture, and lost launches."""
+    """Ingest jobs with graph replays, kernels from before the capture, and lost launches."""
 
     def make(store: Path) -> None:
         for run, spec in JOBS.items():
@@ -106,12 +106,12 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def test_sums_of_simulated_jobs_are_the_device_time(simulated: TraceStore) -> None:
-    """Whatever launched it, or nothing in the trace."""
+    """This includes operations without a launch in the trace."""
     assert_all_sums(simulated)
 
 
 def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
-    """A replay of a graph, and kernels from before the capture, in each table by operator."""
+    """Graph replays, and kernels from before the capture, have a row in each table by operator."""
     for call, column in (
         ("operator_table_v1()", "name"),
         ("launching_operators_v1()", "name"),
@@ -126,7 +126,7 @@ def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
 def test_sums_of_awkward_traces_are_the_device_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """Random events, with partial overlaps and calls without a place."""
+    """The events are random, with partial overlaps and calls outside of the tree."""
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         assert_all_sums(store)
 
@@ -134,7 +134,7 @@ def test_sums_of_awkward_traces_are_the_device_time(
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 def test_sums_of_real_traces_are_the_device_time(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Each job of the folder of real traces that can be read."""
+    """Every readable job in the folder of real traces is checked."""
 
     def make(store: Path) -> None:
         for job in sorted((SHARED / "traces").iterdir()):

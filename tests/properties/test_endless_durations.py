@@ -1,4 +1,4 @@
-"""Durations and sizes that no profile has cost themselves, and no analysis: sums of them fit 64 bits."""
+"""Impossible durations and sizes affect only themselves: sums fit 64 bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STREAMS = 60
 
 
 def operation(number: int, days: float) -> list[Event]:
-    """An operator, its launch, its kernel and a copy that follows, each so long, on lanes of their own."""
+    """Return an operator, its launch, its kernel and a copy that follows, each of this duration, on separate lanes."""
     ts, dur = number * 10.0, days * DAY_US
     host: Event = {"ph": "X", "pid": 1, "tid": 100 + number}
     device: Event = {"ph": "X", "pid": 0, "tid": number}
@@ -57,7 +57,7 @@ def operation(number: int, days: float) -> list[Event]:
 
 
 def steps(days: float) -> list[Event]:
-    """Three steps."""
+    """Return three steps."""
     return [
         {
             "ph": "X",
@@ -73,7 +73,7 @@ def steps(days: float) -> list[Event]:
 
 
 def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Sixty of ten to twenty years, and one that lasts a millisecond: that one is measured."""
+    """Of sixty operators of ten to twenty years and one of a millisecond, only the last is measured."""
     long = [event for n in range(STREAMS) for event in operation(n, 3650 + n * 60)]
     good: Event = {
         "ph": "X",
@@ -93,7 +93,7 @@ def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore
 def test_the_longest_that_are_kept_break_no_analysis(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Each just below its limit, on many lanes of two ranks: every analysis answers, as a frame too."""
+    """With durations just below the limit on many lanes of two ranks, every analysis answers, as a frame, too."""
     events = [*steps(10), *(event for n in range(STREAMS) for event in operation(n, 10.4))]
     store = ingest_trace({0: events, 1: events})
     assert store.sql("SELECT count(*) FROM quarantine").rows() == [(0,)]
@@ -104,7 +104,7 @@ def test_the_longest_that_are_kept_break_no_analysis(
 def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Millions of long ones would add up beyond 64 bits: such a trace is refused by name."""
+    """Millions of long events would overflow 64 bits, so such a trace is refused by name."""
     monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):
@@ -116,7 +116,7 @@ def test_all_of_them_together_have_a_limit(
 def test_a_size_beyond_any_memory_is_none(
     ingest_trace: Callable[..., TraceStore], size: int
 ) -> None:
-    """Its column is NULL, and the arguments keep what was written."""
+    """Its column is NULL, and event_args has the recorded value."""
     args = {"Bytes": size, "Total Allocated": size, "Device Type": 1, "Device Id": 0, "Addr": 1}
     event: Event = {"ph": "i", "s": "t", "pid": 1, "tid": 1, "name": "[memory]", "args": args}
     good = event | {"ts": 2, "args": args | {"Bytes": 1 << 50}}

@@ -1,4 +1,4 @@
-"""A gate on a job with a change of known size: chance passes, changes do not, unknown is said."""
+"""The gate on a job with a change of known size: noise passes, changes fail, unknowns are reported."""
 
 from __future__ import annotations
 
@@ -57,25 +57,25 @@ RULES = (STEP, COMPUTE, PART, OPERATORS, KERNEL)
 def gated(
     store: TraceStore, candidate: str, *rules: Rule, baseline: str = "noise0", **options: Any
 ) -> Outcome:
-    """Hold a run against another one of the store."""
+    """Compare a run with another one of the store."""
     return gate([Side(store, baseline)], Side(store, candidate), rules or RULES, **options)
 
 
 def verdicts(outcome: Outcome) -> dict[str, str]:
-    """What each rule says, unless it passed."""
+    """Return the verdict of each rule that did not pass."""
     return {v.rule.name: v.verdict for v in outcome.verdicts if v.verdict != "passed"}
 
 
 @pytest.mark.slow
 def test_chance_passes(few: TraceStore) -> None:
-    """Another seed of the same job."""
+    """The candidate is another seed of the same job."""
     outcome = gated(few, "noise1", COMPUTE, PART)
     assert (outcome.verdict, verdicts(outcome)) == ("passed", {})
 
 
 @pytest.mark.slow
 def test_a_slower_loader_fails(few: TraceStore) -> None:
-    """By the step, with noise that its steps tell; compute is what it was."""
+    """The step fails, with noise from its steps; compute is unchanged."""
     outcome = gated(few, "loading", STEP, COMPUTE)
     assert (outcome.verdict, verdicts(outcome)) == ("failed", {"step": "failed"})
     (step,) = outcome.verdicts[0].rows
@@ -86,7 +86,7 @@ def test_a_slower_loader_fails(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
-    """Seeds of one job, by the rules that hold where none are given."""
+    """The runs are seeds of one job, judged by the default rules."""
     for baseline, candidate in combinations(NOISE, 2):
         outcome = gate([Side(many, baseline)], Side(many, candidate))
         assert outcome.verdict == "passed"
@@ -105,14 +105,14 @@ def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
 def test_planted_changes(
     many: TraceStore, candidate: str, verdict: str, found: dict[str, str]
 ) -> None:
-    """Kernels 3 % slower or 90 % faster, other counts of steps: each by its own rules."""
+    """Kernels 3 % slower or 90 % faster, and other counts of steps, fail by their own rules."""
     outcome = gated(many, candidate)
     assert (outcome.verdict, verdicts(outcome)) == (verdict, found)
 
 
 @pytest.mark.slow
 def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
-    """It is missing by its name, and the message says what is there instead."""
+    """The old name is missing, and the message contains the new one."""
     rule = Rule(
         "gpu_kernels_by_name",
         "mean_ns",
@@ -130,7 +130,7 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_missing_operator(many: TraceStore) -> None:
-    """Half of some operators: inconclusive, since the work differs; failed where that is allowed."""
+    """If half of some operators are missing, the work differs: inconclusive, or failed if the difference is allowed."""
     outcome = gated(many, "shallower", STEP, OPERATORS)
     assert (outcome.verdict, outcome.level) == ("inconclusive", "limited")
     assert verdicts(outcome) == {"step": "inconclusive", "operators": "inconclusive"}
@@ -152,7 +152,7 @@ def test_a_missing_operator(many: TraceStore) -> None:
 def test_a_candidate_without_memory_events(
     many: TraceStore, required: bool | None, of_both: str, of_candidate: str
 ) -> None:
-    """By what the rule says of missing values, and whether the baseline has the value."""
+    """The verdict follows the rule's setting for missing values, and whether the baseline has the value."""
     rule = Rule("kpis", "peak_memory_bytes", max_increase_pct=5, noise="none", required=required)
     (neither,) = gated(many, "noise1", rule).verdicts
     assert (neither.verdict, neither.first.reason) == (of_both, "no side has a value")
@@ -162,7 +162,7 @@ def test_a_candidate_without_memory_events(
 
 @pytest.mark.slow
 def test_one_rank_more(many: TraceStore) -> None:
-    """It cannot be compared, unless that is allowed; its own rows have no baseline."""
+    """It is not comparable unless allowed; its own rows have no baseline."""
     refused = gated(many, "more_ranks", COMPUTE)
     assert (refused.verdict, refused.comparability) == ("failed", "failed")
     assert "world size: 2 ▸ 3" in refused.reasons
@@ -176,7 +176,7 @@ def test_one_rank_more(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_baseline_runs_are_noise(many: TraceStore) -> None:
-    """Four runs of the same: their mean is the baseline, what they differ by the noise."""
+    """The baseline is the mean of four equal runs, and the noise is their spread."""
     sides = [Side(many, run) for run in tuple(NOISE)[:4]]
     rule = Rule("kpis", "step_ns", max_increase_pct=1, max_decrease_pct=1)
     assert gate(sides, Side(many, "noise4"), [rule]).verdict == "passed"

@@ -1,4 +1,4 @@
-"""What is kept of an answer has the rows of what is computed, in the same order, of awkward traces."""
+"""Materialized answers equal computed ones for edge-case traces, in the same order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Shown = dict[str, tuple[list[str], list[str], list[tuple[Any, ...]]]]
 
 
 def shown(store: Path, names: list[str]) -> Shown:
-    """Ask the views of analyses, as any client does."""
+    """Query the views of analyses as a client does."""
     with duckdb.connect(str(store / CATALOG), read_only=True, config={"threads": 2}) as con:
         asked = {name: con.table(name) for name in names}
         return {
@@ -51,7 +51,7 @@ def shown(store: Path, names: list[str]) -> Shown:
 def test_views_show_what_is_computed(
     job: tuple[int, TraceStore], names: list[str], runs: list[str], tmp_path: Path
 ) -> None:
-    """With one of two runs kept, then both: columns, types, rows and their order."""
+    """With one and with both of two runs materialized, columns, types, rows and order agree."""
     store = Path(shutil.copytree(job[1].path, tmp_path / "store"))
     build_catalog(store)
     materialize(store)
@@ -64,7 +64,7 @@ def test_views_show_what_is_computed(
 
 
 def test_all_but_a_few_can_be_kept() -> None:
-    """Those of two runs, and those that number through all runs, cannot."""
+    """Analyses of two runs, and those with numbers across all runs, cannot be materialized."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
     of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends", "jobs"}

@@ -1,4 +1,4 @@
-"""Events without a name are counted like any others: analyses put them under the empty name."""
+"""Events without a name are counted like any others; analyses list them under the empty name."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 STAND_IN = "!"
-"""A name that no rule knows, in place of a missing one; in front of others, as the empty name is."""
+"""A name that no rule knows, instead of a missing one; like the empty name it sorts first."""
 
 STEPS = 4
 
 
 def trace(name: str | None, *, is_missing: bool = False) -> list[Event]:
-    """Write steps in which every second event of each kind has this name, or none at all."""
+    """Return steps in which every second event of each kind has this name, or no name."""
     events = []
     for step in range(STEPS):
         for event in json.loads(json.dumps(EVENTS)):
@@ -40,7 +40,7 @@ def trace(name: str | None, *, is_missing: bool = False) -> list[Event]:
 
 @pytest.fixture(params=["1", "0"], ids=["compiled", "SQL"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each reader in turn; the first is SQL as well if the library is not built."""
+    """Select each reader in turn; the first is SQL, too, if the library is not built."""
     monkeypatch.setenv(SWITCH, request.param)
     return str(request.param)
 
@@ -61,7 +61,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
     is_missing: bool,
     reader: str,
 ) -> None:
-    """In every table that has names, with the compiled reader and without it."""
+    """This holds for every table with names, with the compiled reader and without it."""
     store = ingest_trace(trace(None, is_missing=is_missing), store=f"{reader}.store")
     counted = "SELECT table_name, count(*) FROM events WHERE name = '' GROUP BY ALL"
     assert dict(store.sql(counted).rows()) == {
@@ -80,7 +80,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
 def test_analyses_count_them_as_they_count_an_unknown_name(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Every analysis returns the same rows, but for that name."""
+    """Every analysis returns the same rows except for that name."""
     nameless = ingest_trace(trace(None), store="nameless.store")
     named = ingest_trace(trace(STAND_IN), store="named.store")
     differ = [
@@ -92,7 +92,7 @@ def test_analyses_count_them_as_they_count_an_unknown_name(
 
 
 def test_a_table_of_functions_shows_them(ingest_trace: Callable[..., TraceStore]) -> None:
-    """HTA's and torch's table of averages is printed, whatever names are missing."""
+    """HTA's table and torch's table of averages are printed with missing names."""
     store = ingest_trace(trace(None))
     with TraceAnalysis(store=store.path, run="run") as analysis:
         printed = str(analysis.key_averages(group_by_stack_n=5))

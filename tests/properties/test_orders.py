@@ -1,6 +1,6 @@
-"""Answers come in an order that is said here once more.
+"""Answers have the order that is listed here.
 
-With ``-``, from the most to the least; with ``=``, those of one value together.
+``-`` means descending; ``=`` means that equal values are adjacent.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ ORDERS = {
     "trace_events": "run rank event_id",
     "user_annotation_breakdown": "run rank",
 }
-"""What is not listed comes by run."""
+"""Analysis ─▶ its sort key; analyses that are not listed are sorted by run."""
 
 
 def place_of(row: dict[str, Any], order: str) -> list[tuple[bool, Any]]:
-    """Where a row stands; NULL comes last."""
+    """Return the sort key of a row; NULL comes last."""
     values = [(row[key.removeprefix("-")], key.startswith("-")) for key in order.split()]
     return [(value is None, 0 if value is None else -value if turned else value)
         for value, turned in values]  # fmt: skip
 
 
 def check_order(store: TraceStore, name: str) -> None:
-    """Ask for all, in the order of before."""
+    """Query an analysis and check its order."""
     rows = store.run(name, **options_of(name)).arrow().to_pylist()
     if rows and (name in ORDERS or "run" in rows[0]):
         order = ORDERS.get(name, "run")
@@ -89,12 +89,12 @@ def check_order(store: TraceStore, name: str) -> None:
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("name", MOST_SLOW)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
-    """Whatever the threads do."""
+    """The order does not depend on threads."""
     check_order(job[1], name)
 
 
 def test_what_is_listed_is_there() -> None:
-    """Each name is that of an analysis that has these columns."""
+    """Each name is that of an analysis with these columns."""
     for name, order in ORDERS.items():
         columns = {column.name for column in load_library().find(name).columns}
         assert {key.lstrip("-=") for key in order.split()} <= columns, name

@@ -1,4 +1,4 @@
-"""Questions in parts, rank by rank or on an executor, give what one question of all of it gives."""
+"""Partitioned queries, rank by rank or on an executor, return what one query of everything returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIBRARY = load_library()
 APART = [a.base_name for a in LIBRARY.newest() if a.facts.get("Ranks") == "independent"]
 ALL = sorted(a.base_name for a in LIBRARY.newest())
 FEW = {"modules", "memory_curve", "call_stack", "gpu_kernels_by_name", "trace_diff"}
-"""Analyses of which each way of asking is seen."""
+"""Analyses that cover each kind of partitioning."""
 
 SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3]})
 
@@ -38,7 +38,7 @@ SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row by row, in the same order; also where the caller narrows it."""
+    """Rows and order agree, also with a selection of the caller."""
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
@@ -49,7 +49,7 @@ def test_ranks_apart_are_the_whole(
 
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
-    """Two threads, for tasks of a run or a rank each."""
+    """Return an executor of two threads, for tasks of one run or rank each."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     with ThreadPoolExecutor(2) as pool:
         yield pool
@@ -67,7 +67,7 @@ def test_an_executor_gives_the_whole(
     executor: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Types, rows and their order, whether rows come back or stay in the store."""
+    """Types, rows and order agree, whether rows are returned or stored."""
     _, store = job
     monkeypatch.setattr(distributed, "LARGE_BYTES", large)
     taken = {parameter.name for parameter in LIBRARY.find(name).parameters}
@@ -83,7 +83,7 @@ def test_an_executor_gives_the_whole(
 
 
 def test_there_are_some() -> None:
-    """What is dear and of each rank by itself says so; few cross runs, and say why."""
+    """Expensive analyses of separate ranks declare it; the few that cross runs state the reason."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
@@ -98,7 +98,7 @@ def test_there_are_some() -> None:
 
 
 def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small runs go together, a large run is parted only where its ranks are apart."""
+    """Small runs share a task, and a large run is partitioned only for separate ranks."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 10)
     sizes = [("a", 0, 4), ("b", 0, 6), ("c", 0, 6), *(("d", rank, 5) for rank in range(5))]
     runs = [{"runs": ["a", "b"]}, {"runs": ["c"]}]
@@ -110,6 +110,6 @@ def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatc
 
 
 def test_large_jobs_are_a_few_tasks() -> None:
-    """A thousand ranks are not a thousand tasks."""
+    """A thousand ranks do not make a thousand tasks."""
     sizes = [("job", rank, 250_000) for rank in range(1000)]
     assert len(partitions.tasks(LIBRARY.find("operator_table"), sizes)) == 67

@@ -1,4 +1,4 @@
-"""Equal input gives equal output: ties are broken by something, and not by the engine's plan."""
+"""Equal input gives equal output: ties are broken explicitly, not by the engine's plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["job"]
 
 
 def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[Any]]:
-    """All rows of all derived tables and of some analyses; leaves the derived ones in the catalog."""
+    """Return all rows of all derived tables and of some analyses; the derived tables stay in the catalog."""
     library = load_library()
     materialize_derived(con, library, {about.path for about in library.derived})
     found = {}
@@ -47,7 +47,7 @@ def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[
 def test_another_plan_gives_the_same_rows(
     job: tuple[int, TraceStore], names: list[str], tmp_path: Path
 ) -> None:
-    """In the same order; events of these jobs begin and end at few instants."""
+    """The order is equal, too, although events of these jobs begin and end at few instants."""
     _, store = job
     found: list[dict[str, list[Any]]] = []
     for setting in ("SET threads = 1", "PRAGMA disable_optimizer"):

@@ -1,4 +1,4 @@
-"""Analyses against recomputations that are obviously right, on random small jobs."""
+"""Analyses compared with simple recomputations, on random small jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 SEEDS = range(int(os.environ.get("HTA_SQL_PROPERTY_JOBS", "2")))
-"""Jobs to make up; each is looked at through a handful of scopes. All but the first are slow ones."""
+"""Seeds of the jobs, each queried with several scopes. All but the first are slow tests."""
 
 SCOPES = 4
 
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[World, Scope], list[dict[s
 
 @cache
 def world(seed: int) -> World:
-    """The events of a job, linked the slow way."""
+    """Return the events of a job, linked by slow, simple code."""
     return World(random_job(seed))
 
 
@@ -160,20 +160,20 @@ def world(seed: int) -> World:
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[int, TraceStore]]:
-    """Both runs of a job in one store."""
+    """Ingest both runs of a job into one store."""
     with hta_sql.open(store_of_job(tmp_path_factory, request.param), threads=1) as store:
         yield request.param, store
 
 
 @cache
 def expected_rows(seed: int, case: str, scope: int) -> list[dict[str, Any]]:
-    """What a recomputation says, for one of the scopes of a job."""
+    """Return the recomputed rows for one of the scopes of a job."""
     return CASES[case][2](world(seed), scopes(seed)[scope])
 
 
 @cache
 def scopes(seed: int) -> list[Scope]:
-    """Everything, the default, and some at random."""
+    """Return the full scope, the default, and some at random."""
     rng = Random(seed)
     found = [Scope(), Scope(include_last_profiler_step=True)]
     while len(found) < SCOPES:
@@ -189,7 +189,7 @@ def scopes(seed: int) -> list[Scope]:
 
 
 def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
-    """Rows as text, doubles to nine digits, in an order of their own."""
+    """Return sorted rows as text, doubles with nine digits."""
 
     def cell(value: Any) -> Any:
         return f"{value:.9g}" if isinstance(value, float | int) else value
@@ -200,7 +200,7 @@ def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
 def found_rows(
     store: TraceStore, name: str, options: dict[str, Any], scope: Scope
 ) -> list[dict[str, Any]]:
-    """What the analysis says."""
+    """Return the rows of the analysis."""
     taken = {parameter.name for parameter in load_library().find(name).parameters}
     wanted = {k: value for k, value in vars(scope).items() if value is not None and k in taken}
     table = store.run(name, **options, **wanted).arrow()
@@ -209,7 +209,7 @@ def found_rows(
 
 @pytest.mark.parametrize("case", CASES)
 def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case: str) -> None:
-    """Every row, no other row, every column that was recomputed."""
+    """All rows and all recomputed columns agree."""
     seed, store = job
     name, options, _ = CASES[case]
     for number, scope in enumerate(scopes(seed)):
@@ -236,7 +236,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
     sums: list[str],
     recompute: Callable[[World, Scope], list[dict[str, Any]]],
 ) -> None:
-    """By operator; modules and categories are parts of that."""
+    """This is checked by operator; modules and categories are parts of that."""
     seed, store = job
     keys = ["run", "rank", "device_type", "device", *keys]
     for scope in scopes(seed):
@@ -252,7 +252,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
 
 
 def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:
-    """Each part of step_accounting is a cost; idle time is split by what it waits for."""
+    """Each part of step_accounting is a cost; idle time is divided by its cause."""
     seed, store = job
     parts = ("exposed_transfer", "exposed_wait", "exposed_memory")
     for scope in scopes(seed):
@@ -292,7 +292,7 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
 def test_idle_causes_sum_to_the_idle_time_of_the_steps(
     job: tuple[int, TraceStore], level: str
 ) -> None:
-    """Each rank with device activity, in each scope, to the nanosecond; no part is below zero."""
+    """Each rank with device activity agrees in each scope to the nanosecond, and no part is negative."""
     seed, store = job
     active = set(
         store.sql(
@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """Runs, ranks and steps of each side, and a run against itself."""
+    """This holds for runs, ranks and steps of each side, and for a run compared with itself."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),
@@ -343,7 +343,7 @@ def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) 
 def test_critical_path_edges_go_forward_between_two_nodes_an_event(
     job: tuple[int, TraceStore],
 ) -> None:
-    """No cycle, no edge twice, nothing that is no node, no time below zero."""
+    """There is no cycle, no duplicate edge, no unknown node and no negative time."""
     seed, store = job
     found = store.run("critical_path_nodes", include_last_profiler_step=True).arrow().to_pylist()
     nodes = {(n["run"], n["rank"], n["node_id"]): n for n in found}

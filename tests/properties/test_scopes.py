@@ -1,7 +1,7 @@
-"""Runs and ranks keep to themselves: what is asked of one of them is its part of the whole answer.
+"""Runs and ranks are isolated: the answer for one of them is its part of the whole answer.
 
-A join that forgets the run, a window that forgets the rank, a list that is not looked at: each
-mixes rows of two runs or ranks, in one of the two answers and not in the other.
+A join without the run, a window without the rank, or an ignored selection mixes rows of two runs or
+ranks, in one of the two answers and not in the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["job"]
 
 OF_NO_RUN = {"trace_diff", "kpi_trends"}
-"""Analyses of several runs: of two, or of one beside those before it."""
+"""Analyses of several runs: of two, or of one compared with earlier ones."""
 
 OF_SEVERAL_RANKS = {
     "gpu_timeline",
@@ -36,13 +36,13 @@ WITHOUT_ROWS = {
     *("all_to_all_traffic", "expert_load", "expert_parallel", "links", "graph_kernels"),
     *("collective_history", "kernel_counters", "serving_roofline"),
 }
-"""Analyses of what these jobs do not do: send to another rank, step an optimizer, …"""
+"""Analyses without rows for these jobs: no sends, no optimizer, …"""
 
 OF_OTHER_FILES = ("cluster_", "snapshot_", "execution_trace_", "hang", "dump_")
-"""Analyses of files that these jobs do not have, by the beginning of their names."""
+"""Analyses of files that these jobs do not have, by name prefix."""
 
 NUMBERED = ("tree_id", "thread_id")
-"""Columns that count through all runs and ranks of an answer."""
+"""Columns that are numbered through all runs and ranks of an answer."""
 
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
@@ -54,19 +54,19 @@ MOST_SLOW = [
     pytest.param(name, marks=[pytest.mark.slow] if place % 4 else [])
     for place, name in enumerate(ANALYSES)
 ]
-"""All, of which ``make test`` asks every fourth one."""
+"""All analyses; ``make test`` runs every fourth one."""
 
 
 @cache
 def options_of(name: str) -> dict[str, Any]:
-    """What the recomputation asks for, and the last step."""
+    """Return the options of the recomputation, and the last step."""
     taken = {parameter.name for parameter in load_library().find(name).parameters}
     last = {"include_last_profiler_step": True} if "include_last_profiler_step" in taken else {}
     return {**OPTIONS.get(name, {}), **last}
 
 
 def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
-    """The rows of an answer, without what numbers them."""
+    """Return the rows of an answer without numbered columns."""
     found = store.run(name, **options_of(name), **scope).arrow().to_pylist()
     return [{key: row[key] for key in row if key not in NUMBERED} for row in found]
 
@@ -77,7 +77,7 @@ def check_isolation(
     runs: tuple[str, ...] = ("a", "b.run-2"),
     ranks: tuple[int, ...] = (0, 1, 3),
 ) -> int:
-    """Ask for all, then for each of some runs and ranks; returns the number of rows."""
+    """Query everything, then some runs and ranks separately; return the number of rows."""
     whole = rows(store, name)
     columns = {column.name for column in load_library().find(name).columns}
     if "run" in columns and name not in OF_NO_RUN:
@@ -100,7 +100,7 @@ def check_isolation(
 def test_runs_and_ranks_keep_to_themselves(
     job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:
-    """In their order, with all their columns."""
+    """Rows are in order, with all their columns."""
     _, store = job
     found = check_isolation(store, name, runs, ranks)
     assert found or name.startswith(OF_OTHER_FILES) or name in WITHOUT_ROWS

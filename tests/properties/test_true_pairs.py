@@ -1,4 +1,4 @@
-"""The headline of a comparison is right by the truth of the jobs, whatever steps the difference is in."""
+"""The headline of a comparison agrees with the truth of the jobs, whichever steps differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with both runs of each pair."""
+    """Ingest both runs of each pair."""
     with hta_sql.open(pairs_store(tmp_path_factory)) as opened:
         yield opened
 
@@ -51,7 +51,7 @@ def step_times(store: TraceStore, run: str) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_headline_is_true(store: TraceStore, name: str) -> None:
-    """Mean and median over all steps, the verdict, the steps that differ, and what changed."""
+    """Mean and median over all steps, the verdict, the steps that differ, and the change agree."""
     told, pair = compared(store, name), PAIRS[name]
     step = told.step
     for side in ("control", "test"):
@@ -77,7 +77,7 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     "name", [name for name, pair in PAIRS.items() if pair.verdicts[0] != "unchanged"]
 )
 def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: str) -> None:
-    """Signs and verdicts swap, and the slow steps are those of the control."""
+    """Signs and verdicts are swapped, and the slow steps are those of the control."""
     there = compared(store, name).step
     back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
     opposite = {
@@ -92,7 +92,7 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
 
 @pytest.mark.slow
 def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
-    """A rank late in both steps: times as slow, too few for a test; equal jobs: unknown."""
+    """A rank that is late in both steps is a change by ratio, too few for a test; equal jobs are unknown."""
     late = compare_steps(
         Side(store, "intermittent-control", steps=[11, 12]),
         Side(store, "intermittent-test", steps=[13, 17]),
@@ -112,14 +112,14 @@ PUBLIC = {
     # Both hold the same single step; what differs lies in the last one.
     "hta_trace_compare": ("base", "test", {"unchanged"}, ["Nothing changed"]),
 }
-"""Pair of public traces ─▶ its two folders, verdicts that are true, words that lead."""
+"""Pair of public traces ─▶ its two folders, the true verdicts, and the words of the headline."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
-    """Against the mean of the steps as the JSON files state them, without the last one."""
+    """The truth is the mean of the steps in the JSON files, without the last one."""
     control, test, verdicts, lead = PUBLIC[name]
     for side in (control, test):
         folder = SHARED / "traces" / f"{name}_{side}"
@@ -152,7 +152,7 @@ def mean_step(folder: Path) -> float:
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A store with two captures of one step: the device begins with 20 and with 90 older kernels."""
+    """Ingest two captures of one step, which start with 20 and with 90 older kernels on the device."""
 
     def make(store: Path) -> None:
         for run, early in (("few", 20), ("many", 90)):
@@ -184,7 +184,7 @@ STEPS = """
 
 
 def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> None:
-    """In all analyses, by count and by duration; what came before the capture is listed apart."""
+    """Counts and durations of all analyses agree; kernels from before the capture are listed separately."""
     own = captures.sql(OWN).rows()
     assert len(own) == 4
     assert captures.sql(CONTENTS).rows() == own
@@ -201,7 +201,7 @@ def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> Non
 
 
 def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> None:
-    """Older kernels make no operator more or less frequent, and chance is unknown."""
+    """Older kernels make no operator more or less frequent, and the significance is unknown."""
     told = compare_steps(Side(captures, "few"), Side(captures, "many"))
     assert told.step["verdict"] == "unknown"
     assert "significance unknown" in told.message
@@ -217,5 +217,5 @@ def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> No
 
 @pytest.mark.slow
 def test_each_of_many_steps_has_the_operations_that_it_launched(store: TraceStore) -> None:
-    """Twenty steps of twenty runs."""
+    """The case has twenty steps of twenty runs."""
     assert store.sql(CONTENTS).rows() == store.sql(STEPS).rows() == store.sql(OWN).rows()

@@ -1,4 +1,4 @@
-"""What-if answers of the critical path against paths that are tried one by one."""
+"""What-if answers of the critical path compared with an exhaustive search of paths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Node = dict[str, Any]
 
 
 def length_of(edges: Iterable[Edge]) -> int:
-    """Length of the longest path: that of the longest one from each node, by looking at all."""
+    """Return the length of the longest path by exhaustive search."""
     following: dict[int, list[Edge]] = {}
     for edge in edges:
         following.setdefault(edge["begin_node_id"], []).append(edge)
@@ -45,7 +45,7 @@ def length_of(edges: Iterable[Edge]) -> int:
 def expected(
     nodes: Iterable[Node], edges: list[Edge], factor: float, name: str | None, class_: str | None
 ) -> tuple[int, int, int]:
-    """Length before, length after, events that are faster: as the method's documentation says."""
+    """Return the length before, the length after, and the faster events, as documented."""
     chosen = {
         node["event_id"]
         for node in nodes
@@ -64,7 +64,7 @@ def expected(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[list[Node], list[Edge]]:
-    """A few nodes of a few events, and any edges from lower to higher ones."""
+    """Draw a few nodes of a few events, and any edges from lower to higher ones."""
     events = draw(
         st.lists(
             st.tuples(st.sampled_from(NAMES), st.sampled_from(CLASSES)), min_size=1, max_size=4
@@ -113,7 +113,7 @@ NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("clas
 def test_any_graph_is_as_long_as_its_longest_path(
     graph: tuple[list[Node], list[Edge]], factor: float, name: str | None, class_: str | None
 ) -> None:
-    """Of any small graph, with any edges and any events that are faster."""
+    """This holds for any small graph with any edges and faster events."""
     nodes, edges = graph
     if name is None and class_ is None:
         name = "gemm"
@@ -133,7 +133,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
 def test_random_jobs_get_as_fast_as_their_longest_path(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whole ranks, through traces, store and SQL, with launch edges and without."""
+    """Whole ranks pass through traces, store and SQL, with launch edges and without."""
     shorter = 0
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         for run in store.runs():

@@ -1,4 +1,4 @@
-"""Random small traces of everything that is awkward: ties, no length, overlaps, missing ends."""
+"""Random small traces with edge cases: ties, zero durations, overlaps, missing ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THREADS: tuple[tuple[Any, Any], ...] = ((100, 1), (100, 2), (101, 1), ("worker",
 
 
 def random_job(seed: int) -> Job:
-    """Two runs of three ranks; some ranks without steps, without a device, without events."""
+    """Return two runs of three ranks; some ranks have no steps, no device or no events."""
     rng = Random(seed)
     return {
         run: {rank: RankTrace(rng, with_steps).events for rank in (0, 1, 3)}
@@ -39,7 +39,7 @@ def random_job(seed: int) -> Job:
 
 
 class RankTrace:
-    """One rank's events, drawn at random."""
+    """One rank's random events."""
 
     def __init__(self, rng: Random, with_steps: bool) -> None:
         self.rng = rng
@@ -68,7 +68,7 @@ class RankTrace:
         self._memory(Random(len(self.events)))
 
     def _twins_and_nests(self) -> None:
-        """Events of one extent; backward operators of one forward one, below each other."""
+        """Add events of one extent, and nested backward operators of one forward operator."""
         for twin in self.rng.sample(self.events, min(3, len(self.events))):
             where = twin["pid"], twin["tid"]
             self._add("cpu_op", "aten::mm", where, twin["ts"], twin["dur"], {})
@@ -87,7 +87,7 @@ class RankTrace:
             self._add("cuda_profiler_range", "k", (0, 0), self._ts(), 5, counters)
 
     def _memory(self, rng: Random) -> None:
-        """Allocations and frees at few addresses and instants, of which the profiler loses some."""
+        """Add allocations and frees at few addresses and times, some of which are lost."""
         for device in rng.sample((-1, 0, 1), rng.randrange(4)):
             held = {addr: rng.choice((100, 200)) for addr in range(6) if rng.random() < 0.3}
             total, reserved = sum(held.values()), 500
@@ -181,7 +181,7 @@ class RankTrace:
 
 
 def write_job(job: Job, folder: Path) -> dict[str, dict[int, str]]:
-    """Write a file a rank; the clocks of all ranks agree."""
+    """Write one file per rank; the clocks of all ranks agree."""
     paths: dict[str, dict[int, str]] = {}
     for number, (run, ranks) in enumerate(job.items()):
         for rank, events in ranks.items():
@@ -193,7 +193,7 @@ def write_job(job: Job, folder: Path) -> dict[str, dict[int, str]]:
 
 
 def store_of_job(factory: pytest.TempPathFactory, seed: int) -> Path:
-    """Read both runs of a job into a store, once for all tests, with their derived tables."""
+    """Ingest both runs of a job with their derived tables, once for all tests."""
 
     def make(store: Path) -> None:
         for run, traces in write_job(random_job(seed), store.parent).items():

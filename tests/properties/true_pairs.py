@@ -1,4 +1,4 @@
-"""Pairs of simulated jobs of which the truth is known by construction: what changed, in which steps, on which rank."""
+"""Pairs of simulated jobs with known differences: what changed, in which steps, on which rank."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     import pytest
 
 SEED = int(os.environ.get("HTA_SQL_TRUTH_SEED", "1"))
-"""Another number simulates all pairs with other durations."""
+"""Seed of the durations of all pairs."""
 
 BASE = JobSpec(ranks=2, steps=21, layers=2, ops_per_layer=4)
-"""Twenty steps count: 10 to 29."""
+"""The unchanged job, of which twenty steps count: 10 to 29."""
 
 STEPS = range(BASE.first_step, BASE.first_step + BASE.steps)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A control, a test, and what is true of them.
+    """A control, a test, and the truth about them.
 
     Attributes:
-        verdicts: What may be said of the step.
-        test: What the test job differs in.
-        control: What the control differs in.
-        slow_steps: What is said of the steps that differ from the others in the test; None: nothing.
+        verdicts: Correct verdicts on the step.
+        test: Differences of the test job.
+        control: Differences of the control.
+        slow_steps: Message on the steps that differ from the others in the test; None if there are none.
         rows: Parts, each with a name that must be among the changes.
-        lead: Texts that the headline has: the cause, and the rank that it is on.
+        lead: Texts in the headline: the cause, and its rank.
     """
 
     verdicts: tuple[str, ...]
@@ -127,7 +127,7 @@ PAIRS = {
 
 
 def pairs_store(factory: pytest.TempPathFactory) -> Path:
-    """Simulate both jobs of each pair and read each as a run: NAME-control, NAME-test."""
+    """Simulate both jobs of each pair and ingest each as a run: NAME-control, NAME-test."""
 
     def make(store: Path) -> None:
         seed = 1000 * SEED

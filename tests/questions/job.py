@@ -1,7 +1,8 @@
-"""A step of 1 ms on one GPU, of which everything is known: the job that the questions are asked about.
+"""A fully known step of 1 ms on one GPU: the job for the questions of the docs.
 
-The host loads data until 200 us; model.py runs a product of two 1024 x 1024 matrices (300 us on the device) and a
-ReLU (40 us) behind it; train.py reads a value, and the device, through at 560 us, has work again at 650 us (an
+The host loads data until 200 us; model.py runs a product of two 1024 x 1024 matrices (300 us on the device) and then
+a
+ReLU (40 us); train.py reads a value, and the device, idle from 560 us, has work again at 650 us (an
 addition, until 940).
 """
 
@@ -16,20 +17,20 @@ OUTPUT_BYTES = 4 * 1024 * 1024
 
 
 def host(cat: str, name: str, ts: float, dur: float, **args: Any) -> Event:
-    """What the thread of the training loop does."""
+    """Return an event of the training loop's thread."""
     of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1}
     return of | {"ts": ts, "dur": dur, "args": args}
 
 
 def kernel(name: str, ts: float, dur: float, correlation: int) -> Event:
-    """What the device does."""
+    """Return a kernel."""
     args = {"device": 0, "stream": 7, "correlation": correlation}
     of = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7}
     return of | {"ts": ts, "dur": dur, "args": args}
 
 
 def memory(ts: float, address: int, size: int, allocated: int) -> Event:
-    """The allocator of the device."""
+    """Return an event of the device's allocator."""
     args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size}
     args |= {"Total Allocated": allocated, "Total Reserved": 3 * OUTPUT_BYTES}
     of = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1}
@@ -37,7 +38,7 @@ def memory(ts: float, address: int, size: int, allocated: int) -> Event:
 
 
 def trace() -> dict[str, Any]:
-    """The trace file."""
+    """Return the trace file."""
     loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     product = {"Input Dims": SHAPES, "Input type": ["float", "float"], "External id": 1}
     events = [

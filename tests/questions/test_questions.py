@@ -38,18 +38,18 @@ TRUTH: dict[str, dict[str, Any]] = {
     "Does it wait or transfer?": {"rank": 0, "exposed_wait_ns": 20_000},
     "What should I do next?": {"rule": "elementwise_kernels", "ceiling_ns": 330_000},
 }
-"""Question ─▶ values of the first row that tells."""
+"""Question ─▶ expected values of its first row."""
 
 OF_TWO_RANKS = {
     "Which rank is late, and why?": "late",
     "Does it wait or transfer?": "waits",
 }
-"""What a rank alone cannot answer: rank 1 is late there."""
+"""Questions that need a second rank; rank 1 is late there."""
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The job, and two of two ranks."""
+    """Ingest the job, and two jobs of two ranks."""
     folder = tmp_path_factory.mktemp("questions")
     path = folder / "trace.json"
     path.write_text(json.dumps(trace()), encoding="utf-8")
@@ -61,7 +61,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_question_has_its_answer() -> None:
-    """And every answer its question on the page."""
+    """Every answer has its question on the page."""
     assert list(QUESTIONS) == list(TRUTH)
 
 
@@ -69,7 +69,7 @@ def test_every_question_has_its_answer() -> None:
 def test_a_question_is_answered(
     question: str, stores: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the first row of what the command on the page prints; of ranks by the one that is named."""
+    """The first row of the page's command answers it; for ranks, the row of the named rank."""
     store = stores[OF_TWO_RANKS.get(question, "job")]
     arguments = QUESTIONS[question].replace("STORE", str(store)).split()
     assert main([*arguments, "--format", "json"]) == 0
@@ -81,7 +81,7 @@ def test_a_question_is_answered(
 
 
 def test_shapes_are_those_of_the_call(stores: dict[str, Path]) -> None:
-    """As lists of sizes."""
+    """They are lists of sizes."""
     with hta_sql.open(stores["job"]) as store:
         row = store.run("operator_unique_args").records()[0]
     assert json.loads(row["input_shapes"]) == SHAPES

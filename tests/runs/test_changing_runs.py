@@ -1,4 +1,4 @@
-"""Runs of a store are renamed and removed; which of them stay."""
+"""Runs of a store are renamed, removed and retained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.shared_stores import ingest_only
 
 
 def test_a_run_is_removed(store: Path) -> None:
-    """Its files, folders and tags go; the others answer."""
+    """Its files, folders and tags are deleted; the other runs answer."""
     size = sum((store / name).stat().st_size for name in files_of(store) if "run=day2" in name)
     freed = hta_sql.remove_runs(store, ["day2"])
     assert 0 < freed <= size
@@ -32,7 +32,7 @@ def test_a_run_is_removed(store: Path) -> None:
 
 
 def test_one_run_needs_no_list(store: Path) -> None:
-    """Its name is no list of letters."""
+    """A single name is not taken for a list of letters."""
     hta_sql.tag_runs(store, "day2", {"ticket": "PERF-17"})
     hta_sql.remove_runs(store, "day1")
     assert read_manifest(store).tags["day2"]["ticket"] == "PERF-17"
@@ -40,7 +40,7 @@ def test_one_run_needs_no_list(store: Path) -> None:
 
 
 def test_a_baseline_stays(store: Path) -> None:
-    """Nobody removes or renames what others are compared with; its tags are free."""
+    """A run that is a baseline cannot be removed or renamed; its tags can change."""
     first = read_manifest(store).runs()[0]
     called("baseline", "set", "usual", f"{store}:{first}")
     for change in (["remove", str(store), first], ["rename", str(store), first, "other"]):
@@ -55,7 +55,7 @@ def test_a_baseline_stays(store: Path) -> None:
 
 
 def test_all_runs_are_removed(store: Path, trace: str) -> None:
-    """An empty store opens, and can be filled again."""
+    """An empty store opens, and accepts new runs."""
     hta_sql.remove_runs(store, ["day1", "day2", "day3"])
     assert runs_of(store) == []
     ingest_only(trace, store, run="new")
@@ -66,7 +66,7 @@ def test_all_runs_are_removed(store: Path, trace: str) -> None:
     "change", [["tag", "dya1", "a=b"], ["remove", "dya1"], ["rename", "dya1", "x"]]
 )
 def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
-    """The error names the nearest one; nothing has changed."""
+    """The error contains the nearest name, and nothing changes."""
     before = (store / MANIFEST).read_bytes()
     command, run, *rest = change
     done = CliRunner().invoke(program, ["runs", command, str(store), run, *rest])
@@ -77,7 +77,7 @@ def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
 
 
 def test_a_run_is_renamed(store: Path) -> None:
-    """Its files are the same ones under another name; it has its tags."""
+    """Its files and tags are unchanged under the new name."""
     inodes = {path.stat().st_ino for path in (store / "tables").rglob("run=day1/*/*.parquet")}
     hta_sql.rename_run(store, "day1", "baseline")
     assert runs_of(store) == ["baseline", "day2", "day3"]
@@ -91,7 +91,7 @@ def test_a_run_is_renamed(store: Path) -> None:
 
 @pytest.mark.parametrize(("name", "error"), [("day2", "has a run"), ("a/b", "Run name")])
 def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> None:
-    """One that another has, one that is no name of a file."""
+    """Names of another run and names that are invalid in paths are refused."""
     with pytest.raises(hta_sql.HtaSqlError, match=error):
         hta_sql.rename_run(store, "day1", name)
     assert runs_of(store) == ["day1", "day2", "day3"]
@@ -99,7 +99,7 @@ def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> Non
 
 @pytest.mark.slow
 def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
-    """It is computed anew, with the same rows under the new name."""
+    """Materialized answers are recomputed, with the same rows under the new name."""
     paths, _ = write_job(tmp_path / "traces", PlantedJob(ranks=2, steps=3))
     store = tmp_path / "job.store"
     query = "SELECT * EXCLUDE (run) FROM step_parts ORDER BY ALL"
@@ -115,7 +115,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
-    """To publish them again changes nothing: they are those of the new name."""
+    """Publishing them again changes nothing, because they belong to the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, run="job.v1", shard=(1, 1))
@@ -144,7 +144,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path) -> None:
-    """The newest, the young ones, and those of other tags; a dry run says the same."""
+    """The newest, the recent ones, and those of other tags stay; a dry run reports the same."""
     assert hta_sql.retain_runs(store, **wanted, dry_run=True) == gone  # type: ignore[arg-type]
     assert read_manifest(store).runs() == ["day1", "day2", "day3"]
     assert hta_sql.retain_runs(store, **wanted) == gone  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path
 
 
 def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
-    """It is as old as its ingest; without that it stays."""
+    """Its age is that of its ingest; without that, it stays."""
     ingest_only(write_trace(tmp_path / "rank0.json"), store, run="unknown")
     assert hta_sql.retain_runs(store, keep=1, dry_run=True) == ["day1", "day2", "day3"]
     manifest = json.loads((store / MANIFEST).read_text())
@@ -162,14 +162,14 @@ def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_to_go_by(store: Path) -> None:
-    """Neither a number nor an age: all of them would go."""
+    """Without a number or an age, all runs would be removed, so it is refused."""
     with pytest.raises(hta_sql.ParameterError, match="how many"):
         hta_sql.retain_runs(store)
 
 
 @pytest.mark.slow
 def test_the_commands(store: Path) -> None:
-    """List, tag, rename, retain and remove, as a user types them."""
+    """The commands list, tag, rename, retain and remove, as a user types them."""
     called("runs", "tag", store, "day1", "branch=main", "job=")
     called("runs", "rename", store, "day1", "first")
     rows = json.loads(called("runs", store, "--format", "json"))
@@ -194,13 +194,13 @@ def test_the_commands(store: Path) -> None:
     ],
 )
 def test_commands_that_cannot_be_understood(arguments: list[str]) -> None:
-    """Exit code 2."""
+    """The exit code is 2."""
     assert CliRunner().invoke(program, ["runs", *arguments]).exit_code == 2
 
 
 @pytest.mark.slow
 def test_an_object_storage(store: Path, tmp_path: Path) -> None:
-    """The same at a URL: objects are copied for a rename."""
+    """At a URL, a rename copies objects."""
     bucket, url = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
     (store / ".lock").unlink()
     bucket.put(f"{store}/", f"/{tmp_path.name}/", recursive=True)

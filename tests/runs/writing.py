@@ -1,4 +1,4 @@
-"""Traces that say a lot of their program, stores of them, and commands."""
+"""Write traces with many properties of their program, ingest them, and run commands."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ STATED = {
 
 
 def write_trace(path: Path, **keys: object) -> str:
-    """Write a trace with one kernel, and what its program has recorded beside."""
+    """Write a trace with one kernel, and properties of its program."""
     path.write_text(json.dumps({"traceEvents": [KERNEL], **keys}))
     return str(path)
 
 
 def called(*arguments: object) -> str:
-    """Run a command that has to succeed; what it prints."""
+    """Run a command that must succeed; return its output."""
     done = CliRunner().invoke(program, [*map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
 def runs_of(store: Path) -> list[str]:
-    """List the runs by what can be asked of them."""
+    """Return the runs by their queryable properties."""
     with hta_sql.open(store) as opened:
         return [run for (run,) in opened.sql("SELECT run FROM gpu_ops ORDER BY run").rows()]
 
 
 def files_of(store: Path) -> set[str]:
-    """List the Parquet files, and the folders that they are in."""
+    """Return the Parquet files and their folders."""
     return {path.relative_to(store).as_posix() for path in (store / "tables").rglob("*")}

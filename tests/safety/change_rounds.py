@@ -1,7 +1,7 @@
-"""Kills a removal or a rename right before each change that it makes to a file, and asks after each.
+"""Kill a removal or a rename before each file change, and query the store after each kill.
 
 Run as a program: ``python change_rounds.py STORE remove|rename``; the store has the runs a, b and c. It
-forks, and opens no store itself: an engine does not survive a fork. Prints what was seen after each kill,
+forks, and opens no store itself, because an engine does not survive a fork. Prints the answers after each kill,
 a line each, as JSON.
 """
 
@@ -28,14 +28,14 @@ CHANGING = ("os.link", "os.rename", "os.remove", "os.rmdir")
 
 
 def busy(store: Path) -> str:
-    """Ask a store: run ─▶ time of its kernels [ns], as JSON."""
+    """Query a store: run ─▶ time of its kernels [ns], as JSON."""
     with hta_sql.open(store) as opened:
         query = "SELECT run, sum(dur)::BIGINT FROM gpu_ops GROUP BY run ORDER BY run"
         return json.dumps(dict(opened.sql(query).rows()))
 
 
 def seen(store: Path) -> str:
-    """Ask it in a child."""
+    """Query it in a child process."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, busy(store).encode()))
     os.close(writing)
@@ -44,7 +44,7 @@ def seen(store: Path) -> str:
 
 
 def dying_before(operation: int, task: Callable[[], object]) -> None:
-    """Carry out a task, and die right before its n-th change of a file."""
+    """Run a task, and exit before its n-th change of a file."""
     count = 0
 
     def hook(event: str, _arguments: tuple[object, ...]) -> None:
@@ -58,7 +58,7 @@ def dying_before(operation: int, task: Callable[[], object]) -> None:
 
 
 def check_the_next_write(store: Path) -> None:
-    """Remove another run: what the killed one left is not there any more."""
+    """Remove another run, and check that orphaned files of the killed one are deleted."""
     done(partial(hta_sql.remove_runs, store, ["c"]))
     files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
     assert files == read_manifest(store).named_files()
@@ -66,7 +66,7 @@ def check_the_next_write(store: Path) -> None:
 
 
 def main(original: Path, change: str) -> None:
-    """Kill at each place in turn, until the task ends first."""
+    """Kill at each operation in turn, until the task ends first."""
     for operation in range(1, 1000):
         store = Path(shutil.copytree(original, original.with_name(f"{change}{operation}.store")))
         tasks: dict[str, Callable[[], object]] = {

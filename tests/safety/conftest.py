@@ -1,4 +1,4 @@
-"""What the tests of safety share: traces that can be replaced, and stores that say what they hold."""
+"""Fixtures of the tests of safety: replaceable traces, and queries of their contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BusyTimes = Callable[[Path | str], dict[int, float]]
 
 @pytest.fixture
 def write_traces(tmp_path: Path) -> WriteTraces:
-    """Write traces of ranks with one kernel each: ``write_traces({0: 100.0, 1: 120.0})`` [µs]."""
+    """Return a function that writes traces of ranks with one kernel each: ``write_traces({0: 100.0, 1: 120.0})`` [µs]."""
 
     def write(durations: dict[int, float], folder: str = "traces", events: int = 1) -> Path:
         place = tmp_path / folder
@@ -33,7 +33,7 @@ def write_traces(tmp_path: Path) -> WriteTraces:
 
 
 def trace_of(rank: int, duration: float, events: int = 1) -> dict[str, object]:
-    """A trace with kernels one after the other."""
+    """Return a trace with consecutive kernels."""
     kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "dur": duration}
     kernel["args"] = {"device": 0, "stream": 7}
     spread = [kernel | {"ts": number * 1000.0} for number in range(events)]
@@ -42,7 +42,7 @@ def trace_of(rank: int, duration: float, events: int = 1) -> dict[str, object]:
 
 @pytest.fixture
 def busy_times() -> BusyTimes:
-    """Ask a store: rank ─▶ time of its kernels [µs]."""
+    """Return a function that queries rank ─▶ time of its kernels [µs]."""
 
     def ask(store: Path | str) -> dict[int, float]:
         with hta_sql.open(store) as opened:
@@ -52,6 +52,6 @@ def busy_times() -> BusyTimes:
 
 
 def busy_times_of(opened: hta_sql.TraceStore) -> dict[int, float]:
-    """Ask an opened store."""
+    """Query an open store."""
     table = opened.run("temporal_breakdown").arrow().to_pydict()
     return {rank: ns / 1000 for rank, ns in zip(table["rank"], table["compute_ns"], strict=True)}

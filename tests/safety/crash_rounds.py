@@ -1,9 +1,9 @@
-"""Kills ingests in the middle, again and again, and asks the store after each kill.
+"""Kill ingests at random operations, and query the store after each kill.
 
 Run as a program: ``python crash_rounds.py FOLDER KILLS SEED``. It forks: a child ingests or
-publishes and is killed with SIGKILL, half of the time at a random moment, half of the time right
-before a random one of its file operations; other children read. All ranks of a version have one
-kernel of 100 + version µs, so that an answer tells which version it is, and whether it is mixed.
+publishes and is killed with SIGKILL, half of the time at a random moment, half of the time
+before a random file operation; other children read. All ranks of a version have one
+kernel of 100 + version µs, so an answer shows its version, and whether versions are mixed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_version(traces: Path, version: int) -> None:
 
 
 def version_of(store: Path) -> int:
-    """Ask the store which version it holds; a mixture fails."""
+    """Return the version of the store; fail for a mixture."""
     with hta_sql.open(store, threads=1) as opened:
         table = opened.run("temporal_breakdown").arrow().to_pydict()
     (busy,) = set(table["compute_ns"])
@@ -49,23 +49,23 @@ def version_of(store: Path) -> int:
 
 
 def ingest_all(traces: Path, store: Path) -> None:
-    """Read all ranks in this process."""
+    """Ingest all ranks in this process."""
     hta_sql.ingest(str(traces), store, run="job", jobs=1).close()
 
 
 def ingest_shards(traces: Path, store: Path) -> None:
-    """Read the ranks as the jobs of an array."""
+    """Ingest the ranks as the jobs of an array."""
     for number in range(1, RANKS + 1):
         hta_sql.ingest_shard(str(traces), store, run="job", jobs=1, shard=(number, RANKS))
 
 
 def publish(_traces: Path, store: Path) -> None:
-    """Put the shards together."""
+    """Publish the shards."""
     hta_sql.publish(store, expect=RANKS).close()
 
 
 def forked(task: Callable[[], object]) -> int:
-    """Run a task in a child; exit code 0 if it did not raise."""
+    """Run a task in a child, whose exit code is 0 if it did not raise."""
     child = os.fork()
     if child:
         return child
@@ -81,17 +81,17 @@ def forked(task: Callable[[], object]) -> int:
 
 
 def finished(child: int) -> int:
-    """Wait for a child; its exit code, negative for a signal."""
+    """Wait for a child; return its exit code, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def done(task: Callable[[], object]) -> None:
-    """Run a task in a child that has to succeed."""
+    """Run a task in a child that must succeed."""
     assert finished(forked(task)) == 0
 
 
 def seen(store: Path) -> int:
-    """Ask for the version in a child."""
+    """Query the version in a child."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, str(version_of(store)).encode()))
     os.close(writing)
@@ -100,7 +100,7 @@ def seen(store: Path) -> int:
 
 
 def killing_itself(before_operation: int, task: Callable[[], object]) -> Callable[[], object]:
-    """Make a task that dies right before its n-th file operation."""
+    """Return a task that exits before its n-th file operation."""
 
     def run() -> None:
         count = 0
@@ -142,7 +142,7 @@ def operations_of(task: Callable[[], object]) -> tuple[int, float]:
 
 @contextmanager
 def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
-    """Open and ask the store all the time; versions other than these, or going back, fail."""
+    """Open and query the store continuously; fail for another version, or an older one than before."""
     stop, stopping = os.pipe()
 
     def read() -> None:
@@ -169,7 +169,7 @@ def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
 
 
 def leftovers(store: Path, before: set[str]) -> set[str]:
-    """Files that neither the manifest, nor the one before, nor the store itself accounts for."""
+    """Return files that belong neither to the manifest, nor to the previous one, nor to the store itself."""
     own = {"manifest.json", "catalog.duckdb", ".lock"}
     known = read_manifest(store).named_files() | before | own
     found = {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
@@ -177,7 +177,7 @@ def leftovers(store: Path, before: set[str]) -> set[str]:
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    """Kill and ask; prints what was done."""
+    """Kill and query; print the rounds."""
     chance = random.Random(seed)
     traces, store = folder / "traces", folder / "job.store"
     write_version(traces, 0)
@@ -221,7 +221,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
 
 
 def check_the_next_ingest(traces: Path, store: Path, version: int) -> None:
-    """Ingest without being killed: the new version is there, and what the killed ones left is not."""
+    """Ingest without a kill, and check that the new version is complete and orphaned files are deleted."""
     before = read_manifest(store).named_files()
     write_version(traces, version)
     done(lambda: ingest_all(traces, store))

@@ -1,7 +1,8 @@
-"""Damages a store at random, again and again: no answer is wrong after ``verify``, nothing ends in a traceback.
+"""Damage a store at random: after ``verify`` no answer is wrong, and nothing ends in a traceback.
 
-Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. What is damaged is a bit, a block, the
-end, the place (two files exchanged, or one over another) or all of a Parquet file, the manifest, the catalog or a shard.
+Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. The damage is to a bit, a block, the
+end, the location (two files exchanged, or one over another) or all of a Parquet file, the manifest, the catalog or a
+shard.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 
 def trace(rank: int, duration: float) -> dict[str, object]:
-    """Two operators, each with a call that launches a kernel, and an arrow to it."""
+    """Return two operators, each with a call that launches a kernel, and an arrow to it."""
     events: list[dict[str, object]] = []
     for number in range(2):
         at = number * 1000.0
@@ -58,7 +59,7 @@ def trace(rank: int, duration: float) -> dict[str, object]:
 
 
 def make_store(folder: Path) -> Path:
-    """Two runs of two ranks, answers that are kept, and a shard that waits for its publish."""
+    """Ingest two runs of two ranks, with materialized answers and an unpublished shard."""
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir(parents=True)
         for rank in range(2):
@@ -74,7 +75,7 @@ def make_store(folder: Path) -> Path:
 
 
 def answers(store: Path | str) -> Answers:
-    """Ask for each run what it was, by analyses whose answers are kept, the tables, its tags."""
+    """Query each run: analyses with materialized answers, tables and tags."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
         queries = [f"FROM {name}" for name in QUESTIONS]
@@ -91,7 +92,7 @@ def answers(store: Path | str) -> Answers:
 
 
 def files_of(store: Path, target: str) -> list[Path]:
-    """List what may be damaged."""
+    """Return the files that can be damaged."""
     if target in ("manifest", "catalog"):
         return [store / (MANIFEST if target == "manifest" else CATALOG)]
     if target == "shard":
@@ -109,7 +110,7 @@ def files_of(store: Path, target: str) -> list[Path]:
 
 
 def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
-    """Damage a file; returns which, and how."""
+    """Damage a file; return its path and the kind of damage."""
     files = files_of(store, target)
     path = chance.choice(files)
     content = bytearray(path.read_bytes())
@@ -134,7 +135,7 @@ def damage(chance: random.Random, store: Path, way: str, target: str) -> str:
 
 
 def replaced(path: Path, content: bytes) -> None:
-    """Replace a file; catalogs that are open, and links to it, stay as they are."""
+    """Replace a file without changing open catalogs and hard links to it."""
     path.unlink()
     path.write_bytes(content)
 
@@ -154,7 +155,7 @@ def every_row(store: Path) -> Answers:
 
 
 def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callable[[], str]) -> bool:
-    """Return whether every answer is right, or what was said names the file.
+    """Return whether every answer is right, or a message names the file.
 
     Args:
         store: A damaged store.
@@ -175,10 +176,10 @@ def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callabl
 
 
 def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = False) -> str:
-    """Verify and repair a damaged store, and ask it; returns how it went.
+    """Verify, repair and query a damaged store; return the outcome.
 
     Raises:
-        AssertionError: An answer is wrong, or it cannot be mended.
+        AssertionError: An answer is wrong, or the repair fails.
     """
     faults = verify_store(store).faults
     if not faults:
@@ -195,7 +196,7 @@ def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = Fa
 
 
 def restore(store: Path, backup: Path) -> None:
-    """Put the store back as it was: links to what never changes, a copy of what does."""
+    """Restore the store: links to immutable files, copies of the others."""
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(backup, store, copy_function=_linked)
 
@@ -206,7 +207,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def rounds(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Damage and mend; returns how often each way went how."""
+    """Damage and repair; return the outcomes of each kind of damage."""
     store, backup = make_store(folder), folder / "backup"
     whole = answers(store)
     assert not verify_store(store, deep=True).faults

@@ -1,4 +1,4 @@
-"""What a Dask cluster says that no test is about."""
+"""Messages of a Dask cluster that no test is about."""
 
 from __future__ import annotations
 

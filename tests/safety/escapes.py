@@ -42,7 +42,7 @@ WRITING = [
     "VACUUM",
     "USE memory",
 ]
-"""Statements that are no SELECT."""
+"""Statements other than SELECT."""
 
 READING = [
     "read_csv('{outside}/secret.csv')",
@@ -88,7 +88,7 @@ READING = [
     "system.main.duckdb_secrets()",
     "temp.main.gpu_ops",
 ]
-"""What stands behind FROM and is not the store's."""
+"""Relations after FROM that are not in the store."""
 
 CALLING = [
     "getenv('HOME')",
@@ -139,7 +139,7 @@ DRESSED = [
     "PREPARE x AS {}",
     "CREATE TEMP VIEW x AS {}",
 ]
-"""Ways to hide a statement."""
+"""Ways to disguise a statement."""
 
 SELECTED = [
     "FROM {}",
@@ -160,7 +160,7 @@ SELECTED = [
     "UNPIVOT (FROM {}) ON COLUMNS(*)",
     "FROM runs LIMIT (SELECT count(*) FROM {})",
 ]
-"""Ways to read from something."""
+"""Ways to read from a relation."""
 
 COMPUTED = [
     "SELECT {}",
@@ -178,7 +178,7 @@ COMPUTED = [
     "FROM runs AT (TIMESTAMP => {})",
     "SELECT {'a': {}}.a",
 ]
-"""Places for an expression."""
+"""Positions of an expression."""
 
 ESCAPES = {
     *(dress.replace("{}", statement) for dress, statement in product(DRESSED, WRITING[:1])),
@@ -285,7 +285,7 @@ BOMBS = [
     "SELECT list_transform([1], lambda x: repeat('x', x * 2000000000))",
     "EXPLAIN ANALYZE SELECT repeat('x', 2000000000)",
 ]
-"""Gigabytes out of a number: the engine does not count such memory."""
+"""Functions that turn a number into gigabytes, which the engine's memory limit does not count."""
 
 BOUNDED = [
     "SELECT repeat('█', 40), repeat('█', least(dur, 40)::INT), lpad('x', 5, ' ') FROM gpu_ops",
@@ -295,4 +295,4 @@ BOUNDED = [
     "SELECT format('{:>20} {:.3f}', 'a', 1.5), printf('%05d', 7), bar(5, 0, 10, 20)",
     "SELECT list_resize([1], 3), equi_width_bins(0, 10, 3, true)",
 ]
-"""The same functions, within bounds."""
+"""The same functions within bounds."""

@@ -1,8 +1,7 @@
-"""Lets each file operation of each writer of a store go wrong, and looks at the store after each.
+"""Inject a fault into each file operation of each writer of a store, and check the store after each.
 
-Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints for each writer and way
-how many operations there were, how many were tried, and what went wrong; ``--list`` writes the list of
-operations anew.
+Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints for each writer and kind
+of fault the number of operations, of tries, and of failures; ``--list`` rewrites the list of operations.
 """
 
 from __future__ import annotations
@@ -36,18 +35,21 @@ from tests.safety.file_faults import StoppedError, faults
 
 OPERATIONS = Path(__file__).with_name("file_operations.txt")
 HOW = ("fail", "stop", "torn", "power")
-"""The operation raises; nothing from it on is done; so, and what it writes is half there; so, and what
-was not flushed is lost."""
+"""Kinds of faults.
+
+The operation raises; or nothing from it on is done; or in addition its write is half done; or in addition
+data that was not flushed is lost.
+"""
 
 ONLY = {"torn": ("write ", "engine ")}
-"""Way ─▶ how the names of the operations begin that can go wrong so."""
+"""Kind of fault ─▶ prefixes of the operations that it applies to."""
 
 WHOLE_LOOK = 8
-"""Of so many cases one has its catalog compared, too; of each the files are."""
+"""Number of cases of which one has its catalog compared, too; files are compared in each."""
 
 
 DAMAGED = "first"
-"""The run that a repair finds damaged."""
+"""Run that a repair finds damaged."""
 
 
 def _ingest(store: Path) -> None:
@@ -100,18 +102,18 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 PREPARED = {"repair": _cut_off}
-"""Writer ─▶ what happens to the store before."""
+"""Writer ─▶ preparation of the store."""
 
 
 @dataclass
 class Made:
-    """A store, and a copy to put back."""
+    """A store, and a copy to restore."""
 
     store: Path
     backup: Path
 
     def put_back(self, writer: str = "") -> None:
-        """Make the store what it was, or what a writer is to find."""
+        """Restore the store, or prepare it for a writer."""
         restore(self.store, self.backup)
         shutil.rmtree(self.store.with_name(f"{self.store.name}.shadow"), ignore_errors=True)
         if writer in PREPARED:
@@ -120,7 +122,7 @@ class Made:
 
 @dataclass
 class Truth:
-    """What a writer does with files, and what a store answers before and after it."""
+    """File operations of a writer, and the answers of a store before and after it."""
 
     operations: list[str]
     before: Answers
@@ -128,7 +130,7 @@ class Truth:
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Let a writer write without a fault."""
+    """Run a writer without a fault."""
     made.put_back(writer)
     before = answers(made.store)
     made.put_back(writer)
@@ -138,10 +140,10 @@ def truth_of(made: Made, writer: str) -> Truth:
 
 
 def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
-    """Say whether a writer has done a part that is right.
+    """Return whether a writer has completed a valid part.
 
-    An ingest, which then ends in an error, has published the ranks that it could read; a repair has
-    set the damaged run aside, and has not read it again yet.
+    An ingest that ends in an error has published the ranks that it could read; a repair has
+    quarantined the damaged run, and not read it again yet.
     """
     if writer == "repair":
         return seen == {run: rows for run, rows in truth.after.items() if run != DAMAGED}
@@ -157,11 +159,11 @@ def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
 
 
 def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
-    """Let one operation go wrong, ask, and let the writer write again; returns what was asked of.
+    """Inject a fault into one operation, query, and run the writer again; return the queried state.
 
     Raises:
-        AssertionError: A reader saw neither the store of before nor that of after, or the next run
-            does not mend it.
+        AssertionError: A reader saw neither the old nor the new store, or the next run
+            does not repair it.
     """
     made.put_back(writer)
     what = f"{how} of {writer} at {at}: {truth.operations[at]}"
@@ -183,29 +185,29 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 @dataclass
 class Round:
-    """What came of one way in which a writer can be disturbed."""
+    """Outcome of one kind of fault in a writer."""
 
     writer: str
     how: str
     operations: int
     tried: int
     after: int
-    """After so many the new store was there."""
+    """Number of faults after which the new store was visible."""
     failed: list[str]
 
     def __str__(self) -> str:
-        """Say how many there were, and what went wrong."""
+        """Return the counts and the failures."""
         said = f"{self.operations} operations, {self.tried} tried; after {self.after} the new store"
         return "\n".join([f"{self.writer}, {self.how}: {said}", *self.failed])
 
 
 def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",)) -> list[int]:
-    """Choose which operations go wrong.
+    """Select the operations that fail.
 
     Args:
-        operations: All that the writer does.
-        most: Of operations of one name at most so many, the first and the last among them; None: all.
-        only: How their names begin.
+        operations: All operations of the writer.
+        most: Maximum number of operations of one name, including the first and the last; None: all.
+        only: Prefix of their names.
     """
     places: dict[str, list[int]] = {}
     for at, operation in enumerate(operations):
@@ -223,7 +225,7 @@ def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",
 
 
 def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Round:
-    """Let operations of a writer go wrong in one way, one after the other."""
+    """Inject one kind of fault into operations of a writer, one after the other."""
     truth = truth_of(made, writer)
     seen, failed = [], []
     wanted = chosen(truth.operations, most, ONLY.get(how, ("",)))
@@ -236,7 +238,7 @@ def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Roun
 
 
 def make(folder: Path) -> Made:
-    """Make two runs, kept answers, a shard; and a copy to put back."""
+    """Ingest two runs, materialized answers and a shard, and make a copy to restore."""
     store = make_store(folder)
     answers(store)
     shutil.copytree(store, folder / "backup")
@@ -244,7 +246,7 @@ def make(folder: Path) -> Made:
 
 
 def listed(made: Made) -> Iterator[str]:
-    """List what each writer does with files."""
+    """List the file operations of each writer."""
     for writer in WRITERS:
         yield from sorted({f"{writer}: {done}" for done in truth_of(made, writer).operations})
 
@@ -258,7 +260,7 @@ def listed(made: Made) -> Iterator[str]:
 def main(
     folder: Path, writers: tuple[str, ...], how: tuple[str, ...], most: int | None, is_list: bool
 ) -> None:
-    """Disturb writers of a store that is made in a new FOLDER."""
+    """Inject faults into writers of a store that is created in a new FOLDER."""
     logging.disable(logging.WARNING)
     # A thread that looks at the sizes of files is stopped, too.
     threading.excepthook = lambda _: None
@@ -275,14 +277,14 @@ def main(
 
 
 def told(found: Round) -> Round:
-    """Print what came of a way, and how long it has taken so far."""
+    """Print the outcome of a kind of fault, and the time so far."""
     click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
     sys.stdout.flush()
     return found
 
 
 def conclude(rounds: list[Round], what: str) -> NoReturn:
-    """Print the sums, and end the program: with 1 where a store went wrong."""
+    """Print the sums, and exit with 1 if a store was wrong."""
     tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
     click.echo(f"{tried} {what} went wrong, {failed} stores with them.")
     sys.exit(bool(failed))

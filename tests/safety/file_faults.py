@@ -1,10 +1,10 @@
-"""A layer under Python's file operations in which each one can fail, stop the writer, or lose power.
+"""A layer below Python's file operations in which each one can fail, stop the writer, or lose power.
 
-Inside of :func:`faults`, what touches the files of a folder is counted: an operation is its kind and the
-name of its file, with what is random left out. At the chosen one an error is raised, or the writer
-stops: from then on nothing reaches the disk any more, as if the process had been killed. After a loss
-of power only what was flushed is there: contents of files by ``fsync`` of these, their names by
-``fsync`` of the folder above them.
+Within :func:`faults`, operations on the files of a folder are counted: an operation is its kind and the
+name of its file without random parts. At the chosen one an error is raised, or the writer
+stops: from then on nothing reaches the disk, as if the process had been killed. After a loss
+of power only flushed data remains: contents of files by ``fsync`` of them, their names by
+``fsync`` of their folder.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ KINDS = {
     "rmdir": "rmdir",
     "link": "link",
 }
-"""Function of ``os`` ─▶ what it does, with the path that is its last one. What only looks is left out."""
+"""Function of ``os`` ─▶ its kind of operation, with the path as last argument. Read-only functions are excluded."""
 
 ENGINE = ((tables, "copy_to_parquet"), (build, "_build_of"), (compute, "_computed"))
-"""What has the engine write a file: module and function."""
+"""Calls by which the engine writes a file: module and function."""
 
 
 class StoppedError(BaseException):
-    """The process ends here; nothing that catches errors catches it."""
+    """The process ends here; no handler of errors catches it."""
 
 
 @dataclass
 class Faults:
-    """What happens, and what has happened.
+    """The fault to inject, and the operations so far.
 
     Attributes:
-        folder: Whose files are looked at.
-        at: Number of the operation, from 0; None: nothing happens.
-        how: ``fail``: an error at that one; ``stop``: nothing from that one on is done; ``torn``:
-            nothing after it is, and half of what it writes.
+        folder: Folder of the observed files.
+        at: Number of the operation, from 0; None: no fault.
+        how: ``fail``: that operation raises; ``stop``: nothing from it on is done; ``torn``:
+            nothing after it is done, and half of its write is.
     """
 
     folder: Path
@@ -64,14 +64,14 @@ class Faults:
     flushed: set[int] = field(default_factory=set)
     """Files, by inode, whose content is on the disk."""
     names: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Folder ─▶ the names in it that are on the disk, with their inodes."""
+    """Folder ─▶ its names on the disk, with their inodes."""
     _open: dict[int, str] = field(default_factory=dict)
     torn: Path | None = None
-    """What is written when it is torn."""
+    """Data of the write that is torn."""
     _shadow: Path | None = None
 
     def before(self, kind: str, path: object) -> None:
-        """Count an operation; fail, or stop, if it is the one."""
+        """Count an operation; fail or stop if it is the chosen one."""
         name = self.name_of(path)
         if name is None:
             return
@@ -89,14 +89,14 @@ class Faults:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
     def tear(self) -> None:
-        """Leave half of what was written at the operation that is torn; then nothing is done."""
+        """Write half of the data of the torn operation; then nothing more is done."""
         if self.torn and not self.stopped:
             self.stopped = True
             if self.torn.is_file():
                 os.truncate(self.torn, self.torn.stat().st_size // 2)
 
     def name_of(self, path: object) -> str | None:
-        """Name a file of the folder, without what is random; None: it is elsewhere."""
+        """Return the name of a file of the folder without random parts, or None if it is elsewhere."""
         if isinstance(path, int) or path is None:
             path = self._open.get(path) if isinstance(path, int) else None
         if path is None:
@@ -108,7 +108,7 @@ class Faults:
         return without_chance(full[len(top) + 1 :] or ".")
 
     def begin(self, shadow: Path) -> None:
-        """Take what is there for flushed, and keep second links to it."""
+        """Mark all existing data as flushed, and create second links to it."""
         self._shadow = shadow
         shadow.mkdir()
         for place, _, files in os.walk(self.folder):
@@ -116,7 +116,7 @@ class Faults:
             self._settle(Path(place))
 
     def _settle(self, place: Path) -> None:
-        """Remember the names in a folder."""
+        """Record the names in a folder."""
         assert self._shadow
         self.names[str(place)] = {}
         for path in place.iterdir():
@@ -126,7 +126,7 @@ class Faults:
                 os.link(path, self._shadow / str(inode))
 
     def flush(self, descriptor: int) -> None:
-        """Take the content of a file, or the names in a folder, for flushed."""
+        """Mark the content of a file, or the names in a folder, as flushed."""
         path = self._open.get(descriptor)
         if self._shadow and path and self.name_of(path):
             if Path(path).is_dir():
@@ -135,7 +135,7 @@ class Faults:
                 self.flushed.add(os.fstat(descriptor).st_ino)
 
     def lose_power(self) -> None:
-        """Put the folder into the state that is on the disk."""
+        """Restore the state of the folder on the disk."""
         assert self._shadow
         for place, names in sorted(self.names.items()):
             if not Path(place).is_dir():
@@ -147,7 +147,7 @@ class Faults:
                 self._bring_back(Path(place, name), inode)
 
     def _bring_back(self, path: Path, inode: int) -> None:
-        """Make a name what it is on the disk: another file, perhaps, and nothing in it."""
+        """Restore a name on the disk: possibly another file, and possibly empty."""
         assert self._shadow
         kept = self._shadow / str(inode)
         if str(path) in self.names:
@@ -161,7 +161,7 @@ class Faults:
 
 
 def without_chance(name: str) -> str:
-    """Leave out of the name of a file what is random, and which table, run and rank it is of."""
+    """Remove random parts, table, run and rank from the name of a file."""
     name = re.sub(r"[0-9a-f]{32}|[0-9a-f]{12}(-|(?=\.))", "*", name)
     name = re.sub(r"(run|rank)=\w+", r"\1=*", name)
     return re.sub(r"^tables/\w+", "tables/*", name)
@@ -169,7 +169,7 @@ def without_chance(name: str) -> str:
 
 @contextmanager
 def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[Faults]:
-    """Count the operations on the files of a folder, and let one of them fail or be the last."""
+    """Count the operations on the files of a folder, and make one of them fail or be the last."""
     layer = Faults(folder.resolve(), at, "stop" if how == "power" else how)
     if how == "power":
         layer.begin(folder.with_name(f"{folder.name}.shadow"))

@@ -1,6 +1,6 @@
-"""Found by worker processes of tests that put this folder on PYTHONPATH: some traces kill.
+"""Kill worker processes of tests that put this folder on PYTHONPATH when they open certain traces.
 
-A process that opens ``dies*.json`` ends at once; ``killed*.json`` is as if the system killed it.
+A process that opens ``dies*.json`` exits at once; one that opens ``killed*.json`` is killed by a signal.
 """
 
 import os
