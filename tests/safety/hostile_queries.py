@@ -1,10 +1,11 @@
-"""Hostile queries, ten at once, against ``TraceStore(safe=True)`` and ``hta-sql mcp``.
+"""Run hostile queries, ten at once, against ``TraceStore(safe=True)`` and ``hta-sql mcp``.
 
 ::
 
     python -m tests.safety.hostile_queries STORE COUNT SEED
 
-Each query tries to crash the engine, to outlast its limit or to take all memory. Reports for each way how many
+Each query tries to crash the engine, to exceed its time limit or to use all memory. Reports for each interface how
+many
 processes of the user died, how many answers came later than limit + 2 s, and the p99 of ``SELECT 1`` next
 to nine of them.
 """
@@ -39,7 +40,7 @@ HOSTILE = 9
 
 
 def hostile(chance: random.Random) -> str:
-    """Write a query of a random kind and size."""
+    """Return a query of a random kind and size."""
     return chance.choice(KINDS)(chance)
 
 
@@ -145,14 +146,14 @@ KINDS: tuple[Callable[[random.Random], str], ...] = (
 
 @dataclass
 class Report:
-    """What a way of asking was seen to do."""
+    """Observed behavior of an interface."""
 
     told: Counter[str] = field(default_factory=Counter)
     late: list[tuple[float, str]] = field(default_factory=list)
     quick: list[float] = field(default_factory=list)
 
     def asked(self, query: str, seconds: float, told: str) -> None:
-        """Note an answer to a hostile query."""
+        """Record the answer to a hostile query."""
         self.told[told] += 1
         if seconds > SECONDS + LATE_S:
             self.late.append((round(seconds, 2), query[:80]))
@@ -177,7 +178,7 @@ def kind_of(message: str) -> str:
 
 
 def ask_store(path: str, count: int, seed: int) -> Report:
-    """Throw queries at a store of this process from nine threads, next to one that runs SELECT 1."""
+    """Run queries on a store of this process from nine threads, next to one that runs SELECT 1."""
     report, chance, lock = Report(), random.Random(seed), threading.Lock()
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=SECONDS)) as store:
         done = threading.Event()
@@ -211,7 +212,7 @@ def ask_store(path: str, count: int, seed: int) -> Report:
 
 
 def ask_server(path: str, count: int, seed: int) -> Report:
-    """Throw queries at ``hta-sql mcp`` from nine tasks of a client, next to one that runs SELECT 1."""
+    """Run queries on ``hta-sql mcp`` from nine tasks of a client, next to one that runs SELECT 1."""
     return asyncio.run(_ask_server(path, count, seed))
 
 
@@ -249,7 +250,7 @@ WAYS = {"store": ask_store, "mcp": ask_server}
 
 
 def attacked(way: str, path: str, count: int, seed: int) -> dict[str, Any]:
-    """Attack in a process of its own, the user's; returns its figures and whether it died."""
+    """Attack in a separate process; return its figures and whether it died."""
     command = [
         sys.executable,
         "-m",

@@ -1,6 +1,6 @@
-"""Tasks of an executor whose worker dies at a stage of them.
+"""Tasks of an executor whose worker dies at a chosen stage.
 
-A worker process finds :func:`dies` by its import, so that nothing of it depends on the test that asks.
+A worker process imports :func:`dies`, so it does not depend on the calling test.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from hta_sql.traces.chunks import TraceReader
 from tests.safety.file_faults import StoppedError, faults
 
 READING = ("before", "reading", "writing", "naming", "written")
-"""Of a rank: nothing is done; the trace is open; the Parquet has no names yet; some of it has; all has."""
+"""Stages of reading a rank: nothing done; trace open; Parquet files unnamed; some named; all named."""
 
 ASKING = ("before", "asking", "putting", "answered")
-"""Of a question: nothing is done; the store is open; its rows are on their way there; all is done."""
+"""Stages of a query: nothing done; store open; rows in transit; all done."""
 
 
 STARTED_S = 0.5
-"""Dask starts no other for a worker process that ends before its start was noticed."""
+"""Start-up time of a worker; Dask does not replace a process that ends before it was noticed."""
 
 
 class Dying(Executor):
-    """Gives tasks to another executor; one of them ends its worker.
+    """Executor that forwards tasks to another one; one of them ends its worker.
 
     Args:
-        inner: The other.
-        stage: When the worker ends.
-        mark: A file: it is written by the first that dies, and no other does. None: all that try do.
-        rank: Only the task that reads this rank dies; None: that which is given first.
+        inner: The other executor.
+        stage: Stage at which the worker ends.
+        mark: File that the first dying task writes, after which no other dies. None: all of them die.
+        rank: Only the task of this rank dies; None: the first one.
     """
 
     def __init__(self, inner: Executor, stage: str, mark: Path | None, rank: int | None) -> None:
@@ -46,7 +46,7 @@ class Dying(Executor):
         self._given = 0
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        """Submit what dies, or the task itself."""
+        """Submit the dying task, or the task itself."""
         self._given += 1
         if self._given > 1 if self._rank is None else given[0].rank != self._rank:
             return self._inner.submit(task, *given, **named)
@@ -54,7 +54,7 @@ class Dying(Executor):
 
 
 def dies(stage: str, mark: Path | None, task: Callable[..., Any], *given: Any) -> Any:
-    """Do a task, and end this process at a stage of it."""
+    """Run a task, and end this process at a stage of it."""
     if mark and mark.exists():
         return task(*given)
     if mark:
@@ -77,7 +77,7 @@ def _end(*_given: Any, **_named: Any) -> None:
 
 
 def _second_name(path: Path, target: Path) -> Path:
-    """Rename the first file of a table, and end at the second."""
+    """Rename the first file of a table, and exit at the second."""
     if list(target.parent.parent.parent.parent.glob("*/*/rank=1/[!.]*")):
         os._exit(1)
     os.replace(path, target)  # noqa: PTH105 - that is what is patched
@@ -99,7 +99,7 @@ PLACES: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "asking": (distributed, "table_of", _end),
     "putting": (LocalFolder, "put", _half),
 }
-"""Stage ─▶ what does not come to its end there."""
+"""Stage ─▶ the function that does not return there."""
 
 
 class KilledWorker(Exception):  # noqa: N818 - what Dask calls it
@@ -107,12 +107,12 @@ class KilledWorker(Exception):  # noqa: N818 - what Dask calls it
 
 
 class Losing(Executor):
-    """Runs tasks here; that of rank 1 is lost at one of its file operations.
+    """Executor that runs tasks here; that of rank 1 is lost at one of its file operations.
 
     Args:
-        store: Whose files are looked at.
-        at: Number of the operation; one that is beyond the last: its result is lost.
-        times: So often, then it is done.
+        store: Store whose files are observed.
+        at: Number of the operation; beyond the last one, the result of the task is lost.
+        times: Number of losses before it succeeds.
     """
 
     def __init__(self, store: Path, at: int, times: int = 1) -> None:

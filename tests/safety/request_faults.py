@@ -1,8 +1,8 @@
-"""A layer under the requests to an object storage in which each can fail, be lost or be the last.
+"""A layer below the requests to an object storage in which each can fail, be lost or be the last.
 
-Inside of :func:`requests` those for objects below a URL are counted: a request is its kind and the name
-of its object, with what is random left out. Storages are S3, where every request of the client passes,
-and fsspec's one in memory, where the methods of the file system stand for requests.
+Within :func:`requests`, requests for objects below a URL are counted: a request is its kind and the name
+of its object without random parts. Storages are S3, where every request of the client passes,
+and fsspec's memory, where the methods of the file system represent requests.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ WRITING = (
     *("pipe_file", "put_file", "cp_file", "rm"),
     *("Put", "Copy", "Delete", "Create", "Upload", "Complete", "Abort"),
 )
-"""How the names of requests begin that change something."""
+"""Prefixes of the names of requests that change something."""
 
 PART_BYTES = 1 << 20
-"""Twice as much is uploaded in parts of so much; else only what has 100 MB would be."""
+"""Part size of an upload; twice as much is uploaded in parts, instead of 100 MB."""
 
 
 @dataclass
 class Requests:
-    """What reached the storage.
+    """Requests that reached the storage.
 
     Attributes:
-        top: The objects that are looked at begin so.
-        at: Number of the request that goes wrong, from 0; None: none does.
-        how: ``fail``: it does not reach the storage; ``lost``: its answer does not come back;
-            ``again``: so, with an error after which the client asks again; ``stop``: neither it nor
-            what follows reaches the storage, as if the process had been killed.
+        top: Prefix of the observed objects.
+        at: Number of the faulty request, from 0; None: no fault.
+        how: ``fail``: it does not reach the storage; ``lost``: its answer is lost;
+            ``again``: the same, with an error after which the client retries; ``stop``: neither it nor
+            later ones reach the storage, as if the process had been killed.
     """
 
     top: str
@@ -48,7 +48,7 @@ class Requests:
     seen: list[str] = field(default_factory=list)
 
     def before(self, kind: str, name: str) -> bool:
-        """Count a request; fails, or says whether its answer is to be lost."""
+        """Count a request; raise, or return whether its answer is lost."""
         if not f"{name}/".startswith(self.top):
             return False
         request = f"{kind} {without_chance(name[len(self.top) :])}".rstrip()
@@ -61,15 +61,15 @@ class Requests:
         return True
 
     def error(self, request: str) -> Exception:
-        """Make the error of a request."""
+        """Return the error of a request."""
         return OSError(errno.ETIMEDOUT, f"the storage does not answer: {request}")
 
 
 class S3Requests(Requests):
-    """What reached an S3 server; its client has errors of its own."""
+    """Requests that reached an S3 server, whose client has its own errors."""
 
     def error(self, request: str) -> Exception:
-        """Make the error of a request: one that is final, or that has the client ask again."""
+        """Return the error of a request: final, or one after which the client retries."""
         from botocore import exceptions  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
         code = {"Error": {"Code": "InternalError", "Message": "The storage does not answer."}}
@@ -82,7 +82,7 @@ class S3Requests(Requests):
 
 @contextmanager
 def requests(url: str, at: int | None = None, how: str = "fail") -> Iterator[Requests]:
-    """Count the requests to a storage, and let one of them, or all from there on, go wrong."""
+    """Count the requests to a storage, and inject a fault into one of them, or into all from there on."""
     fs, top = fsspec.url_to_fs(url)
     with pytest.MonkeyPatch.context() as patch:
         if url.startswith("s3://"):

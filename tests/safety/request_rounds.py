@@ -1,8 +1,8 @@
-"""Lets each request of each writer of a store at a URL go wrong, and looks at the store after each.
+"""Inject a fault into each request of each writer of a store at a URL, and check the store after each.
 
-Run as a program: ``python -m tests.safety.request_rounds FOLDER [WRITER ...]`` does so on an S3 server in
-this process, or in memory, and prints how many requests there were, how many were tried, and what went
-wrong; ``--list`` writes the list of requests anew.
+Run as a program: ``python -m tests.safety.request_rounds FOLDER [WRITER ...]`` uses an S3 server in
+this process, or memory, and prints the number of requests, of tries, and of failures;
+``--list`` rewrites the list of requests.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from tests.safety.request_faults import WRITING, requests
 REQUESTS = Path(__file__).with_name("remote_requests.txt")
 HOW = {"memory": ("fail", "lost", "stop"), "s3": ("fail", "lost", "again", "stop")}
 ONLY = {"lost": WRITING, "again": WRITING}
-"""Way ─▶ how the names of the requests begin that can go wrong so: what only looks has lost nothing."""
+"""Kind of fault ─▶ prefixes of the requests that it applies to; read-only requests lose nothing."""
 
 
 @dataclass
 class Made:
-    """A store at a URL, traces here and there, and what to put back."""
+    """A store at a URL, traces at URLs and on disk, and a copy to restore."""
 
     store: str
     traces: Path
     content: dict[str, bytes]
     cache: Path
-    """Folder of catalogs."""
+    """Folder of cached catalogs."""
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -58,7 +58,7 @@ class Made:
         self.cache.mkdir()
 
     def put_back(self, writer: str = "") -> None:
-        """Make the store what it was, or what a writer is to find."""
+        """Restore the store, or prepare it for a writer."""
         fs, top = fsspec.url_to_fs(self.store)
         fs.invalidate_cache()
         there = fs.find(top, detail=True)
@@ -76,7 +76,7 @@ class Made:
 
 
 def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
-    """Compare an object with its content; without reading it, where the storage has a checksum."""
+    """Return whether an object differs from its content; with a checksum of the storage it is not read."""
     if "ETag" in about:
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         return str(about["ETag"]).strip('"') != digest
@@ -84,7 +84,7 @@ def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
 
 
 def make(bucket: str, folder: Path, cache: Path) -> Made:
-    """Make two runs, kept answers, a shard that waits for its publish."""
+    """Ingest two runs, materialized answers and an unpublished shard."""
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir()
         for rank in range(2):
@@ -102,7 +102,7 @@ def make(bucket: str, folder: Path, cache: Path) -> Made:
 
 @contextmanager
 def hasty(cache: Path) -> Iterator[Path]:
-    """Keep catalogs in a folder of its own; take a lock that nobody renews over after a blink."""
+    """Cache catalogs in a separate folder, and shorten the time after which an abandoned lock is taken over."""
     cache.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "cache_folder", lambda _: cache)
@@ -151,7 +151,7 @@ WRITERS: dict[str, Callable[[Made], object]] = {
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Let a writer write without a fault."""
+    """Run a writer without a fault."""
     made.put_back(writer)
     before = answers(made.store)
     with requests(made.store) as layer:
@@ -160,11 +160,11 @@ def truth_of(made: Made, writer: str) -> Truth:
 
 
 def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
-    """Let a request go wrong, ask, let the writer write again; returns what was asked of.
+    """Inject a fault into a request, query, and run the writer again; return the queried state.
 
     Raises:
-        AssertionError: A reader saw neither the store of before nor that of after, or the next run
-            does not mend it.
+        AssertionError: A reader saw neither the old nor the new store, or the next run
+            does not repair it.
     """
     made.put_back(writer)
     what = f"{how} of {writer} at {at}: {truth.operations[at]}"
@@ -185,10 +185,10 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 
 def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
-    """Let a request of a reader go wrong; returns whether it got rows.
+    """Inject a fault into a request of a reader; return whether it got rows.
 
     Raises:
-        AssertionError: They were not those of the store, or it gets others later.
+        AssertionError: They were not those of the store, or a later query returns others.
     """
     made.forget()
     seen: Answers | None = None
@@ -200,7 +200,7 @@ def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
 
 
 def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Round:
-    """Let requests of a writer go wrong in one way, one after the other."""
+    """Inject one kind of fault into requests of a writer, one after the other."""
     truth = truth_of(made, writer)
     seen, failed = [], []
     wanted = chosen(truth.operations, most, ONLY.get(how, ("",)))
@@ -217,7 +217,7 @@ def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Roun
 
 @contextmanager
 def s3_bucket() -> Iterator[str]:
-    """Run an S3 server in this process; gives the URL of a bucket, reached by the environment."""
+    """Run an S3 server in this process; yield the URL of a bucket, configured by the environment."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - an extra
 
     server = ThreadedMotoServer(port=0, verbose=False)
@@ -255,7 +255,7 @@ def main(
     memory: bool,
     is_list: bool,
 ) -> None:
-    """Disturb writers of a store at a URL; traces and catalogs are in a new FOLDER."""
+    """Inject faults into writers of a store at a URL; traces and catalogs are in a new FOLDER."""
     logging.disable(logging.ERROR)
     folder.mkdir()
     writers = writers or tuple(WRITERS)

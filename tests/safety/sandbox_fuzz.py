@@ -1,7 +1,7 @@
-"""Writes queries by a grammar: statement x comment x nesting x function; each has to be refused, or may pass.
+"""Queries from a grammar of statements, comments, nesting and functions, each with its expected verdict.
 
-Run as a program: ``python -m tests.safety.sandbox_fuzz STORE SECONDS SEED``. A query with something
-that is forbidden, wherever it stands, is refused with an error of ours; any other is refused so, or
+Run as a program: ``python -m tests.safety.sandbox_fuzz STORE SECONDS SEED``. A query with a forbidden
+part at any position is refused with an error of the library. Any other is refused in the same way or
 answered, and no file changes.
 """
 
@@ -76,33 +76,33 @@ DEPTH = 4
 
 @dataclass
 class Writer:
-    """Writes one query.
+    """Generator of one query.
 
     Attributes:
-        chance: What decides.
-        live: Whether something that is forbidden is still to be put in.
+        chance: Source of randomness.
+        live: Whether a forbidden part must still be inserted.
     """
 
     chance: random.Random
     live: bool
 
     def query(self, depth: int = 0) -> list[str]:
-        """Write a SELECT, or whatever may stand for one."""
+        """Return a SELECT or an equivalent."""
         ways = [self.selected, self.read]
         if depth < DEPTH:
             ways += [self.named, self.united, self.nested, self.filtered, self.listed]
         return self.chance.choice(ways)(depth + 1)
 
     def selected(self, depth: int) -> list[str]:
-        """Compute something."""
+        """Return a query that computes something."""
         return ["SELECT", *self.value(depth)]
 
     def read(self, depth: int) -> list[str]:
-        """Read something."""
+        """Return a query that reads something."""
         return ["FROM", *self.relation(depth)]
 
     def named(self, depth: int) -> list[str]:
-        """Name a query, and read or forget it."""
+        """Return a query with WITH, whose name is read or unused."""
         hint = self.chance.choice((["MATERIALIZED"], ["NOT", "MATERIALIZED"], []))
         inner = self.query(depth)
         return [
@@ -118,29 +118,29 @@ class Writer:
         ]
 
     def united(self, depth: int) -> list[str]:
-        """Put queries together."""
+        """Return a set operation of queries."""
         word = self.chance.choice(
             ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "UNION ALL BY NAME")
         )
         return ["(", *self.query(depth), ")", word, "(", *self.query(depth), ")"]
 
     def nested(self, depth: int) -> list[str]:
-        """Read from a query."""
+        """Return a query with a subquery in FROM."""
         return ["FROM", "(", *self.query(depth), ")", "AS", "t"]
 
     def filtered(self, depth: int) -> list[str]:
-        """Ask a query in a clause."""
+        """Return a query with a subquery in a clause."""
         clause = self.chance.choice(
             ("WHERE EXISTS", "ORDER BY", "LIMIT", "HAVING 1 =", "QUALIFY 1 =")
         )
         return ["FROM", "runs", clause, "(", *self.query(depth), ")"]
 
     def listed(self, depth: int) -> list[str]:
-        """Compute for each of a list."""
+        """Return a query with a computation for each element of a list."""
         return ["SELECT", "[", *self.value(depth), "FOR", "y", "IN", "[1, 2]", "]"]
 
     def value(self, depth: int) -> list[str]:
-        """Write an expression."""
+        """Return an expression."""
         if self.live and self.chance.random() < 0.5:
             self.live = False
             return [self.chance.choice(CALLING)]
@@ -149,7 +149,7 @@ class Writer:
         return [self.chance.choice((*VALUES, *MORE_VALUES))]
 
     def relation(self, depth: int) -> list[str]:
-        """Write what stands behind FROM."""
+        """Return a relation for FROM."""
         if self.live and self.chance.random() < 0.5:
             self.live = False
             return [addressed(self.chance.choice(READING))]
@@ -159,12 +159,12 @@ class Writer:
 
 
 def addressed(text: str) -> str:
-    """Put folders in."""
+    """Insert folders into a query."""
     return text.replace("{outside}", "/outside").replace("{store}", "/outside/job.store")
 
 
 def written(chance: random.Random) -> tuple[str, bool]:
-    """Write a query; returns it and whether it has to be refused."""
+    """Return a query, and whether it must be refused."""
     if chance.random() < 0.1:
         tokens, has = [addressed(chance.choice(WRITING))], True
     else:
@@ -184,10 +184,10 @@ def written(chance: random.Random) -> tuple[str, bool]:
 def fuzz(
     store: hta_sql.TraceStore, seconds: float, count: int, seed: int, *, asks: bool = True
 ) -> Counter[str]:
-    """Check queries, and ask those that pass, until the time or the number is up; returns how many went how.
+    """Check queries, and run those that pass, until a time or number; return counts by outcome.
 
     Raises:
-        AssertionError: One that is forbidden passed.
+        AssertionError: A forbidden query passed.
     """
     told: Counter[str] = Counter()
     until = time.monotonic() + seconds

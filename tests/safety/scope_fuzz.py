@@ -1,8 +1,8 @@
-"""Writes queries that nest WITH in every way, and knows which names each place in them sees.
+"""Queries that nest WITH in every way, with the names that are visible at each position.
 
 Run as a program: ``python -m tests.safety.scope_fuzz STORE SECONDS SEED``. Names of WITH are those of views
-of the engine, of files, of tables of the store and of nothing. A query that names what its place does not
-see is refused; any other passes, and is planned on a catalog that is not locked without finding anything else.
+of the engine, of files, of tables of the store and unknown ones. A query that uses an invisible name
+is refused; any other passes, and its plan on an unlocked catalog reads nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STORED = ("runs", "gpu_ops", "main.ranks")
 SYSTEM = ("pg_settings", "duckdb_databases", "sqlite_master", "PG_Settings")
 NOWHERE = ("a", "b", "my spans")
 FILES = ("secret.csv", "/outside/secret.csv", "pg_catalog.pg_settings", '"pg_settings"')
-"""Never visible: the engine may read such a name as a path or without its quotes."""
+"""Names that are never visible, because the engine may read them as a path or without their quotes."""
 NAMES = (*SYSTEM, *SYSTEM, *NOWHERE, *FILES, "runs", "gpu_ops")
 HEADS = ("EXPLAIN ", "EXPLAIN ANALYZE ", "EXPLAIN (FORMAT json) ")
 DEPTH = 5
@@ -41,11 +41,11 @@ def quoted(name: str) -> str:
 
 @dataclass
 class Writer:
-    """Writes one query.
+    """Generator of one query.
 
     Attributes:
-        chance: What decides.
-        stray: How probable a name is that its place does not see.
+        chance: Source of randomness.
+        stray: Probability of an invisible name.
         is_refused: Whether such a name was written.
     """
 
@@ -54,7 +54,7 @@ class Writer:
     is_refused: bool = False
 
     def query(self, seen: Seen, depth: int = 0) -> str:
-        """Write a query of one column ``v``, all of whose values are 1."""
+        """Return a query of one column ``v``, all of whose values are 1."""
         ways: list[Way] = [self.leaf, self.read, self.read, self.passed]
         if depth < DEPTH:
             ways += [self.named, self.named, self.recursive, self.united, self.nested]
@@ -62,7 +62,7 @@ class Writer:
         return self.chance.choice(ways)(seen, depth + 1)
 
     def name(self, seen: Seen) -> str:
-        """Choose a name: one that the place sees, or now and then another."""
+        """Return a visible name, or occasionally another one."""
         if self.chance.random() < self.stray:
             name = self.chance.choice(NAMES)
             if name not in STORED and (name in FILES or name.lower() not in seen):
@@ -71,11 +71,11 @@ class Writer:
         return self.chance.choice(sorted({*seen, *STORED}))
 
     def leaf(self, _seen: Seen, _depth: int) -> str:
-        """Read nothing."""
+        """Return a query without a relation."""
         return "SELECT 1 AS v"
 
     def read(self, seen: Seen, _depth: int) -> str:
-        """Read from a name."""
+        """Return a query that reads from a name."""
         name = self.name(seen)
         if name in seen or name.lower() in seen:
             return f"SELECT v FROM {quoted(name)}"
@@ -83,7 +83,7 @@ class Writer:
         return f"SELECT 1 AS v FROM {written}"
 
     def passed(self, seen: Seen, _depth: int) -> str:
-        """Pass a name on as a text."""
+        """Return a query that passes a name as a text."""
         name = self.name(seen)
         text = name.replace("'", "''")
         what = self.chance.choice((f"'{text}'", f"['{text}']"))
@@ -91,7 +91,7 @@ class Writer:
         return f"SELECT {column} FROM query_table({what})"
 
     def named(self, seen: Seen, depth: int) -> str:
-        """Name queries, each of which sees those before it, and then one that sees all."""
+        """Return WITH queries, each of which sees those before it, and a query that sees all."""
         word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
         taken: set[str] = set()
         parts = []
@@ -109,11 +109,11 @@ class Writer:
         return f"{word} {', '.join(parts)} {self.bare(seen, depth)}"
 
     def bare(self, seen: Seen, depth: int) -> str:
-        """Write a query that may stand behind WITH."""
+        """Return a query that is valid after WITH."""
         return self.chance.choice((self.read, self.united, self.nested, self.filtered))(seen, depth)
 
     def recursive(self, seen: Seen, depth: int) -> str:
-        """Name a query that sees itself behind its UNION, and nowhere else in it."""
+        """Return a recursive query, which is visible only after its UNION."""
         name = self.chance.choice((*SYSTEM, *NOWHERE))
         first = f"({self.query(seen, depth)})"
         inside = shown(seen, name)
@@ -125,26 +125,26 @@ class Writer:
         return f"WITH RECURSIVE {recursive} {self.bare(inside, depth)}"
 
     def enclosed(self, seen: Seen, depth: int) -> str:
-        """Write a query in brackets."""
+        """Return a query in brackets."""
         return f"({self.query(seen, depth)})"
 
     def united(self, seen: Seen, depth: int) -> str:
-        """Put queries together: names of one are not seen in the other."""
+        """Return a set operation, in which names of one query are invisible in the other."""
         word = self.chance.choice(("UNION ALL", "UNION", "INTERSECT", "UNION ALL BY NAME"))
         return f"{self.enclosed(seen, depth)} {word} {self.enclosed(seen, depth)}"
 
     def nested(self, seen: Seen, depth: int) -> str:
-        """Read from a query, and from a name beside it."""
+        """Return a query that reads from a subquery and from a name next to it."""
         beside = f", ({self.read(seen, depth)}) AS u" if self.chance.random() < 0.5 else ""
         return f"SELECT t.v FROM ({self.query(seen, depth)}) AS t{beside}"
 
     def computed(self, seen: Seen, depth: int) -> str:
-        """Compute from queries in a SELECT."""
+        """Return a SELECT list with subqueries."""
         one = f"(SELECT max(v) FROM ({self.query(seen, depth)}))"
         return f"SELECT greatest({one}, (SELECT max(v) FROM ({self.read(seen, depth)}))) AS v"
 
     def filtered(self, seen: Seen, depth: int) -> str:
-        """Have a query in a clause."""
+        """Return a query with a subquery in a clause."""
         clause = self.chance.choice(
             (
                 "SELECT 1 AS v WHERE EXISTS ({})",
@@ -156,11 +156,11 @@ class Writer:
         return clause.format(self.query(seen, depth))
 
     def lateral(self, seen: Seen, depth: int) -> str:
-        """Read from a query for each row."""
+        """Return a query with a lateral subquery."""
         return f"SELECT u.v FROM (SELECT 1) AS t, LATERAL ({self.query(seen, depth)}) AS u"
 
     def described(self, seen: Seen, depth: int) -> str:
-        """Describe a query; SHOW finds no name of WITH."""
+        """Return DESCRIBE of a query; SHOW finds no name of WITH."""
         if self.chance.random() < 0.3:
             name = self.name(seen)
             self.is_refused |= name not in STORED
@@ -169,12 +169,12 @@ class Writer:
 
 
 def shown(seen: Seen, name: str) -> Seen:
-    """Return what a place sees behind the definition of a name."""
+    """Return the names that are visible after the definition of a name."""
     return seen if name in FILES else seen | {name.lower()}
 
 
 def written(seed: int) -> tuple[str, bool]:
-    """Write a query; returns it and whether it has to be refused."""
+    """Return a query, and whether it must be refused."""
     chance = random.Random(seed)
     writer = Writer(chance, stray=chance.choice((0.0, 0.1, 0.5)))
     head = chance.choice(HEADS) if chance.random() < 0.2 else ""
@@ -184,12 +184,12 @@ def written(seed: int) -> tuple[str, bool]:
 def fuzz(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox, seconds: float, count: int, seed: int
 ) -> Counter[str]:
-    """Check queries until the time or the number is up, and plan those that pass; returns how many went how.
+    """Check queries until a time or number, and plan those that pass; return counts by outcome.
 
-    The catalog is not locked: a view of the engine that is found can be read.
+    The catalog is not locked, so a view of the engine could be read.
 
     Raises:
-        AssertionError: A query was taken for another than it is.
+        AssertionError: A query was misjudged.
     """
     told: Counter[str] = Counter()
     until = time.monotonic() + seconds
@@ -218,7 +218,7 @@ def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tup
 
 
 def _failure(con: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Plan a query, which finds all that its names are: a product of tables would run for hours."""
+    """Plan a query, which resolves all of its names; running a product of tables would take hours."""
     try:
         con.execute(f"EXPLAIN {_HEAD.sub('', query)}").fetchall()
     except duckdb.Error as error:

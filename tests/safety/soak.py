@@ -1,8 +1,8 @@
-"""A store in the hands of many: four writers, eight readers, kills, removals, damage and repairs, for a while.
+"""A store under load for some time: four writers, eight readers, kills, removals, damage and repairs.
 
-Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints what there is: answers,
-changes, kills, files, bytes, temporary files, memory and open files of the readers that never close.
-Exit code 1 where an answer was wrong, something failed in another way than it may, or something is left over.
+Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints answers,
+changes, kills, files, bytes, temporary files, and memory and open files of the readers that never close.
+The exit code is 1 for a wrong answer, an unexpected failure, or an orphaned file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EVERY_S = 30
 KILL_EVERY_S = 5
 OWN = {"manifest.json", "catalog.duckdb", ".lock", "manifest.json.damaged"}
 MORE_MEMORY = 1.3
-"""What a reader that never closes may have at the end of what it had after a third of the time."""
+"""Maximum memory growth of a reader that never closes, relative to a third of the time."""
 
 COLUMNS = (
     *("second", "answers", "changes", "kills", "runs", "files", "folders", "kB", "in tmp"),
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 class Soak:
-    """The processes, and what is counted of them."""
+    """The processes and their counts."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.chance = folder, random.Random(seed)
@@ -51,18 +51,18 @@ class Soak:
         self.table: list[tuple[int, ...]] = []
 
     def start(self, number: int) -> None:
-        """Fork one of them."""
+        """Fork a process."""
         seed, name = self.chance.getrandbits(32), self.names[number]
         task = partial(act, self.folder, seed, number, name, self.counts)
         self.children[number] = forked(task)
 
     def kill(self, number: int) -> None:
-        """End one with SIGKILL."""
+        """Kill a process with SIGKILL."""
         os.kill(self.children[number], signal.SIGKILL)
         os.waitpid(self.children.pop(number), 0)
 
     def run(self, seconds: float) -> None:
-        """Let them act; kill some of them again and again."""
+        """Let the processes run, and kill some of them repeatedly."""
         began = time.monotonic()
         for number in range(len(self.names)):
             self.start(number)
@@ -107,7 +107,7 @@ class Soak:
 
 
 def files_below(folder: Path) -> list[tuple[Path, int]]:
-    """List files with their sizes; those that go meanwhile are left out."""
+    """Return files with their sizes, except those that are deleted meanwhile."""
     found = []
     for place, _, names in os.walk(folder):
         for name in names:
@@ -119,19 +119,19 @@ def files_below(folder: Path) -> list[tuple[Path, int]]:
 
 
 def resident(process: int) -> int:
-    """Memory that a process has to itself [MB]."""
+    """Return the private memory of a process [MB]."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return sum(int(li.split()[1]) for li in lines if li.startswith("Private_")) // 1000
 
 
 def say(line: str) -> None:
-    """Print at once."""
+    """Print without buffering."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def settle(folder: Path) -> None:
-    """Finish what was begun, mend, ingest once more, remove: what others left behind goes."""
+    """Complete interrupted changes, repair, ingest again and remove, which deletes orphaned files."""
     store = folder / "job.store"
     repair_store(store)
     for role in WRITERS:
@@ -147,7 +147,7 @@ def settle(folder: Path) -> None:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Name what nobody needs any more."""
+    """Return the orphaned files."""
     store = folder / "job.store"
     known = read_manifest(store).named_files() | OWN
     names = [path.relative_to(store).as_posix() for path, _ in files_below(store)]
@@ -156,7 +156,7 @@ def left_over(folder: Path) -> list[str]:
 
 
 def judged(soak: Soak) -> list[str]:
-    """Say what was wrong."""
+    """Return the failures."""
     folder, found = soak.folder, []
     for kind in ("wrong", "failures"):
         if (folder / kind).exists():
@@ -174,7 +174,7 @@ def judged(soak: Soak) -> list[str]:
 
 
 def main(folder: Path, seconds: float, seed: int) -> int:
-    """Soak, and judge."""
+    """Run the soak and report failures."""
     for name in ("tmp", "cache", "traces"):
         (folder / name).mkdir(parents=True)
     os.environ |= {"TMPDIR": str(folder / "tmp"), "XDG_CACHE_HOME": str(folder / "cache")}

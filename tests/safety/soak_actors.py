@@ -1,4 +1,4 @@
-"""Who writes and who reads in a soak, each in a process of its own that may be killed at any moment."""
+"""Writers and readers of a soak, each in a process that may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.safety.soak_truth import (
 )
 
 WAIT_S = 600
-"""For the lock: eleven others want the two cores, too."""
+"""Timeout of the lock: eleven other processes share the two cores."""
 
 RUNS_AT_A_TIME = 3
-"""That a writer leaves in the store."""
+"""Number of runs that a writer leaves in the store."""
 
 
 class Writer:
-    """Changes the store, one thing after the other; goes on where one that was killed has stopped."""
+    """Changes the store repeatedly, and continues where a killed writer has stopped."""
 
     def __init__(self, folder: Path, role: str, chance: random.Random) -> None:
         self.folder, self.store, self.chance = folder, folder / "job.store", chance
@@ -47,45 +47,45 @@ class Writer:
         self.role = role
 
     def next(self) -> None:
-        """Finish what was begun, or else do something new."""
+        """Complete an interrupted change, or start a new one."""
         name, arguments = self.journal.unfinished or getattr(self, f"choose_{self.role}")()
         self.journal.unfinished = name, arguments
         getattr(self, name)(*arguments)
         self.journal.unfinished = None
 
     def there(self, prefix: str) -> list[str]:
-        """List the runs that this writer has made, oldest first."""
+        """Return the existing runs of this writer, oldest first."""
         names = [key for key, may in self.journal.state.items() if may != [None]]
         return sorted(
             (n for n in names if n.startswith(prefix)), key=lambda n: int(n.split("-")[1])
         )
 
     def made(self, prefix: str) -> int:
-        """Count the runs that it ever made."""
+        """Count the runs that it has ever ingested."""
         return sum(key.startswith(prefix) for key in self.journal.state)
 
     # What each of them does.
 
     def choose_new(self) -> tuple[str, list[Any]]:
-        """New runs; old ones go."""
+        """Add new runs and remove old ones."""
         if len(there := self.there("new-")) > RUNS_AT_A_TIME:
             return "remove", [there[0]]
         return "add", [f"new-{self.made('new-')}", self.chance.randrange(50)]
 
     def choose_again(self) -> tuple[str, list[Any]]:
-        """The same run, of other traces each time."""
+        """Ingest other traces into the same run."""
         (before,) = self.journal.state.get("again", [0])
         assert isinstance(before, int)
         return "again", [before + 1 if self.chance.random() < 0.8 else before]
 
     def choose_shards(self) -> tuple[str, list[Any]]:
-        """Two shards and their publish; old runs go."""
+        """Ingest and publish two shards, and remove old runs."""
         if len(there := self.there("shard-")) > RUNS_AT_A_TIME:
             return "remove", [there[0]]
         return "shards", [f"shard-{self.made('shard-')}", self.chance.randrange(50)]
 
     def choose_edits(self) -> tuple[str, list[Any]]:
-        """All other changes; damage and repair."""
+        """Do one of the other changes, or damage and repair."""
         if self.journal.state.get("damage", [None]) != [None]:
             return "repair", []
         if not self.journal.state.get("fixed"):
@@ -108,7 +108,7 @@ class Writer:
             hta_sql.ingest(traces, self.store, run=run, jobs=1, lock_timeout=WAIT_S).close()
 
     def again(self, content: int) -> None:
-        """Ingest a run anew."""
+        """Ingest a run again."""
         with self.journal.change("again", [content], {"again": content}):
             traces = write_traces(self.folder / "traces" / "again", content)
             hta_sql.ingest(traces, self.store, run="again", jobs=1, lock_timeout=WAIT_S).close()
@@ -128,7 +128,7 @@ class Writer:
             remove_runs(self.store, run, lock_timeout=WAIT_S)
 
     def rename(self, run: str, name: str) -> None:
-        """Give a run another name, unless it has it already."""
+        """Rename a run, unless it has the name already."""
         with self.journal.change("rename", [run, name], {run: None, name: 8}), suppress(RankError):
             rename_run(self.store, run, name, lock_timeout=WAIT_S)
 
@@ -139,19 +139,19 @@ class Writer:
             tag_runs(self.store, "fixed", tags, lock_timeout=WAIT_S)
 
     def keep(self) -> None:
-        """Keep answers."""
+        """Materialize answers."""
         with self.journal.change("keep", [], {}):
             materialize_answers(
                 self.store, ("temporal_breakdown", "kernel_table"), lock_timeout=WAIT_S
             )
 
     def catalog(self) -> None:
-        """Build the catalog anew."""
+        """Rebuild the catalog."""
         with self.journal.change("catalog", [], {}):
             build_catalog(self.store)
 
     def damage(self, what: str) -> None:
-        """Damage a file in a way that is noticed when the store is opened."""
+        """Damage a file in a way that opening the store detects."""
         becomes: dict[str, Content] = {"damage": what}
         if what == "parquet":
             becomes["fixed"] = ANYTHING
@@ -172,7 +172,7 @@ class Writer:
                         partial.replace(path)
 
     def repair(self) -> None:
-        """Mend the store."""
+        """Repair the store."""
         becomes: dict[str, Content] = {"damage": None}
         if self.journal.state.get("fixed"):
             becomes["fixed"] = 7
@@ -182,13 +182,13 @@ class Writer:
 
 WRITERS = ("new", "again", "shards", "edits")
 READERS = ("forever", "forever", "long", "long", "short", "short", "plain", "plain")
-"""Those that are open forever are not killed; their memory is looked at."""
+"""Readers that are never closed; these are not killed, and their memory is measured."""
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 class Reader:
-    """Asks the store and checks each answer."""
+    """Queries the store and checks each answer."""
 
     def __init__(
         self, folder: Path, kind: str, chance: random.Random, count: Callable[[], None]
@@ -197,7 +197,7 @@ class Reader:
         self.truth, self.count = Truth(folder), count
 
     def next(self) -> None:
-        """Open, ask once or for a while, close."""
+        """Open, query once or for some time, and close."""
         since = time.monotonic()
         try:
             if self.kind == "plain":
@@ -216,7 +216,7 @@ class Reader:
                 raise
 
     def asked(self, ask: Ask, since: float) -> None:
-        """Ask for all runs, by the tables or by an analysis, and check what is said of each."""
+        """Query all runs by tables or by an analysis, and check the content of each."""
         query = self.chance.choice(QUERIES)
         found: dict[str, list[tuple[int, int, int]]] = {}
         for run, *row in ask(query):
@@ -230,7 +230,7 @@ class Reader:
         self.count()
 
     def asked_of_a_run(self, opened: hta_sql.TraceStore, since: float) -> None:
-        """Ask for one run by its name, which it may have no longer."""
+        """Query one run by name, which may have been removed."""
         run = self.chance.choice([*opened.runs(), "again"])
         try:
             rows = opened.run("kernel_table", runs=[run]).arrow().to_pylist()
@@ -243,7 +243,7 @@ class Reader:
         self.count()
 
     def is_clear(self, error: Exception, since: float) -> bool:
-        """Say whether an error is one that a reader may get here; it is counted by its kind."""
+        """Return whether an error is allowed for a reader here; count it by kind."""
         text = str(error)
         damage = [what for what in self.truth.may_be(since).get("damage", []) if what]
         kind = None
@@ -269,7 +269,7 @@ QUERIES = (
 
 
 def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]) -> None:
-    """Be one of them until killed."""
+    """Run one of the processes until it is killed."""
     chance = random.Random(seed)
 
     def count() -> None:

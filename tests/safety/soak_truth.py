@@ -1,8 +1,8 @@
-"""What is true of a store that many write at once: a journal of its changes, and what an answer may be.
+"""Valid states of a store with several concurrent writers: a journal of changes, and the possible answers.
 
-A content is a number: each rank of a run of that content has kernels of 100 + content µs. A change is written
-down before it begins, with all that may be from then on, and when it has ended, with what is. So an answer is wrong
-if it shows of a run what at no time since the store was opened may have been there.
+A content is a number: each rank of a run of that content has kernels of 100 + content µs. A change is recorded
+before it begins, with all possible results, and after it has ended, with the result. An answer is wrong
+if it shows a state of a run that was impossible at any time since the store was opened.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 RANKS = 2
 KERNELS = 3
 ANYTHING = "*"
-"""What a run holds whose files were damaged and are not repaired yet."""
+"""Content of a run whose files are damaged and not repaired yet."""
 
 Content = int | str | None
-"""None: the run is not there."""
+"""Content of a run; None if the run does not exist."""
 
 
 def trace(content: int, rank: int) -> dict[str, Any]:
-    """Kernels that tell their content, each with what launched it."""
+    """Return kernels that identify their content, each with its launch."""
     events: list[dict[str, Any]] = []
     for number in range(KERNELS):
         shared = {"ph": "X", "pid": 1, "tid": 1, "ts": number * 1e5}
@@ -48,7 +48,7 @@ def trace(content: int, rank: int) -> dict[str, Any]:
 
 
 def write_traces(folder: Path, content: int) -> Path:
-    """Replace the traces of all ranks, each in one step."""
+    """Replace the traces of all ranks atomically, one by one."""
     folder.mkdir(parents=True, exist_ok=True)
     for rank in range(RANKS):
         partial = folder / f"rank{rank}.partial"
@@ -58,7 +58,7 @@ def write_traces(folder: Path, content: int) -> Path:
 
 
 def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
-    """Tell the content of a run by its ranks: (rank, kernels, their time [ns]); a text if it has none."""
+    """Return the content of a run from its ranks: (rank, kernels, their time [ns]); a text if it is inconsistent."""
     found = sorted(rows)
     contents = {total / count / 1000 - 100 for _, count, total in found}
     counts = {count for _, count, _ in found}
@@ -72,13 +72,13 @@ def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
 
 
 class Journal:
-    """The changes of one writer, in a file that outlives it."""
+    """The changes of one writer, in a file that survives it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.state: dict[str, list[Content]] = {}
         self.unfinished: tuple[str, list[Any]] | None = None
-        """The change in which the writer was killed."""
+        """Change during which the writer was killed."""
         for line in read_lines(path):
             self.state |= line["may"]
             self.unfinished = None if line["done"] else (line["name"], line["arguments"])
@@ -87,7 +87,7 @@ class Journal:
     def change(
         self, name: str, arguments: list[Any], becomes: Mapping[str, Content]
     ) -> Iterator[None]:
-        """Write down that something may change, and, at the end of the block, that it has."""
+        """Record the possible result of a change, and at the end of the block its result."""
         may = {key: _union(self.state.get(key, [None]), [value]) for key, value in becomes.items()}
         self._write(name, arguments, may, done=False)
         yield
@@ -113,7 +113,7 @@ def _union(some: list[Content], others: list[Content]) -> list[Content]:
 
 
 def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
-    """Read the whole lines of a journal, from an offset on."""
+    """Return the complete lines of a journal from an offset."""
     if path.exists():
         with path.open("rb") as file:
             file.seek(offset)
@@ -123,7 +123,7 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
 
 
 class Truth:
-    """What readers know of the changes of all writers."""
+    """The changes of all writers, as readers know them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,7 +131,7 @@ class Truth:
         self._history: dict[str, list[tuple[float, list[Content]]]] = {}
 
     def may_be(self, since: float) -> dict[str, list[Content]]:
-        """Say what each run may have been since a moment; also ``damage``, which is no run."""
+        """Return the possible contents of each run since a time; includes ``damage``, which is not a run."""
         for path in sorted(self._folder.glob("*.journal")):
             offset = self._offsets.get(path, 0)
             size = path.stat().st_size
@@ -157,7 +157,7 @@ class Truth:
 
 
 def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list[str]:
-    """Say what of an answer was never true."""
+    """Return the parts of an answer that were never true."""
     found = []
     for run in sorted({*seen, *may} - {"damage"}):
         allowed = may.get(run, [None])
@@ -167,6 +167,6 @@ def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list
 
 
 def note(path: Path, text: str) -> None:
-    """Add to a file that several processes write."""
+    """Append to a file that several processes write."""
     with path.open("ab", buffering=0) as file:
         file.write(f"{os.getpid()} {time.monotonic():.2f} {text}\n".encode())

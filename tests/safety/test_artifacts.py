@@ -1,4 +1,4 @@
-"""Flight Recorder dumps and memory snapshots go through what traces go through."""
+"""Flight Recorder dumps and memory snapshots pass the same safety tests as traces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Kind:
     Attributes:
         write: Writes the files of four ranks to a folder.
         table: A table that only such files fill.
-        analysis: What is asked.
+        analysis: Analysis of the kind.
         refused: A file of the kind that would run a program.
     """
 
@@ -92,14 +92,14 @@ def files(kind: Kind, tmp_path: Path) -> Path:
 
 
 def rows_of(store: Path | str, kind: Kind, **scope: Any) -> list[tuple[Any, ...]]:
-    """Return what the analysis answers, without the name of the run."""
+    """Return the rows of the analysis, without the name of the run."""
     with hta_sql.open(str(store)) as opened:
         return [row[1:] for row in opened.run(kind.analysis, **scope).rows()]
 
 
 @pytest.fixture
 def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
-    """Return the answer of a store that was made in the ordinary way."""
+    """Return the answer of a store that was ingested normally."""
     hta_sql.ingest(files, tmp_path / "expected.store", run="job").close()
     rows = rows_of(tmp_path / "expected.store", kind)
     assert rows
@@ -107,7 +107,7 @@ def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path: Path) -> None:
-    """By number and by age: such a run is as old as its ingest."""
+    """Runs are removed by number and by age, which is that of the ingest."""
     store = tmp_path / "job.store"
     for run in ("first", "second", "third"):
         hta_sql.ingest(files, store, run=run).close()
@@ -127,7 +127,7 @@ def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path
 def test_a_run_is_renamed_and_removed(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """The answer stays the same."""
+    """The answer does not change."""
     store = tmp_path / "expected.store"
     rename_run(store, "job", "night")
     assert rows_of(store, kind, runs=["night"]) == expected
@@ -140,7 +140,7 @@ def test_a_run_is_renamed_and_removed(
 def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
     kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
 ) -> None:
-    """With the same answer afterwards."""
+    """The answer is the same afterwards."""
     store = tmp_path / "expected.store"
     table = next((store / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
@@ -161,7 +161,7 @@ def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
 def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Until the file is back."""
+    """The rank returns with the file."""
     store = tmp_path / "expected.store"
     shutil.move(files, tmp_path / "moved")
     next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
@@ -175,7 +175,7 @@ def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
 def test_shards_are_published_together(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """As those of traces are."""
+    """They are published like those of traces."""
     store = tmp_path / "job.store"
     for number in (1, 2, 3):
         hta_sql.ingest_shard(files, store, shard=(number, 3), run="job")
@@ -186,7 +186,7 @@ def test_shards_are_published_together(
 def test_an_interrupted_ingest_goes_on(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """What was read is not read again."""
+    """Files that were read are not read again."""
     store = tmp_path / "job.store"
 
     def interrupt(_result: Any, done: int, _total: int) -> None:
@@ -204,7 +204,7 @@ def test_an_interrupted_ingest_goes_on(
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """Return a bucket in this process, and use a cache of its own."""
+    """Return a bucket in this process, with an empty cache."""
     (tmp_path / "cache").mkdir()
     monkeypatch.setattr(build, "cache_folder", lambda _: tmp_path / "cache")
     yield "memory://artifacts"
@@ -214,7 +214,7 @@ def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 def test_files_and_stores_are_at_urls(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], memory: str, tmp_path: Path
 ) -> None:
-    """Read, added to, verified and repaired there."""
+    """They are read, added, verified and repaired there."""
     fs, top = fsspec.url_to_fs(f"{memory}/files")
     for path in files.iterdir():
         fs.pipe_file(f"{top}/{path.name}", path.read_bytes())
@@ -237,7 +237,7 @@ def test_files_and_stores_are_at_urls(
 def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """And names one that is refused; the others are in the store."""
+    """A refused file is named, and the others are in the store."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None

@@ -1,4 +1,4 @@
-"""One run that cannot be read does not keep the others from answering."""
+"""A run that cannot be read does not prevent answers about the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of traces and a store of them, to be copied."""
+    """Ingest a folder of traces, to be copied."""
     folder = tmp_path_factory.mktemp("ingested")
     for rank, run in enumerate(("good", "bad")):
         (folder / run).mkdir()
@@ -40,7 +40,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, ingested: Path) -> Path:
-    """Two runs: ``good`` has rank 0 of 100 µs, ``bad`` rank 1 of 200 µs."""
+    """Ingest two runs: ``good`` has rank 0 of 100 µs, ``bad`` rank 1 of 200 µs."""
     shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
     build_catalog(tmp_path / "job.store")
     return tmp_path / "job.store"
@@ -56,7 +56,7 @@ def lose(store: Path, run: str) -> None:
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By name, with a warning that says what to do; the traces read again heal it."""
+    """The run is named in a warning with a remedy; ingesting the traces again restores it."""
     lose(store, "bad")
     build_catalog(store)
     assert busy_times(store) == {0: 100.0}
@@ -67,7 +67,7 @@ def test_a_catalog_leaves_out_what_is_gone(
 
 
 def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
-    """hta-sql catalog, after which every client can ask for the rest."""
+    """After hta-sql catalog, every client can query the rest."""
     lose(store, "bad")
     done = cli("catalog", store)
     assert done.code == 0
@@ -79,7 +79,7 @@ def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
 def test_a_broken_file_is_found_where_the_engine_stumbles(
     store: Path, busy_times: BusyTimes
 ) -> None:
-    """The columns of a view are read from the first of its files: a broken one there."""
+    """The columns of a view come from its first file, here a broken one."""
     for path in store.glob("tables/gpu_ops/run=bad/*/*.parquet"):
         path.write_bytes(b"PAR1")
     build_catalog(store)
@@ -87,7 +87,7 @@ def test_a_broken_file_is_found_where_the_engine_stumbles(
 
 
 def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
-    """And which file it was."""
+    """The error names the file."""
     lose(store, "bad")
     lose(store, "good")
     with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
@@ -96,7 +96,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["abc\n", "\nabc", "a/b", "a b", "..", "é", "a\0"])
 def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
-    """Whatever stands at its end: a line break there went through, and no store opened any more."""
+    """A name with a line break at its end was once accepted, after which no store opened."""
     with pytest.raises(hta_sql.ParameterError, match="Run name"):
         hta_sql.ingest(store.parent / "good", store, run=name)
 
@@ -104,7 +104,7 @@ def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
 def test_a_manifest_with_such_a_name_opens(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Written by a version that let it through."""
+    """The manifest is from a version that accepted it."""
     for folder in store.glob("tables/*/run=bad"):
         folder.rename(folder.with_name("run=bad\n"))
     text = (store / MANIFEST).read_text()
@@ -139,7 +139,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The others are; the shard is missing until it is run again."""
+    """The others are published; the shard is missing until it is ingested again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -161,7 +161,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
 def test_an_ingest_reads_again_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The trace is unchanged, but what was made of it is not there."""
+    """The trace is unchanged, but its Parquet files are missing."""
     lose(store, "bad")
     with hta_sql.ingest(store.parent / "bad", store) as opened:
         assert opened.ingested
@@ -173,7 +173,7 @@ def test_an_ingest_reads_again_what_is_gone(
 def test_an_open_store_goes_on_without_what_is_lost(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The question that stumbles over it warns, and answers for the others; the files come back, so does the run."""
+    """The query that encounters the missing file warns and answers for the others; when the file returns, so does the run."""
     kept = store.with_name("materialized")
     shutil.copytree(store, kept)
     lose(store, "bad")
@@ -193,7 +193,7 @@ def test_an_open_store_goes_on_without_what_is_lost(
 
 @pytest.mark.parametrize("damage", ["cut off", "empty", "footer", "no permission"])
 def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
-    """Whether the engine names the file or, as of a footer that is no footer, does not."""
+    """This holds whether or not the engine names the file in its error."""
     (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
     content = path.read_bytes()
     broken = {"cut off": content[:99], "empty": b"", "footer": bytes(len(content) - 8)}
@@ -208,7 +208,7 @@ def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
-    """It is not among the runs that there are."""
+    """The run is missing in the list of runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
         with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):
@@ -218,7 +218,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
 
 @pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One of them opens the store anew, the others wait for it."""
+    """One of them reopens the store, and the others wait."""
     lose(store, "bad")
     with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: busy_times_of(opened), range(30)))
@@ -227,7 +227,7 @@ def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureF
 
 
 def test_nothing_left_of_an_open_store(store: Path) -> None:
-    """It says so, and which file is gone."""
+    """The error names the missing file."""
     with hta_sql.open(store) as opened:
         lose(store, "bad")
         lose(store, "good")
@@ -237,7 +237,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The same where a catalog is built without a look at the files."""
+    """The same holds if a catalog is built without reading the files."""
     memory = fsspec.filesystem("memory")
     for path in store.rglob("*"):
         if path.is_file() and "run=bad" not in path.as_posix():

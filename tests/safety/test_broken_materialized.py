@@ -1,4 +1,4 @@
-"""A derived table that is kept in a broken file is computed again, and kept anew where it may be."""
+"""A derived table whose materialized file is broken is recomputed, and materialized again if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Answer = list[tuple[object, ...]]
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
-    """A store of two runs whose derived tables are kept, and an answer that stands on them."""
+    """Ingest two runs with materialized derived tables, and an answer based on them."""
     folder = tmp_path_factory.mktemp("materialized")
     for run in ("first", "second"):
         paths, _ = write_job(folder / run, JOB)
@@ -38,14 +38,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
 
 @pytest.fixture
 def store(whole: tuple[Path, Answer], tmp_path: Path) -> Path:
-    """A copy of it."""
+    """Copy this store."""
     shutil.copytree(whole[0], tmp_path / "job.store")
     hta_sql.open(tmp_path / "job.store").close()
     return tmp_path / "job.store"
 
 
 def kept_of(store: Path, run: str) -> Path:
-    """The file of the matched collectives of a run."""
+    """Return the file of the matched collectives of a run."""
     kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == ("matched_collectives", run))
     assert path
@@ -53,7 +53,7 @@ def kept_of(store: Path, run: str) -> Path:
 
 
 def damage(path: Path, how: str) -> None:
-    """Cut it off, empty it, overwrite its end or its pages, or delete it."""
+    """Truncate it, empty it, overwrite its end or its pages, or delete it."""
     content = path.read_bytes()
     broken = {
         "cut off": content[:99],
@@ -85,7 +85,7 @@ def test_it_is_computed_again(
     run: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """With a warning that names the file, and kept anew: the next one that opens reads that."""
+    """A warning names the file, and it is materialized again for the next reader."""
     path = kept_of(store, run)
     damage(path, how)
     with hta_sql.open(store) as opened:
@@ -104,7 +104,7 @@ def test_it_is_computed_again(
 def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Somebody else writes the store, or it is at a URL: the manifest stays as it is."""
+    """Another process writes the store, or it is at a URL: the manifest does not change."""
     damage(kept_of(store, "first"), "cut off")
     before = read_manifest(store)
     with store_lock(store_folder(store)), hta_sql.open(store) as opened:
@@ -116,7 +116,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
 
 @pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
-    """The same where a catalog is built without a look at the files."""
+    """The same holds if a catalog is built without reading the files."""
     memory = fsspec.filesystem("memory")
     damage(kept_of(store, "second"), "cut off")
     for path in store.rglob("*"):

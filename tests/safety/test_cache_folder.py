@@ -1,4 +1,4 @@
-"""No home to write to: what would be kept in the cache is made anew, and everything works."""
+"""Without a writable home, cached files are created each time, and everything works."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def no_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Four reasons for which nothing can be written there."""
+    """Return four reasons for which nothing can be written there."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         break_cache(request.param, tmp_path_factory.mktemp("cache"), monkeypatch)
         forget()
@@ -44,7 +44,7 @@ def no_cache(
 
 
 def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the environment name a cache that cannot be."""
+    """Configure a cache folder that cannot exist."""
     (folder / "file").write_text("")
     if reason == "a home that is a file":
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -60,7 +60,7 @@ def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def forget() -> None:
-    """Look for the folder anew."""
+    """Reset the cached location of the folder."""
     machine.cache_folder.cache_clear()
     machine._temporary_folder.cache_clear()
 
@@ -70,7 +70,7 @@ def forget() -> None:
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of traces in a folder that cannot be written either; one warning says what it costs."""
+    """The traces are in a read-only folder, too; one warning states the cost."""
     monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
@@ -82,7 +82,7 @@ def test_an_analysis_works_without_a_cache(
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes
 ) -> None:
-    """Its catalog is not ours to replace."""
+    """Its catalog cannot be replaced by a reader."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     (store / "catalog.duckdb").unlink()
@@ -92,7 +92,7 @@ def test_a_store_that_is_being_written_opens_without_a_cache(
 
 @pytest.mark.usefixtures("no_cache")
 def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even for temporary files: an error of ours that says so."""
+    """Without a folder for temporary files, the error is one of the library."""
 
     def refuse(**_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
@@ -117,7 +117,7 @@ print(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
 def test_the_folder_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
-    """And not with a child of it."""
+    """A child process does not delete it."""
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}
     run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run

@@ -1,4 +1,4 @@
-"""The manifest decides what a store holds; a catalog of another one is found out."""
+"""The manifest defines the contents of a store; a catalog that does not match it is detected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
-    """A store whose ingest died between manifest and catalog; the manifest's rank is 200 µs."""
+    """Return a store whose ingest died between manifest and catalog; the manifest's rank is 200 µs."""
     store = tmp_path / "job.store"
     hta_sql.ingest(write_traces({0: 100.0}), store).close()
     old = (store / CATALOG).read_bytes()
@@ -33,7 +33,7 @@ def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
 
 @pytest.mark.slow
 def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
-    """The first reader puts it there."""
+    """The first reader writes it."""
     old = (between / CATALOG).read_bytes()
     assert busy_times(between) == {0: 200.0}
     assert (between / CATALOG).read_bytes() != old
@@ -43,7 +43,7 @@ def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: Busy
 def test_a_store_that_is_being_written_is_left_alone(
     between: Path, busy_times: BusyTimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While an ingest has the lock, a reader makes a catalog in its own cache."""
+    """While an ingest has the lock, a reader builds a catalog in its own cache."""
     cache = tmp_path / "cache"
     cache.mkdir()
     monkeypatch.setattr(build, "cache_folder", lambda _: cache)
@@ -57,7 +57,7 @@ def test_a_store_that_is_being_written_is_left_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
 def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
-    """It holds no data; there is nothing to lose."""
+    """A catalog holds no data, so nothing is lost."""
     path = between / CATALOG
     path.unlink()
     if damage != "missing":
@@ -69,7 +69,7 @@ def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, dama
 def test_a_moved_store_that_cannot_be_written_opens(
     between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The catalog of another place is replaced by one in the cache."""
+    """The catalog of the old location is replaced by one in the cache."""
 
     def refuse(*_arguments: object) -> None:
         raise PermissionError(13, "read-only")
@@ -81,7 +81,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
 
 def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """A reader sees what was there when it opened, until the ingest after the next; so does its process."""
+    """A reader, and its process, sees the state at opening until the ingest after the next."""
     store = tmp_path / "job.store"
     with hta_sql.ingest(write_traces({0: 100.0}), store) as first:
         with hta_sql.ingest(write_traces({0: 200.0}), store) as second:
@@ -93,7 +93,7 @@ def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTrac
 
 @pytest.mark.slow
 def test_a_damaged_manifest_is_named(between: Path) -> None:
-    """Not JSON, not ours, or of another version: the error says which file."""
+    """The error for invalid JSON, another format or another version names the file."""
     for content in ("{", "[]", '{"format": "other"}', '{"format": "hta_sql store"}'):
         (between / MANIFEST).write_text(content)
         with pytest.raises(hta_sql.StoreError, match="manifest"):

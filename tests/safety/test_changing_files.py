@@ -1,4 +1,4 @@
-"""A trace that changes while it is read: the store has all of the new one, or says why not."""
+"""If a trace changes while it is read, the store has all of the new one, or the error says why not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WhileRead = Callable[[Change], list[str]]
 
 @pytest.fixture
 def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
-    """Do something to each trace when it has just been opened; returns what is opened."""
+    """Run a callback when a trace has just been opened, and return the opened file."""
     opened: list[str] = []
 
     def install(change: Change) -> list[str]:
@@ -46,7 +46,7 @@ def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
 
 
 def once(change: Change) -> Change:
-    """Do something the first time only."""
+    """Make a callback that acts the first time only."""
     left = [change]
 
     def change_once(path: Path) -> None:
@@ -63,7 +63,7 @@ def test_rewritten_once(
     while_read: WhileRead,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is read again; what the manifest says is of the file that was read."""
+    """It is read again, and the manifest describes the file that was read."""
     traces = write_traces({0: 100.0}, events=3)
     new = json.dumps(trace_of(0, 120.0, 3))
     opened = while_read(once(lambda path: path.write_text(new)))
@@ -85,7 +85,7 @@ def test_replaced_by_another_file(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """The open file still has the old bytes; the store gets the new ones."""
+    """The open file still has the old bytes, but the store gets the new ones."""
     traces = write_traces({0: 100.0})
 
     def replace(path: Path) -> None:
@@ -103,7 +103,7 @@ def test_still_being_written(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """What is wrong with the half of it that was there is not told of the whole one."""
+    """Faults of the partial file are not reported for the complete one."""
     path = tmp_path / "rank0.json.gz"
     whole = gzip.compress(json.dumps(trace_of(0, 100.0, 2000)).encode())
     path.write_bytes(whole[: len(whole) // 2])
@@ -120,7 +120,7 @@ def test_changed_whenever_it_is_read(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """An error names it and says what to do; the other ranks are in the store."""
+    """An error names it with a remedy, and the other ranks are in the store."""
     traces = write_traces({0: 100.0, 1: 110.0})
 
     def grow(path: Path) -> None:
@@ -137,7 +137,7 @@ def test_changed_whenever_it_is_read(
 
 
 def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead) -> None:
-    """Nobody can tell whether it was read as it last was."""
+    """Without the file it is unknown whether its last version was read."""
     traces = write_traces({0: 100.0})
     while_read(Path.unlink)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*gone"):
@@ -153,7 +153,7 @@ def test_gone_before_it_is_read(
     options: dict[str, Any],
     is_known: bool,
 ) -> None:
-    """After all were found: its rank is missing by name, the others are there."""
+    """If it disappears after discovery, its rank is reported as missing, and the others are stored."""
     traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
     store = traces / "job.store"
     if is_known:

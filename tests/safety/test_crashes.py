@@ -1,4 +1,4 @@
-"""kill -9 at any moment: readers see the store of before or of after."""
+"""kill -9 at any moment: readers see the old or the new store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it k
 
 
 def kill_and_ask(folder: Path, kills: int, seed: int) -> str:
-    """Run the program beside this file; what it says."""
+    """Run the program next to this file; return its output."""
     program = [sys.executable, str(Path(__file__).with_name("crash_rounds.py"))]
     done = subprocess.run(  # noqa: S603 - our own program
         [*program, str(folder), str(kills), str(seed)], capture_output=True, text=True, check=False
@@ -23,11 +23,11 @@ def kill_and_ask(folder: Path, kills: int, seed: int) -> str:
 
 
 def test_readers_see_the_old_store_or_the_new_one(tmp_path: Path) -> None:
-    """Whatever a killed ingest, shard or publish left behind, the next ingest cleans up."""
+    """The next ingest deletes the orphaned files of a killed ingest, shard or publish."""
     assert kill_and_ask(tmp_path, kills=2, seed=2).startswith("2 kills survived")
 
 
 @pytest.mark.slow
 def test_readers_see_the_old_store_or_the_new_one_two_hundred_times(tmp_path: Path) -> None:
-    """The same, until each place to be killed at has had its turn."""
+    """The same holds for kills at every position."""
     assert kill_and_ask(tmp_path, kills=200, seed=1).startswith("200 kills survived")

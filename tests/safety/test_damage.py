@@ -1,4 +1,4 @@
-"""Files of a store that are not what was written: noticed, told with the command that mends, and mended."""
+"""Damaged files of a store are detected, reported with a remedy, and repaired."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]:
-    """A store, a copy to put back, and what it answers."""
+    """Ingest a store; return it with a copy to restore and its answers."""
     folder = tmp_path_factory.mktemp("damaged")
     store = make_store(folder)
     whole = answers(store)
@@ -59,20 +59,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]
 
 @pytest.fixture
 def store(made: tuple[Path, Path, Answers]) -> Iterator[Path]:
-    """Runs ``first`` and ``second``, each of ranks 0 and 1, as they were ingested."""
+    """Ingest runs ``first`` and ``second``, each of ranks 0 and 1."""
     restore(made[0], made[1])
     yield made[0]
     restore(made[0], made[1])
 
 
 def file_of(store: Path, run: str, rank: int, table: str = "gpu_ops") -> Path:
-    """The Parquet file of a rank."""
+    """Return the Parquet file of a rank."""
     (entry,) = (e for e in read_manifest(store).entries if (e.run, e.rank) == (run, rank))
     return Path(store, entry.files[table]["path"])
 
 
 def changed(path: Path, content: bytes) -> None:
-    """Replace a file, not what is linked to it."""
+    """Replace a file without changing hard links to it."""
     path.unlink()
     path.write_bytes(content)
 
@@ -85,7 +85,7 @@ def flipped(path: Path, at: int) -> None:
 
 
 def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
-    """Nothing is found, nothing is changed, exit code 0."""
+    """Nothing is found or changed, and the exit code is 0."""
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
     done = cli("verify", store, "--deep", "--format", "json")
     told = json.loads(done.out)
@@ -110,7 +110,7 @@ def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path,
 def test_a_flipped_bit_in_the_manifest(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers]
 ) -> None:
-    """Nothing is answered from it; it comes back from the catalog."""
+    """It is not used, and restored from the catalog."""
     text = (store / MANIFEST).read_bytes()
     flipped(store / MANIFEST, text.rindex(b'"event_count": ') + len(b'"event_count": '))
     done = cli("sql", store, "FROM runs")
@@ -124,7 +124,7 @@ def test_a_flipped_bit_in_the_manifest(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 200_000])
 def test_a_manifest_that_is_no_json(store: Path, content: bytes) -> None:
-    """Likewise, whatever stands there."""
+    """It is restored, whatever its contents."""
     changed(store / MANIFEST, content)
     with pytest.raises(hta_sql.StoreDamagedError, match=r"hta-sql repair"):
         hta_sql.open(store)
@@ -147,7 +147,7 @@ def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) 
 
 
 def test_a_file_over_that_of_another_rank(store: Path) -> None:
-    """Also where it has the very size: the checksum tells."""
+    """The checksum differs, even if the size is equal."""
     changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
     (fault,) = verify_store(store).faults
     assert (fault.run, fault.rank) == ("first", 1)
@@ -157,7 +157,7 @@ def test_a_file_over_that_of_another_rank(store: Path) -> None:
 def test_another_size_is_noticed_when_it_is_opened(
     store: Path, caplog: pytest.LogCaptureFixture, made: tuple[Path, Path, Answers]
 ) -> None:
-    """A whole Parquet file, which the engine reads without a word: its run is left out."""
+    """The engine would read a valid Parquet file without an error; its run is omitted."""
     longer = Path(f"{file_of(store, 'second', 1)}")
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
@@ -170,7 +170,7 @@ def test_another_size_is_noticed_when_it_is_opened(
 def test_a_store_that_stays_open_has_what_was_repaired(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """When it asks the store of now, since files of its own went, it leaves nothing out any more."""
+    """When it reopens its snapshot because files are gone, it omits nothing any more."""
     changed(file_of(store, "first", 1), b"")
     with hta_sql.open(store) as opened:
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -182,7 +182,7 @@ def test_a_store_that_stays_open_has_what_was_repaired(
 
 
 def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
-    """Each holds tens of MB: the old one goes when nobody asks it any more, and not before."""
+    """Each uses tens of MB: the old one is closed after its last query, and not earlier."""
     with hta_sql.open(store) as opened:
         connection_of = opened._connection
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -204,7 +204,7 @@ def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
 def test_what_others_replace_meanwhile_is_not_lost(
     store: Path, made: tuple[Path, Path, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a reader looks for the file that is damaged, another run is ingested anew, and its old files go."""
+    """While a reader searches for the damaged file, another run is ingested again, and its old files are deleted."""
     file_of(store, "second", 1).unlink()
     looked: list[int] = []
 
@@ -238,7 +238,7 @@ def test_an_answer_that_is_kept_in_a_file_of_another_size(
 def test_an_ingest_reads_again_what_is_not_there(
     store: Path, what: str, made: tuple[Path, Path, Answers]
 ) -> None:
-    """All of it, or a part: such a rank is not unchanged."""
+    """A rank with some or all files missing does not count as unchanged."""
     path = file_of(store, "first", 1)
     content = path.read_bytes()
     path.unlink()
@@ -252,7 +252,7 @@ def test_an_ingest_reads_again_what_is_not_there(
 
 
 def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
-    """Where a block of it turns out to be damaged when it is asked, and what builds it anew."""
+    """The error of a query on a damaged block contains the command that rebuilds it."""
     with hta_sql.open(store) as opened:
 
         def stumbles(_: duckdb.DuckDBPyConnection) -> None:
@@ -269,7 +269,7 @@ def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
 
 
 def test_a_catalog_that_says_something_else(store: Path) -> None:
-    """A view over other rows, in a file that is whole: only what it says tells."""
+    """Only its SQL shows a view over other rows in an intact file."""
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
@@ -279,7 +279,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
 def test_what_cannot_be_read_again_is_set_aside(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The other runs answer; an ingest of the trace, when it is back, brings all of the run back."""
+    """The other runs answer; ingesting the trace again restores the run."""
     flipped(file_of(store, "first", 1), 400)
     trace, hidden = store.parent / "first" / "rank1.json", store.parent / "hidden.json"
     trace.rename(hidden)
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_again_is_set_aside(
 
 
 def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
-    """What it holds now is not what was stored: whoever wants that ingests it."""
+    """Its contents are not those of the store; the user must ingest it."""
     flipped(file_of(store, "first", 0), 400)
     trace = store.parent / "first" / "rank0.json"
     content = trace.read_text()
@@ -319,7 +319,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is left out with a warning, set aside by a repair, and read again by its job."""
+    """It is skipped with a warning, quarantined by a repair, and read again by its job."""
     (shard,) = store.glob("shards/*.json")
     flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
     ingest_only(store.parent / "first", store, jobs=1, force=True)
@@ -334,7 +334,7 @@ def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFix
 
 
 def test_links_that_lead_nowhere(store: Path) -> None:
-    """Only a deep look finds them where no checksum tells."""
+    """Only a deep verify finds them, because no checksum covers them."""
     path = file_of(store, "first", 0)
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False)
@@ -355,7 +355,7 @@ def test_links_that_lead_nowhere(store: Path) -> None:
     ],
 )
 def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers]) -> None:
-    """What ``verify`` passes answers rightly; all else is mended, or set aside, or says what to do."""
+    """Everything that ``verify`` passes answers correctly; the rest is repaired, quarantined or reported."""
     chance = random.Random(seed)
     ways, targets = damages.WAYS, damages.TARGETS
     at = seed + seed // len(targets)  # so that each way meets each target
@@ -365,13 +365,13 @@ def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers
 
 @pytest.mark.slow
 def test_a_thousand_random_damages(tmp_path: Path) -> None:
-    """The same with traces that are there or not."""
+    """The same holds with and without the traces."""
     told = damages.rounds(tmp_path, 1000, 0)
     assert sum(told.values()) == 1000
 
 
 def materialized(store: Path, table: str, run: str) -> Path:
-    """The file of a materialized answer."""
+    """Return the file of a materialized answer."""
     kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == (table, run))
     assert path
@@ -379,7 +379,7 @@ def materialized(store: Path, table: str, run: str) -> Path:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """Fill a Parquet file up to a size, in front of its footer: it stays a whole one."""
+    """Pad a Parquet file to a size before its footer, so that it stays valid."""
     footer = int.from_bytes(content[-8:-4], "little") + 8
     return content[:-footer] + bytes(size - len(content)) + content[-footer:]
 
@@ -396,7 +396,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Small ones by their checksums, large ones by the run that each names in its footer."""
+    """Small ones are detected by checksums, large ones by the run in their footer."""
     files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
     whole = [path.read_bytes() for path in files]
     if has_one_size:
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its run is left out with a warning that names the file; a query of other tables has all runs."""
+    """Its run is omitted with a warning that names the file; a query of other tables has all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:
@@ -439,7 +439,7 @@ def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
 def test_nothing_is_materialized_from_a_damaged_file(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A wrong answer would have a right checksum from then on."""
+    """Otherwise a wrong answer would get a valid checksum."""
     path = file_of(store, "first", 0)
     flipped(path, 400)
     found = {one.run for one in materialize_answers(store, ["gpu_kernels_by_name"])}
@@ -450,7 +450,7 @@ def test_nothing_is_materialized_from_a_damaged_file(
 def test_contents_are_compared_once_and_only_of_what_a_query_reads(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the wanted run and tables, or of the materialized answer alone; a file twice if it changed."""
+    """Only files of the requested run and tables, or the materialized answer, are compared; a file twice if it changed."""
     compared: list[str] = []
 
     def digest(path: Path) -> str:
@@ -499,7 +499,7 @@ def test_verify_compares_files_of_any_size(
 
 
 def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
-    """Nothing is compared there otherwise: each look is a request."""
+    """Otherwise nothing is compared there, because each check is a request."""
     memory = fsspec.filesystem("memory")
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -514,7 +514,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Every file of the tables and of what is materialized, at random bits."""
+    """Random bits in every file of tables and materialized answers are tried."""
     whole = every_row(store)
     files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)

@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine as the executor: of an ingest, whose workers die, and of questions."""
+"""A Dask cluster on this machine as executor: of an ingest whose workers die, and of queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(6)}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes of a thread each, in which some names of traces kill; new ones follow."""
+    """Start two worker processes of one thread each, which some trace names kill; new ones follow."""
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         dask_config.set({"distributed.scheduler.allowed-failures": 1}),
@@ -50,7 +50,7 @@ def cluster() -> Iterator[Any]:
 
 
 def address_of(cluster: Any) -> str:
-    """What follows ``--executor``."""
+    """Return the value of ``--executor``."""
     return str(cluster.scheduler_address).replace("tcp://", "dask://")
 
 
@@ -70,7 +70,7 @@ def test_the_command_line(
 def test_a_worker_that_is_killed_costs_nothing(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Its tasks run again elsewhere."""
+    """Its tasks run again on another worker."""
     store = tmp_path / "job.store"
     traces = write_traces(DURATIONS, events=20_000)
     kill = killer(cluster)
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_costs_nothing(
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of two runs, which say their times."""
+    """Ingest two runs with known times."""
     folder = tmp_path_factory.mktemp("asked")
     for run, ranks in (("b", range(4)), ("a", range(2))):
         for rank in ranks:
@@ -100,7 +100,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_question_is_answered_by_the_cluster(
     cluster: Any, asked: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With ``--executor``, and in Python: the rows, order and types of this machine."""
+    """``--executor`` and Python return the rows, order and types of this machine."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 2)
     command = ("run", asked, "launching_operators", "--format", "csv")
     done = cli(*command, "--executor", address_of(cluster))
@@ -120,7 +120,7 @@ def test_a_question_is_answered_by_the_cluster(
 
 @pytest.mark.slow
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
-    """They say which path they were given, and what they need; so do those that see another one."""
+    """The error names the path and the requirement; so does that of workers that see another store."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
 
         class Elsewhere(Executor):
@@ -142,7 +142,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
 
 
 def killer(cluster: Any) -> Callable[[], None]:
-    """Make what ends a worker process at once."""
+    """Return a function that ends a worker process at once."""
 
     def kill() -> None:
         with distributed.Client(cluster) as client, suppress(Exception):
@@ -157,7 +157,7 @@ def killer(cluster: Any) -> Callable[[], None]:
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """The others land, also those that were on a worker when it died."""
+    """The others are stored, including those on a worker that died."""
     folder = write_traces({**DURATIONS, 6: 1.0})
     (folder / "rank6.json").rename(folder / "dies6.json")
     paths = {rank: str(folder / f"rank{rank}.json") for rank in DURATIONS}
@@ -177,7 +177,7 @@ def test_a_trace_that_kills_every_worker_is_named(
 
 @pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """The error names the address; an unknown executor says which there are."""
+    """The error names the address; that of an unknown executor lists the existing ones."""
     traces = write_traces({0: 1.0})
     out = tmp_path / "job.store"
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):

@@ -1,4 +1,4 @@
-"""No room: the error says so, the old store is intact, nothing is left behind."""
+"""On a full disk, the error says so, the old store is intact, and no file is orphaned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of sixteen megabytes, where this user may mount one."""
+    """Mount a file system of sixteen megabytes, if this user may."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(place)]
@@ -45,7 +45,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(
     small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
 ) -> None:
-    """At the first table, in the middle, or at the catalog."""
+    """The disk is full at the first table, in the middle, or at the catalog."""
     store = small_disk / "job.store"
     ingest_only(write_traces({0: 100.0, 1: 100.0}), store)
     ballast = small_disk / "ballast"
@@ -61,7 +61,7 @@ def test_a_full_disk(
 
 
 def fill(ballast: Path, free: int) -> None:
-    """Leave this many bytes on a disk."""
+    """Leave this many free bytes on a disk."""
     status = os.statvfs(ballast.parent)
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 
@@ -75,7 +75,7 @@ def test_a_full_disk_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
-    """After the tables: before the manifest is in place it is the old store, behind it the new one."""
+    """Before the manifest is replaced the old store remains; afterwards the new one is there."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     before = read_manifest(store).named_files()

@@ -1,4 +1,4 @@
-"""The recipes of docs/distributed.md, run as they stand there with other places and numbers."""
+"""The recipes of docs/distributed.md run with other paths and numbers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ JOBS = 3
 
 
 def blocks(heading: str, language: str) -> list[str]:
-    """The code blocks of a language below a heading."""
+    """Return the code blocks of a language below a heading."""
     part = re.split(r"^##+ ", PAGE.split(f" {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
     return re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
 
 
 class Shell:
-    """Runs texts of the page."""
+    """Runs code blocks of the page."""
 
     def __init__(self, folder: Path, tools: Path) -> None:
         self.folder = folder
@@ -39,12 +39,12 @@ class Shell:
         self._python_path = os.pathsep.join([str(REPOSITORY), *sys.path])
 
     def here(self, text: str) -> str:
-        """Put this test's folder and number of jobs in place of the page's."""
+        """Replace the page's folder and number of jobs by those of this test."""
         placed = re.sub(r"s3://bucket|/shared", str(self.folder), text)
         return re.sub(r"\b16\b", str(JOBS), placed)
 
     def run(self, text: str, **variables: str | int) -> str:
-        """Run a script; returns what it said."""
+        """Run a script; return its output."""
         environment = {name: str(value) for name, value in variables.items()}
         done = subprocess.run(  # noqa: S603 - our own page
             ["bash", "-c", self.here(text)],  # noqa: S607 - whatever bash there is
@@ -60,7 +60,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
-    """A machine on which srun runs a command and hta-sql is this one."""
+    """Return a shell in which srun runs a command locally and hta-sql is this package."""
     write_traces(DURATIONS)
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -75,7 +75,7 @@ def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
 
 @pytest.mark.slow
 def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
-    """Each job of the array, in any order, then the one that depends on them."""
+    """The jobs of the array run in any order, followed by the dependent job."""
     ingest, publish = blocks("Slurm", "bash")
     for task in range(JOBS, 0, -1):
         shell.run(ingest, SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT=JOBS)
@@ -85,7 +85,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
-    """The two calls, with the job's number in place."""
+    """The two calls run with the number of the job."""
     ingest, publish = blocks("An array of jobs", "python")
     for number in range(1, JOBS + 1):
         exec(compile(shell.here(ingest), "distributed.md", "exec"), globals() | {"number": number})  # noqa: S102
@@ -95,7 +95,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_slurm_without_a_job(shell: Shell) -> None:
-    """Nothing is published, and the one that is missing is named."""
+    """Nothing is published, and the missing shard is named."""
     ingest, publish = blocks("Slurm", "bash")
     shell.run(ingest, SLURM_ARRAY_TASK_ID=1, SLURM_ARRAY_TASK_COUNT=JOBS)
     with pytest.raises(AssertionError, match="2 of 3 shards are missing"):
@@ -104,7 +104,7 @@ def test_slurm_without_a_job(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
-    """The command of the container, for each index, counted from 0."""
+    """The command of the container runs for each index, counted from 0."""
     yaml = pytest.importorskip("yaml")
     (text,) = blocks("Kubernetes", "yaml")
     job = yaml.safe_load(text)
@@ -124,7 +124,7 @@ def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
 def test_dask_jobqueue(
     shell: Shell, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a cluster on this machine in place of Slurm's: the calls are the page's."""
+    """The calls of the page run on a local cluster instead of Slurm's."""
     distributed = pytest.importorskip("distributed")
 
     class SLURMCluster(distributed.LocalCluster):  # type: ignore[misc, name-defined]
@@ -146,7 +146,7 @@ def test_dask_jobqueue(
 
 @pytest.fixture
 def ray_cluster() -> Iterator[Any]:
-    """Ray with two workers on this machine."""
+    """Start Ray with two workers on this machine."""
     ray = pytest.importorskip("ray")
     ray.init(
         num_cpus=2,
@@ -161,7 +161,7 @@ def ray_cluster() -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("ray_cluster")
 def test_ray(shell: Shell, busy_times: BusyTimes) -> None:
-    """The executor of the page, as it is passed there."""
+    """The executor is passed as on the page."""
     (block,) = blocks("Ray", "python")
     (call,) = re.findall(r"`(hta_sql\.ingest\(.*?RayExecutor\(\)\))`", PAGE)
     names: dict[str, Any] = {"hta_sql": hta_sql}

@@ -1,7 +1,7 @@
 """Each file operation of each writer fails, is the last one, or is followed by a loss of power.
 
-After each of them a reader sees the store of before or of after, and the next run mends it. The list of
-operations is written anew by ``python -m tests.safety.fault_rounds FOLDER --list``.
+After each fault a reader sees the old or the new store, and the next run repairs it.
+``python -m tests.safety.fault_rounds FOLDER --list`` rewrites the list of operations.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.safety.fault_rounds import (
 from tests.safety.file_faults import StoppedError, faults
 
 QUICK = ("ingest", "materialize")
-"""Those that are looked at in every run of the tests."""
+"""Cases that run with every test run."""
 
 
 def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
-    """Contents that were not, and names of which the folder was not."""
+    """Contents without a flush are lost, and names whose folder was not flushed."""
     folder = tmp_path / "store"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "old").write_text("old")
@@ -48,7 +48,7 @@ def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
-    """And nothing that follows is."""
+    """Nothing after it is there."""
     with suppress(StoppedError), faults(tmp_path, 0, "torn"):
         (tmp_path / "half").write_text("1234")
         (tmp_path / "never").write_text("new")
@@ -58,7 +58,7 @@ def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Two runs, kept answers, a shard."""
+    """Ingest two runs, materialized answers and a shard."""
     return make(tmp_path_factory.mktemp("faults"))
 
 
@@ -70,7 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
 )
 def test_every_operation_has_a_case(writer: str, made: Made) -> None:
-    """What a writer does with files is on a list; whatever is new there is run through below."""
+    """The list covers all file operations of each writer; the tests below run each of them."""
     seen = {f"{writer}: {operation}" for operation in truth_of(made, writer).operations}
     lines = OPERATIONS.read_text("utf-8").splitlines()
     assert sorted(seen) == [line for line in lines if line.startswith(f"{writer}: ")]
@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """One of the first, one of the last, and one between."""
+    """One of the first, one of the last and one in the middle run."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(
@@ -96,7 +96,7 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
 def test_each_operation_in_order(
     writer: str, how: str, made: Made, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of them; how many is printed."""
+    """All of them run, and the number is printed."""
     found = round_of(made, writer, how)
     with capsys.disabled():
         sys.stdout.write(f"\n{found}\n")

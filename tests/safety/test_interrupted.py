@@ -1,4 +1,4 @@
-"""An ingest that is interrupted keeps the ranks that it has read; the next one goes on from there."""
+"""An interrupted ingest retains the ranks that it has read, and the next one continues there."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Progress = Callable[[Any, int, int], None]
 
 @pytest.fixture
 def traces(write_traces: WriteTraces) -> Path:
-    """Five ranks."""
+    """Write five ranks."""
     return write_traces(DURATIONS)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A folder with traces and a store, a copy of it, and what the interrupted ingest said."""
+    """A folder with traces and a store, a copy of it, and the message of the interrupted ingest."""
 
     folder: Path
     backup: Path
@@ -47,7 +47,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A store with three of five ranks, of which an interrupted ingest has read, and nobody sees, two."""
+    """Ingest three of five ranks, then interrupt an ingest of the others, which leaves two unpublished."""
     top = tmp_path_factory.mktemp("interrupted")
     traces, place = top / "job" / "traces", top / "job" / "job.store"
     traces.mkdir(parents=True)
@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture
 def store(made: Made) -> Path:
-    """That store, as the interrupted ingest left it."""
+    """Return the store as the interrupted ingest left it."""
     shutil.rmtree(made.folder)
     # With their times: a trace that is newer is read again.
     shutil.copytree(made.backup, made.folder)
@@ -76,12 +76,12 @@ def store(made: Made) -> Path:
 
 @pytest.fixture
 def read_traces(store: Path) -> Path:
-    """The traces that it was reading."""
+    """Return the traces of the interrupted ingest."""
     return store.with_name("traces")
 
 
 def interrupt_after(count: int) -> Progress:
-    """Press Ctrl-C when so many ranks are read."""
+    """Interrupt after a number of ranks, as Ctrl-C does."""
 
     def progress(_result: object, done: int, _total: int) -> None:
         if done == count:
@@ -97,19 +97,19 @@ def interrupted(traces: Path, store: Path, **options: Any) -> None:
 
 
 def left(store: Path) -> list[int]:
-    """Ranks that are read and not published."""
+    """Return the ranks that are read and not published."""
     return sorted(entry.rank for entry in orphaned_files.unfinished(store_folder(store)))
 
 
 def files_of(store: Path) -> set[str]:
-    """Parquet files of a store."""
+    """Return the Parquet files of a store."""
     return {path.relative_to(store).as_posix() for path in store.rglob("*.parquet")}
 
 
 def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
-    """Readers see the old store until all of the new one is there, and nothing is left over."""
+    """Readers see the old store until the new one is complete, and no file is orphaned."""
     assert made.said.startswith("Interrupted: 2 ranks are kept")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
@@ -129,7 +129,7 @@ def test_it_goes_on_from_there(
 def test_what_changed_meanwhile_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes
 ) -> None:
-    """A rank is taken over for the trace that it was read from."""
+    """A rank is reused only for the trace that it was read from."""
     (read_traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
     with hta_sql.ingest(read_traces, store) as opened:
         assert opened.ingested
@@ -138,7 +138,7 @@ def test_what_changed_meanwhile_is_read_again(
 
 
 def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyTimes) -> None:
-    """What was kept before is kept."""
+    """Ranks from the earlier interruption are retained."""
     interrupted(read_traces, store)
     assert left(store) == [1, 2, 3, 4]
     with hta_sql.ingest(read_traces, store) as opened:
@@ -148,7 +148,7 @@ def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyT
 
 
 def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
-    """An ingest of another run removes neither the ranks nor what names them."""
+    """An ingest of another run deletes neither the ranks nor their record."""
     ingest_only(read_traces / "rank0.json", store, run="other")
     ingest_only(read_traces / "rank0.json", store, run="other", force=True)
     assert left(store) == [1, 2]
@@ -161,7 +161,7 @@ def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
 def test_who_wants_none_of_it(
     read_traces: Path, store: Path, busy_times: BusyTimes, again: dict[str, Any]
 ) -> None:
-    """All is read again, and what was kept goes."""
+    """All traces are read again, and the retained ranks are deleted."""
     with hta_sql.ingest(read_traces, store, **again) as opened:
         assert opened.ingested
         assert opened.ingested.resumed == []
@@ -170,7 +170,7 @@ def test_who_wants_none_of_it(
 
 
 def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
-    """The store is as it was, and the next ingest removes the files."""
+    """The store is unchanged, and the next ingest deletes the files."""
     store = tmp_path / "job.store"
     interrupted(traces, store, all_or_nothing=True)
     assert left(store) == []
@@ -184,7 +184,7 @@ def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
 def test_killed_between_two_records(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a chance to write anything down, it keeps what it wrote down as it went."""
+    """After a kill, everything recorded so far is retained."""
     monkeypatch.setattr(orphaned_files, "SAVE_S", 0.0)
     store = tmp_path / "job.store"
 
@@ -213,7 +213,7 @@ def test_killed_between_two_records(
 def test_a_damaged_record_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes, damage: str
 ) -> None:
-    """It holds nothing up; of a slow ingest there are several."""
+    """It blocks nothing; a slow ingest has several records."""
     records = list((store / "unfinished").glob("*.json"))
     assert records
     for record in records:
@@ -224,7 +224,7 @@ def test_a_damaged_record_is_read_again(
 
 
 def test_the_command_says_so(cli: Cli, read_traces: Path, store: Path) -> None:
-    """In the line that says what was read."""
+    """The line about the ingested ranks contains it."""
     done = cli("ingest", read_traces, "-o", store)
     assert "Read 2 ranks, 2 events" in done.err
     assert "2 ranks of an interrupted ingest taken over; 1 rank unchanged" in done.err

@@ -1,4 +1,4 @@
-"""A safe store runs queries in worker processes: one that crashes or hangs costs its worker alone."""
+"""A safe store runs queries in worker processes: a crash or hang affects its worker only."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ ENDLESS = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The job of the cookbook."""
+    """Ingest the job of the cookbook."""
     return ingest_cookbook(tmp_path_factory.mktemp("isolated"))
 
 
 @pytest.fixture
 def store(path: Path) -> Iterator[hta_sql.TraceStore]:
-    """It, opened for queries of others, with 30 s for each."""
+    """Open it for queries of unknown origin, with 30 s for each."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=30)) as opened:
         yield opened
 
 
 def pool_of(store: hta_sql.TraceStore) -> worker_pool.Workers:
-    """The workers of a store."""
+    """Return the workers of a store."""
     assert store._workers
     return store._workers
 
 
 def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> None:
-    """Do something to the worker of a query once it runs."""
+    """Act on the worker of a query when it runs."""
 
     def watch() -> None:
         while not [worker for worker in pool_of(store)._busy if worker.sent]:
@@ -65,7 +65,7 @@ def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> Non
 
 
 def lives(process: int) -> bool:
-    """Whether a process is there and not a zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         os.kill(process, 0)
         status = Path(f"/proc/{process}/stat")
@@ -75,7 +75,7 @@ def lives(process: int) -> bool:
 
 
 def gone(processes: list[int], seconds: float = 10) -> bool:
-    """Whether processes end within some time."""
+    """Return whether processes end within some time."""
     until = time.monotonic() + seconds
     while any(map(lives, processes)) and time.monotonic() < until:
         time.sleep(0.02)
@@ -84,7 +84,7 @@ def gone(processes: list[int], seconds: float = 10) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signal.Signals) -> None:
-    """It names the signal; the store answers the next query."""
+    """The error names the signal, and the store answers the next query."""
     when_running(store, lambda process: os.kill(process, number))
     with pytest.raises(QueryError, match=number.name):
         store.sql(ENDLESS)
@@ -92,7 +92,7 @@ def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signa
 
 
 def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
-    """No query notices."""
+    """Queries do not notice it."""
     assert store.sql("SELECT 1 AS a").rows() == [(1,)]
     for worker in list(pool_of(store)._idle):
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) 
 def test_a_worker_killed_while_it_answers_is_an_error(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half a table is no answer."""
+    """A partial table is not returned."""
     whole = answer_of
 
     def killed(process: Any, most_bytes: int) -> Any:
@@ -120,7 +120,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
-    """A worker that hears no interrupt: as in the parser, the planner, or one call of a function."""
+    """The worker does not react to an interrupt in the parser, the planner, or one call of a function."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
         store.sql("SELECT 1")
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
@@ -132,7 +132,7 @@ def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
 
 
 def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
-    """Each has a worker of its own; interrupt() stops all of them."""
+    """Each query has its own worker; interrupt() stops all of them."""
     with ThreadPoolExecutor(9) as pool:
         running = [pool.submit(store.sql, ENDLESS) for _ in range(9)]
         while len(pool_of(store)._busy) < 9:
@@ -150,7 +150,7 @@ def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
 def test_all_queries_together_have_one_memory_limit(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that uses most is ended when the sum is above it."""
+    """If the sum exceeds the limit, the query with the most memory is ended."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: the queries of this store together"):
@@ -168,7 +168,7 @@ VALUES = [
 
 
 def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
-    """What comes of a parameter: schema and rows, or the message of an error."""
+    """Return the result of a parameter: schema and rows, or the message of an error."""
     try:
         table = store.sql("SELECT $a AS a, typeof($a) AS t", {"a": value}).arrow()
     except QueryError as error:
@@ -179,7 +179,7 @@ def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
 def test_parameters_of_every_kind_are_bound_as_before(
     path: Path, tmp_path: Path, store: hta_sql.TraceStore
 ) -> None:
-    """A worker binds them as the engine of this process does."""
+    """A worker binds parameters as the engine of this process does."""
     del tmp_path
     own = path.with_name("own.store")
     if not own.exists():
@@ -193,7 +193,7 @@ def test_parameters_of_every_kind_are_bound_as_before(
 
 
 def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
-    """Class and message; also of a text that is no Unicode."""
+    """Class and message are equal, also for text that is not valid Unicode."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
     with pytest.raises(QueryError, match="Only queries that read"):
@@ -209,7 +209,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
-    """Nothing that comes from it is unpickled or trusted in its length."""
+    """Its output is not unpickled, and its lengths are not trusted."""
 
     class Process:
         def __init__(self, content: bytes) -> None:
@@ -230,7 +230,7 @@ def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
 
 
 def processes_of(store: hta_sql.TraceStore) -> list[int]:
-    """All processes of a store."""
+    """Return all processes of a store."""
     store.sql("SELECT 1")
     pool = pool_of(store)
     server = pool._processes._server
@@ -238,7 +238,7 @@ def processes_of(store: hta_sql.TraceStore) -> list[int]:
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
-    """A query that runs meanwhile says that the store was closed."""
+    """A running query reports that the store was closed."""
     closed = hta_sql.TraceStore(path, safe=True)
     processes = processes_of(closed)
     when_running(closed, lambda _: closed.close())
@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """Of a script without a main guard; also where it is killed."""
+    """This holds for a script without a main guard, and for a killed parent."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
@@ -279,7 +279,7 @@ def test_workers_end_with_their_parent(path: Path, end: str) -> None:
 
 
 def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str]:
-    """Run ``hta-sql sql`` with an endless query, do something to its fork; returns code and stderr."""
+    """Run ``hta-sql sql`` with an endless query, act on its fork; return code and stderr."""
     command = [sys.executable, "-m", "hta_sql", "sql", str(path), ENDLESS, "--timeout", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -294,7 +294,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """Where the engine crashes, and where it hears no interrupt."""
+    """This holds for a crash of the engine, and for a query that ignores interrupts."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
     assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))
@@ -304,7 +304,7 @@ def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_hostile_queries_kill_and_block_nothing(path: Path, way: str) -> None:
-    """A few of ``python -m tests.safety.hostile_queries``; its times are for a machine that is idle."""
+    """A few queries of ``python -m tests.safety.hostile_queries`` run; its times apply to an idle machine."""
     figures = attacked(way, str(path), 30, 1)
     assert figures["died"] == 0, figures
     assert figures["hostile"] == 30

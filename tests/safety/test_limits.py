@@ -1,4 +1,4 @@
-"""What a question may cost that somebody else wrote: time, rows, memory, spill."""
+"""Limits of queries of unknown origin: time, rows, memory, spill."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_question_that_takes_too_long(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_an_answer_with_too_many_rows(tiny_store: hta_sql.TraceStore) -> None:
-    """It is refused, not cut: what is cut looks like all of it."""
+    """It is refused instead of truncated, because a truncated answer looks complete."""
     with hta_sql.TraceStore(tiny_store.path, safe=True, limits=Limits(rows=3)) as store:
         assert len(store.sql("FROM range(3)")) == 3
         with pytest.raises(QueryError, match=r"more than 3 rows.*--max-rows"):
@@ -49,7 +49,7 @@ def test_an_answer_with_too_many_rows(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
-    """With ``safe``: without it a question may take what it takes."""
+    """They apply with ``safe``; without it a query is not limited."""
     with hta_sql.TraceStore(tiny_store.path, safe=True) as store:
         assert store._options["limits"] == Limits(600.0, 10_000_000, "10GiB")
         assert store.sql("SELECT 1 AS a").rows() == [(1,)]
@@ -59,7 +59,7 @@ def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
 def test_what_does_not_fit_is_put_beside_no_store(
     tiny_store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """It goes to the temporary folder, up to a size."""
+    """It spills to the temporary folder, up to a size."""
     copied = shutil.copytree(tiny_store.path, tmp_path / "job.store")
     hta_sql.open(copied).close()
     before = set(copied.rglob("*"))
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_put_beside_no_store(
 
 
 def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
-    """Safely both times: the engine is one, and locked already."""
+    """Opening it safely twice works, although the one engine is locked already."""
     with (
         hta_sql.TraceStore(tiny_store.path, safe=True) as first,
         hta_sql.TraceStore(tiny_store.path, safe=True) as second,
@@ -83,7 +83,7 @@ def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> None:
-    """Each limit has one; what is refused names it."""
+    """Each limit has an option, which its error names."""
     done = cli("sql", tiny_store.path, ENDLESS, "--timeout", "0.2")
     assert (done.code, "--timeout" in done.err) == (1, True)
     done = cli("sql", tiny_store.path, "FROM range(4)", "--max-rows", "3")
@@ -94,7 +94,7 @@ def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_memory_that_the_engine_does_not_count(tiny_store: hta_sql.TraceStore) -> None:
-    """A text that doubles: the system refuses more, and the command says so."""
+    """A text that doubles is refused by the system, and the command reports it."""
     command = [sys.executable, "-m", "hta_sql", "sql", str(tiny_store.path), DOUBLED]
     done = subprocess.run(  # noqa: S603 - our own command
         [*command, "--memory-limit", "200MB"],

@@ -1,6 +1,6 @@
-"""A worker is lost at each stage of what it does: no rank is, no reader sees a half, nothing stays.
+"""A worker is lost at each stage: no rank is lost, no reader sees a partial state, no file is orphaned.
 
-What is read is a second run; readers see the first one alone, or both.
+The ingest adds a second run; readers see the first one alone, or both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ pytestmark = NOISE
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Traces of three runs, and a store of the first."""
+    """Write traces of three runs, and ingest the first."""
     for number, run in enumerate(("first", "second", "third")):
         (tmp_path / run).mkdir()
         for rank in range(2):
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def there(store: Path) -> set[tuple[str, int]]:
-    """Ask which ranks there are, by what they hold."""
+    """Return the ranks in the store, by their contents."""
     with hta_sql.open(store, threads=1) as opened:
         rows = opened.sql("SELECT run, rank, count(*) FROM gpu_ops GROUP BY ALL").rows()
     assert all(count == 2 for *_, count in rows)
@@ -53,7 +53,7 @@ def there(store: Path) -> set[tuple[str, int]]:
 
 
 def check_the_next(folder: Path) -> None:
-    """An ingest of the same has both runs; the one after it leaves nothing that is not named."""
+    """Check that the next ingest completes both runs, and the one after it leaves no orphaned file."""
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)
     assert there(store) == BOTH
@@ -65,7 +65,7 @@ def check_the_next(folder: Path) -> None:
 
 
 def lose(folder: Path, at: int) -> Losing:
-    """Lose a rank once: it is read again; then whenever it is tried: the other is there."""
+    """Lose a rank once, after which it is read again, then always, after which the other is stored."""
     store = folder / "job.store"
     once = Losing(store, at)
     hta_sql.ingest(folder / "second", store, executor=once).close()
@@ -82,25 +82,25 @@ def lose(folder: Path, at: int) -> Losing:
 
 @pytest.mark.slow
 def test_a_task_whose_result_is_lost(folder: Path) -> None:
-    """Its files are whole, and nobody knows of them: they go with the next ingest."""
+    """Its files are complete but unreferenced, and the next ingest deletes them."""
     assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations
 
 
 @pytest.mark.slow
 def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
-    """One after the other."""
+    """Each operation is tried."""
     for at in range(len(lose(folder, 1000).operations)):
         lose(folder, at)
 
 
 def test_an_executor_that_gives_up(folder: Path) -> None:
-    """As Dask's, when its scheduler is gone: what was read is kept, and the error says what to do."""
+    """If Dask's scheduler is gone, ranks that were read are retained, and the error has a remedy."""
 
     class GivesUp(Executor):
-        """Reads one rank."""
+        """Executor that fails after one rank."""
 
         def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-            """Run the first."""
+            """Run the first task."""
             future: Future[Any] = Future()
             if given[0].rank:
                 future.cancel()
@@ -118,7 +118,7 @@ def test_an_executor_that_gives_up(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes of a thread each; new ones follow those that die."""
+    """Start two worker processes of one thread each; new ones follow those that die."""
     distributed = pytest.importorskip("distributed")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
@@ -130,7 +130,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(params=[0, 1], ids=["no retry", "retry"])
 def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Executor, bool]]:
-    """Dask as the executor, and whether it tries again what was on a worker that died."""
+    """Return Dask as executor, with and without retries of tasks of a worker that died."""
     from distributed import Client  # noqa: PLC0415 - an extra
 
     cluster.scheduler.allowed_failures = request.param
@@ -145,7 +145,7 @@ def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Exe
 def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
     stage: str, always: bool, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """Once costs nothing; what kills whoever reads it is named, and the other rank is there."""
+    """A single death has no effect; a trace that kills every reader is named, and the other rank is stored."""
     store, mark = folder / "job.store", None if always else folder / "mark"
     dying = Dying(executor[0], stage, mark, 1)
     if always:
@@ -162,7 +162,7 @@ def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
 def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     stage: str, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """Nobody sees a shard before it is published; what the dead one wrote goes after that."""
+    """A shard is invisible before it is published; files of the dead worker are deleted after that."""
     store = folder / "job.store"
     with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker"):
         hta_sql.ingest_shard(
@@ -182,7 +182,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_shard(
 def test_all_dask_workers_die_when_results_are_there(
     when: str, folder: Path, executor: tuple[Executor, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the manifest is replaced, and while it is: the caller has all that it needs."""
+    """The caller already has everything before and during the replacement of the manifest."""
     store = folder / "job.store"
     kill = killer(executor[0])
 
@@ -213,7 +213,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
     executor: tuple[Executor, bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The rows are those of this machine, or the error says that a worker failed."""
+    """The rows are those of this machine, or the error reports the failed worker."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)
@@ -231,7 +231,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
 
 
 def killer(executor: Executor) -> Callable[[], None]:
-    """Make what ends all workers at once."""
+    """Return a function that ends all workers at once."""
 
     def kill() -> None:
         client = executor._client  # type: ignore[attr-defined]

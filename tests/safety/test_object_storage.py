@@ -28,14 +28,14 @@ DURATIONS = {rank: 100.0 + rank for rank in range(3)}
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """A bucket in this process."""
+    """Return a bucket in this process."""
     yield "memory://bucket"
     fsspec.filesystem("memory").store.clear()
 
 
 @pytest.fixture(scope="module")
 def s3_server() -> Iterator[str]:
-    """An S3 server; its URL."""
+    """Start an S3 server; yield its URL."""
     s3fs = pytest.importorskip("s3fs")
     # Their endpoint is that of the environment when they were made: an earlier server, perhaps.
     s3fs.S3FileSystem.clear_instance_cache()
@@ -49,7 +49,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture
 def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A bucket of that server, reached as users do: by the environment."""
+    """Return a bucket of that server, configured by the environment as users do."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -63,13 +63,13 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """Each kind of bucket in turn, and a cache that nobody has used."""
+    """Return each kind of bucket in turn, with an empty cache."""
     use_cache(monkeypatch, tmp_path / "cache")
     return str(request.getfixturevalue(request.param))
 
 
 def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Keep templates, and start with no catalogs."""
+    """Use a cache folder with templates and without catalogs."""
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(build, "cache_folder", lambda _: folder)
 
@@ -84,7 +84,7 @@ def put_traces(folder: str, durations: dict[int, float]) -> str:
 
 @pytest.mark.slow
 def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """Into a store here; those that did not change are not read again."""
+    """They are ingested into a local store; unchanged ones are not read again."""
     traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
     hta_sql.ingest(traces, store).close()
     assert busy_times(store) == DURATIONS
@@ -96,14 +96,14 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
 
 
 def test_a_store_that_is_opened_twice(memory: str) -> None:
-    """Both answer; the engine of a process knows the storage once."""
+    """Both answer; the engine of a process registers the storage once."""
     traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
     with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
         assert busy_times_of(first) == busy_times_of(second) == DURATIONS
 
 
 def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """Written, opened, added to, and asked by a query that may do nothing else."""
+    """It is written, opened, extended, and queried in the sandbox."""
     traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
     with hta_sql.ingest(traces, store) as opened:
         assert busy_times_of(opened) == DURATIONS
@@ -123,7 +123,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """Jobs that share nothing but the bucket."""
+    """The jobs share only the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -133,7 +133,7 @@ def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_the_command_line(memory: str, cli: Cli) -> None:
-    """A URL is a store like any other."""
+    """A URL is accepted like any other store."""
     traces, store = put_traces(f"{memory}/d/job", DURATIONS), f"{memory}/d/job.store"
     assert cli("ingest", traces, "-o", store).code == 0
     done = cli("sql", store, "SELECT count(*) AS n FROM gpu_ops", "--format", "csv")
@@ -145,7 +145,7 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Size and ETag of every trace are in it."""
+    """The listing contains size and ETag of every trace."""
     traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     requests = counted_requests(monkeypatch)
@@ -159,7 +159,7 @@ def test_unchanged_traces_cost_one_listing(
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The manifest and the catalog of a thousand ranks; nothing is listed. Again: the manifest."""
+    """The manifest and the catalog of a thousand ranks are read, and nothing is listed; the next time only the manifest is read."""
     store = f"{s3}/e/job.store"
     use_cache(monkeypatch, tmp_path / "cache")
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()
@@ -179,7 +179,7 @@ def test_opening_a_large_store_reads_two_objects(
 
 
 def counted_requests(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
-    """Count the requests to S3 by kind, since the last time that was asked."""
+    """Count the requests to S3 by kind, since the last call."""
     import s3fs  # noqa: PLC0415 - an extra
 
     counts: Counter[str] = Counter()

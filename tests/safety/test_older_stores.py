@@ -1,4 +1,4 @@
-"""Stores of other versions: they open and answer, and say what they lack."""
+"""Stores of other versions open and answer, and report missing columns."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from tests.safety.conftest import WriteTraces
 
 STORES = Path(__file__).parent.parent / "stores"
-"""One of each released version, without its catalog: run ``job`` of tests/traces/every_table.json, run
-``cluster`` of MindSpore's files there, ingested in that folder so that no path of a machine is inside."""
+"""One store of each released version, without its catalog.
+
+Run ``job`` is tests/traces/every_table.json, run ``cluster`` has MindSpore's files there; both are ingested in that
+folder so that no path of a machine is inside.
+"""
 
 RELEASES = sorted(path.name for path in STORES.iterdir() if path.name[0].isdigit())
 
@@ -63,7 +66,7 @@ LATER = {
     "ranks": ["world_size", "metadata"],
     "memory_events": ["total_reserved_bytes"],
 }
-"""Columns of which these tests act as if they had come after a store was written."""
+"""Columns that these tests treat as newer than the store."""
 
 LACKS = ", ".join(
     f"{table}.{name}"
@@ -83,7 +86,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str
 
 @pytest.fixture
 def every_table(tmp_path: Path, ingested: Path) -> Path:
-    """A copy of that store, to be changed."""
+    """Copy that store, so that a test can change it."""
     return Path(shutil.copytree(ingested, tmp_path / "job.store"))
 
 
@@ -95,8 +98,8 @@ def age(
     Args:
         store: The store.
         run: The run.
-        later: Table ─▶ columns that its files are not to have.
-        described: Whether the manifest says which columns they have.
+        later: Table ─▶ columns to remove from its files.
+        described: Whether the manifest lists the columns of files.
     """
     manifest = json.loads((store / MANIFEST).read_text())
     columns = json.loads(json.dumps(stored_columns()))
@@ -113,7 +116,7 @@ def age(
 
 
 def rewrite(path: Path, columns: str) -> None:
-    """Replace a Parquet file by one of its rows with these columns, in SQL."""
+    """Replace a Parquet file by one with the same rows and these columns, in SQL."""
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False).project(columns)
         rows.write_parquet(f"{path}.new")
@@ -121,7 +124,7 @@ def rewrite(path: Path, columns: str) -> None:
 
 
 def run_everything(store: hta_sql.TraceStore) -> None:
-    """Ask for every table and every analysis."""
+    """Run every analysis and query every table."""
     for table in load_library().tables:
         store.table(table.name).rows()
     for analysis in load_library().analyses:
@@ -130,7 +133,7 @@ def run_everything(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
-    """It opens and answers: 30 µs of a kernel, 10 of NCCL, 5 of a copy; the last step is left out."""
+    """It answers 30 µs of a kernel, 10 of NCCL and 5 of a copy; the last step is excluded."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         assert store.runs() == ["cluster", "job"]
@@ -142,14 +145,14 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
-    """Each table and each analysis of today."""
+    """Every current table and analysis can be queried."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         run_everything(store)
 
 
 def test_every_release_has_one() -> None:
-    """A release that the list of changes dates has left a store here."""
+    """Each release with a date in the changelog has a store here."""
     text = (STORES.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
     dated = re.findall(r"^## (\S+) \(\d{4}-", text, re.MULTILINE)
     assert set(dated) <= set(RELEASES)
@@ -159,7 +162,7 @@ def test_every_release_has_one() -> None:
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """They are NULL in older rows, in every way of asking; findings say which, and what helps."""
+    """They are NULL in older rows for every kind of query; findings names them with a remedy."""
     trace = {0: str(trace_path("every_table.json"))}
     age(every_table, "old", LATER, described=described)
     ingest_only(trace, every_table, run="new")
@@ -189,7 +192,7 @@ def test_columns_that_came_later(
 
 @pytest.mark.slow  # as the stores of releases do
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
-    """NULL where they are not there."""
+    """Missing columns are NULL."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         run_everything(store)
@@ -199,7 +202,7 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """Also where the files of a table are of several versions."""
+    """This holds if the files of a table are of several versions, too."""
     age(every_table, "old", LATER)
     ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
@@ -210,7 +213,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 
 @pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
-    """It has no rows, and its name is among what is missing."""
+    """It has no rows, and findings lists it."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     del manifest["schemas"]["older"]["flows"]
@@ -223,7 +226,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
-    """A note says that numbers may differ; there is nothing about columns."""
+    """A note says that numbers may differ; columns are not mentioned."""
     age(every_table, "old")
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
@@ -232,7 +235,7 @@ def test_other_definitions_alone(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
-    """The ranks that other definitions read are counted, not all of the run."""
+    """Only ranks with other definitions are counted."""
     trace = str(trace_path("host_only.json"))
     ingest_only({0: trace, 1: trace}, tmp_path / "job.store", run="job")
     manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
@@ -247,7 +250,7 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
 
 @pytest.mark.slow
 def test_a_type_that_has_grown(every_table: Path) -> None:
-    """What was INTEGER is read as BIGINT, value by value."""
+    """INTEGER is read as BIGINT, value by value."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "INTEGER")
     with hta_sql.open(every_table) as store:
@@ -259,7 +262,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Such a run is left out by name; where there is no other, the error names the column."""
+    """The run is omitted by name; without another run, the error names the column."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
@@ -275,7 +278,7 @@ def test_a_type_that_cannot_be_kept(
 
 
 def retype(store: Path, table: str, column: str, kind: str) -> None:
-    """Write a column in another type."""
+    """Rewrite a column in another type."""
     manifest = json.loads((store / MANIFEST).read_text())
     manifest["schemas"]["older"][table][column] = kind
     path = store / manifest["entries"][0]["files"][table]["path"]
@@ -285,7 +288,7 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
 
 @pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
-    """They are not read; all that this version knows is."""
+    """They are ignored; all columns of this version are there."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     manifest["writer"] = "0.10.0"
@@ -300,7 +303,7 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
-    """The portable file has all columns of today."""
+    """The portable file has all current columns."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         write_portable(store, tmp_path / "job.duckdb")
@@ -312,7 +315,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
-    """The views are made without a look at its files, or at one of each table."""
+    """The views are created from no file, or from one of each table."""
     age(every_table, "old", LATER, described=described)
     bucket = fsspec.filesystem("memory")
     bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
@@ -324,7 +327,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 
 
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Written before there were digests."""
+    """The manifest is from before digests."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
@@ -335,7 +338,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
 
 
 def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """A store written before the first release: the remedy is to ingest the traces again."""
+    """The store is from before the first release; the remedy is to ingest the traces again."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     with pytest.raises(hta_sql.StoreVersionError) as raised:
         hta_sql.open(store)
@@ -351,7 +354,7 @@ def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> N
 def test_commands_refuse_an_older_schema_version(
     command: tuple[str, ...], tmp_path: Path, cli: Cli
 ) -> None:
-    """Each of them says so and changes nothing."""
+    """Each command reports it and changes nothing."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     before = (store / MANIFEST).read_bytes()
     done = cli(command[0], store, *command[1:])
@@ -361,7 +364,7 @@ def test_commands_refuse_an_older_schema_version(
 
 
 def test_another_format(every_table: Path) -> None:
-    """Whoever wrote it can read it: the remedy is to upgrade."""
+    """A newer version wrote it, so the remedy is to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
     write_manifest(every_table, manifest | {"schema_version": 3})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
@@ -370,7 +373,7 @@ def test_another_format(every_table: Path) -> None:
 
 
 def test_types_of_a_newer_version(every_table: Path) -> None:
-    """Likewise where its types cannot be read."""
+    """Types that cannot be read have the same remedy."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())

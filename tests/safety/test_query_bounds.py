@@ -24,7 +24,7 @@ from tests.cookbook.job import ingest_cookbook
 from tests.safety.oversized import BROKEN, COPYING, DEEP, LARGE_BUT_ORDINARY, NESTED, RECURSING
 
 MOST_S = 0.5
-"""Time in which a query is refused; the machine of a test has other work as well."""
+"""Maximum time of a refusal, on a machine that is busy with other work [s]."""
 
 SMALL_STACK = """
 import json, sys, threading, duckdb
@@ -46,7 +46,7 @@ thread.join()
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """The job of the cookbook, opened as ``hta-sql sql`` does."""
+    """Ingest the job of the cookbook, opened as ``hta-sql sql`` does."""
     path = ingest_cookbook(tmp_path_factory.mktemp("bounded"))
     materialize(path)
     with hta_sql.TraceStore(path, safe=True) as opened:
@@ -55,25 +55,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def catalog(store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of its catalog."""
+    """Copy its catalog."""
     return Path(shutil.copy(store.catalog_path, tmp_path_factory.mktemp("open")))
 
 
 @pytest.fixture(scope="module")
 def con(catalog: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The catalog, not locked."""
+    """Open the catalog without a lock."""
     with duckdb.connect(catalog, read_only=True) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
-    """The check with the objects of that catalog."""
+    """Return the check with the objects of that catalog."""
     return Sandbox(con)
 
 
 def refuse_in_time(con: duckdb.DuckDBPyConnection, sandbox: Sandbox, query: str) -> None:
-    """Expect that a query is refused, and measure how long that takes."""
+    """Assert that a query is refused within the maximum time."""
     before = time.thread_time()
     with pytest.raises(QueryError):
         sandbox.validated(con, query)
@@ -85,7 +85,7 @@ def refuse_in_time(con: duckdb.DuckDBPyConnection, sandbox: Sandbox, query: str)
 def test_what_is_nested_too_deeply_is_refused_quickly(
     what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A hundred thousand times before the engine sees it, less often at least before it runs."""
+    """A hundred thousand levels are refused before the engine parses them, fewer before it runs them."""
     if count > 8_000 or what not in ("columns", "constants", "a long text", "a long comment"):
         refuse_in_time(con, sandbox, NESTED[what](count))
 
@@ -95,7 +95,7 @@ def test_what_is_nested_too_deeply_is_refused_quickly(
 def test_what_is_no_query_is_refused_quickly(
     what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The parser tries what it may be, again at each bracket."""
+    """The parser backtracks at each bracket."""
     refuse_in_time(con, sandbox, BROKEN[what](count))
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_query_is_refused_quickly(
 def test_what_the_engine_copies_is_refused_quickly(
     what: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Twenty-five levels are few to write, and millions to bind."""
+    """Twenty-five levels are short to write, and millions to bind."""
     refuse_in_time(con, sandbox, COPYING[what](25))
     refuse_in_time(con, sandbox, f"EXPLAIN {COPYING[what](25)}")
 
@@ -118,14 +118,14 @@ def test_functions_that_recurse_into_values_are_refused(
 
 @pytest.mark.parametrize("query", LARGE_BUT_ORDINARY, ids=range(len(LARGE_BUT_ORDINARY)))
 def test_large_queries_pass(query: str, store: TraceStore) -> None:
-    """What programs write has long lists, chains and unions."""
+    """Queries of programs have long lists, chains and unions."""
     store.sql(query)
 
 
 def test_the_check_of_an_ordinary_query_is_quick(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The bounds cost less than the engine's parser."""
+    """The check takes less time than the engine's parser."""
     query = "SELECT name, sum(dur) FROM gpu_ops WHERE rank = 0 GROUP BY ALL ORDER BY 2 DESC LIMIT 5"
     sandbox.validated(con, query)
     before = time.thread_time()
@@ -135,7 +135,7 @@ def test_the_check_of_an_ordinary_query_is_quick(
 
 
 def survive(catalog: Path, queries: list[str], stack_kib: int) -> None:
-    """Run queries in a process of their own, on a thread with such a stack."""
+    """Run queries in a separate process, on a thread with this stack size."""
     done = subprocess.run(  # noqa: S603 - our own
         [sys.executable, "-c", SMALL_STACK, str(catalog), str(stack_kib)],
         input=json.dumps(queries),
@@ -151,7 +151,7 @@ def survive(catalog: Path, queries: list[str], stack_kib: int) -> None:
 def test_what_passes_runs_on_an_eighth_of_a_stack(
     catalog: Path, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The deepest query of each kind that the check lets through does not end its process."""
+    """The deepest query of each kind that passes the check does not end its process."""
     queries = []
     for what, write in NESTED.items():
         for count in (195, 95, 58, 49, 40, 30, 20, 9, 5):
@@ -167,7 +167,7 @@ def test_what_passes_runs_on_an_eighth_of_a_stack(
 
 @pytest.mark.slow
 def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
-    """Each function of JSON and of one argument, on values of 100,000 levels."""
+    """Each function of JSON and of one argument is tried on values of 100,000 levels."""
     values = [
         DEEP,
         """repeat('{"a":', 100000) || '1' || repeat('}', 100000)""",
@@ -198,7 +198,7 @@ def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
 
 
 def test_listed_types_are_the_engines() -> None:
-    """A list of names that exist nowhere would allow whatever takes such a name later."""
+    """A listed name that does not exist would allow any future type of that name."""
     with duckdb.connect() as con:
         rows = con.execute("SELECT DISTINCT lower(type_name) FROM duckdb_types()").fetchall()
     assert READING_TYPES - {name for (name,) in rows} == set()

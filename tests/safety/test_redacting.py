@@ -1,4 +1,4 @@
-"""What ``export --redact`` gives away: public names and numbers, and nothing of the user's own."""
+"""``export --redact`` writes public names and numbers, and nothing of the user's own."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ SAME = (
 
 @pytest.mark.parametrize(("kind", "name"), [(k, name) for k in KEPT for name in KEPT[k]])
 def test_names_of_libraries_stay(kind: str, name: str) -> None:
-    """What PyTorch, CUDA and NCCL call their things tells nothing about a user."""
+    """Names of PyTorch, CUDA and NCCL reveal nothing about a user."""
     assert Redactor("key")(kind, name) == name
 
 
 @pytest.mark.parametrize(("kind", "name"), CHANGED)
 def test_names_of_the_user_go(kind: str, name: str) -> None:
-    """What stands around them stays, and a word that says what kind of work a kernel is."""
+    """The surrounding text stays, and so does a word for the kind of work of a kernel."""
     new = Redactor("key")(kind, name)
     head, _, tail = CHANGED[kind, name].partition("*")
     assert new.startswith(head)
@@ -98,14 +98,14 @@ def test_names_of_the_user_go(kind: str, name: str) -> None:
 
 
 def test_a_key_makes_names_comparable() -> None:
-    """Without one, two exports have nothing in common."""
+    """Without a key, two exports share no name."""
     names = [Redactor(key)("host", PLANTED) for key in ("a", "a", "b", None, None)]
     assert names[0] == names[1]
     assert len(set(names)) == 4
 
 
 def test_a_public_word_does_not_open_a_namespace() -> None:
-    """``model::`` may be anybody's, and a type of the user's stays private inside a library's."""
+    """``model::`` may be anybody's, and a type of the user stays private inside of a library's."""
     new = Redactor("key")(
         "kernel", f"void model::{PLANTED}<cub::{PLANTED[:1]}, {PLANTED}>::{PLANTED}()"
     )
@@ -144,7 +144,7 @@ _EVENTS = st.fixed_dictionaries(
 @given(fields=_EVENTS)
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_secret_of_an_event_is_written(fields: dict[str, Any]) -> None:
-    """Wherever it stands: names, keys, values, types that nobody expects."""
+    """Secrets are removed from names, keys, values and unexpected types."""
     text = json.dumps(fields).encode()
     new = redacted_event(Redactor("key"), Event(0, text, fields))
     assert PLANTED.encode() not in new
@@ -152,7 +152,7 @@ def test_no_secret_of_an_event_is_written(fields: dict[str, Any]) -> None:
 
 
 def trace() -> dict[str, Any]:
-    """A step of a job with something of the user's own in each place that a trace has."""
+    """Return a step of a job with private text in each field of a trace."""
 
     def event(cat: str, name: str, ts: float, dur: float, **args: Any) -> dict[str, Any]:
         place = {"pid": 0, "tid": 7} if cat in ("kernel", "gpu_memcpy") else {"pid": 1, "tid": 1}
@@ -216,7 +216,7 @@ def trace() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The trace, under a name that nobody is to see; and its store beside it."""
+    """Ingest the trace, under a private name."""
     folder = tmp_path_factory.mktemp("job") / PLANTED
     folder.mkdir()
     (folder / f"{PLANTED}.json").write_text(json.dumps(trace()), encoding="utf-8")
@@ -225,14 +225,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def figures(store: TraceStore, name: str) -> list[str]:
-    """The numbers of an answer, row by row, in an order of their own: names are left out."""
+    """Return the numbers of an answer in sorted order, without names."""
     rows = store.run(name).rows()
     return sorted(repr([v for v in row if isinstance(v, (int, float))]) for row in rows)
 
 
 @pytest.mark.slow
 def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
-    """No byte of the file and no text of its tables has a secret."""
+    """No byte of the file and no text of its tables contains a secret."""
     target = tmp_path / "shared.duckdb"
     redact = Redactor("key")
     export_redacted(planted / "job.store", target, "duckdb", redact)
@@ -247,7 +247,7 @@ def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
 
 
 def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
-    """Not one secret is in the file, which is a trace still."""
+    """The file contains no secret and is a valid trace."""
     target = tmp_path / "shared.json.gz"
     assert main(["export", str(planted), "-o", str(target), "--redact"]) == 0
     text = gzip.decompress(target.read_bytes())
@@ -257,7 +257,7 @@ def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
-    """Of a redacted store, and of a store of the redacted trace: names differ and nothing else."""
+    """The redacted store, and a store of the redacted trace, differ only in names."""
     redact_store(store_folder(planted / "job.store"), tmp_path / "a.store", Redactor("key"))
     export_redacted(planted, tmp_path / "b.json", "trace", Redactor("key"))
     ingest_only(tmp_path / "b.json", tmp_path / "b.store")
@@ -275,7 +275,7 @@ def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
-    """Files are made of the redacted store, each column of text of which was looked at."""
+    """Files are written from the redacted store, whose text columns were all checked."""
     tables = ("cpu_ops", "annotations", "python_calls", "counters", "ranks", "stacks", "steps")
     more = ("event_args", "other_events", "process_groups", "quarantine", "devices", "gpu_ops")
     options = ("--format", "csv", "--redact", "--redact-key", "k", "-o", str(tmp_path / "out"))
@@ -289,7 +289,7 @@ def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
 def test_a_dry_run_lists_what_goes(
     planted: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """By kind, with examples; nothing is written."""
+    """Names are listed by kind with examples, and nothing is written."""
     assert main(["export", str(planted / "job.store"), "--redact", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "host: 0 kept, 1 replaced" in lines
@@ -300,12 +300,12 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """Nobody takes a file for redacted because --dry-run was there."""
+    """A user could take the file for redacted if --dry-run were accepted alone."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 
 def with_secrets(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
-    """The event with something of the user's own in its name, its category or its arguments."""
+    """Return the event with private text in its name, its category or its arguments."""
     args = {
         **event["args"],
         rng.choice((PLANTED, "dtype", "Call stack")): PLANTED * rng.randrange(2),
@@ -315,7 +315,7 @@ def with_secrets(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
-    """A random awkward job with secrets mixed in."""
+    """Return a random edge-case job with secrets mixed in."""
     rng = Random(seed)
     runs = random_job(seed).items()
     return write_job(
@@ -329,7 +329,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """Ties, overlaps, odd threads, quotes in names: each event is there, and no secret."""
+    """Each event with ties, overlaps, odd threads or quotes in names is there, without secrets."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))
@@ -345,7 +345,7 @@ def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
-    """Of a store of such traces and of its redacted copy."""
+    """A store of such traces and its redacted copy agree."""
     for run, ranks in secret_job(seed, tmp_path).items():
         ingest_only(ranks, tmp_path / "job.store", run=run)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "a.store", Redactor("key"))
@@ -359,7 +359,7 @@ def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
 
 
 def test_what_was_lost_is_not_quoted(tmp_path: Path) -> None:
-    """A broken event stays out, and so does its text; the place is told."""
+    """The text of a broken event is omitted; its offset is reported."""
     source, target = tmp_path / "a.json", tmp_path / "b.json"
     good = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     source.write_text(f'{{"traceEvents": [{good}, {{"ph": "X", {PLANTED}: 3 4}}, {good}]}}')

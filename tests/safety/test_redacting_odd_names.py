@@ -43,7 +43,7 @@ FRAMES = {
     "datasets/{}.py(12): load_{}": "frame_*.py(12): function_*",
     "distributed/train.py(1): {}": "frame_*.py(1): function_*",
 }
-"""Frame ─▶ what becomes of it; the braces are the secret."""
+"""Frame ─▶ its redacted form; the braces are the secret."""
 
 PUBLIC_FRAMES = (
     "<frozen importlib._bootstrap>(241): _call_with_frames_removed",
@@ -76,19 +76,19 @@ ODD = (
         "nn.Module: {}²",
     ),
 )
-"""Texts, with the secret in place of the braces, that files of some format cannot hold as they are."""
+"""Texts with the secret in the braces, which some file formats cannot represent."""
 
 KIND = sorted({*KIND_OF_COLUMN.values(), *NAMES.values(), *STACK_NAMES.values(), "event"})
 
 
 def odd(text: str) -> str:
-    """Put the secret into a text."""
+    """Insert the secret into a text."""
     return text.replace("{}", MARKER)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_function_of_compiled_text_is_private(frame: str) -> None:
-    """The text that exec() or FX compiled may be anybody's, and so may a project's own folder."""
+    """Text that exec() or FX compiled may be private, and so may a project's own folder."""
     new = Redactor("key")("frame", odd(frame))
     pattern = re.escape(FRAMES[frame]).replace(r"\*", "[0-9a-f]{12}")
     assert re.fullmatch(pattern, new), new
@@ -96,7 +96,7 @@ def test_a_function_of_compiled_text_is_private(frame: str) -> None:
 
 @pytest.mark.parametrize("frame", PUBLIC_FRAMES)
 def test_frames_of_the_interpreter_stay(frame: str) -> None:
-    """Frozen modules of the standard library, and functions of names that everybody uses."""
+    """Frozen modules of the standard library and common function names are public."""
     assert Redactor("key")("frame", frame) == frame
 
 
@@ -116,9 +116,9 @@ def recorded_names() -> list[tuple[str, str]]:
 
 
 def test_no_public_name_shelters_a_secret() -> None:
-    """A secret put anywhere into a recorded name is hashed.
+    """A secret at any position of a recorded name is hashed.
 
-    Two places are a library's by definition: its C++ namespace, and the path of its module.
+    Two positions belong to a library by definition: its C++ namespace, and the path of its module.
     """
     redact, leaks = Redactor("key"), []
     names = [(k, n) for k, n in recorded_names() if "::" not in n and not n.startswith("torch/")]
@@ -133,7 +133,7 @@ def test_no_public_name_shelters_a_secret() -> None:
 
 @pytest.mark.parametrize("kind", KIND)
 def test_odd_names_become_plain_text(kind: str) -> None:
-    """Of any kind: printable ASCII, which every format can hold, without the secret."""
+    """Any name becomes printable ASCII, which every format can represent, without the secret."""
     for text in ODD:
         new = Redactor("key")(kind, odd(text))
         assert MARKER not in new
@@ -143,7 +143,7 @@ def test_odd_names_become_plain_text(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(JSON_KINDS.values())))
 def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
-    """Nested deeper than Python recurses, of numbers with thousands of digits, or not JSON at all."""
+    """JSON may be nested deeper than Python's recursion limit, have numbers with thousands of digits, or be invalid."""
     deep = "[" * 900 + f'"{MARKER}"' + "]" * 900
     for text in (deep, "9" * 5000, f'{{"{MARKER}', f'["\\ud800{MARKER}"]', f'{{"{MARKER}": 3}}'):
         new = redacted_json(Redactor("key"), kind, text)
@@ -152,7 +152,7 @@ def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
 
 
 def odd_trace(rng: Random) -> dict[str, Any]:
-    """Build a trace with an odd name in every field that holds a text."""
+    """Return a trace with an odd name in every text field."""
 
     def text() -> str:
         return odd(rng.choice(ODD))
@@ -210,7 +210,7 @@ SOME = (
 
 
 def target_of(folder: Path, name: str) -> Path:
-    """Return what an export in a format writes: a folder, or a file."""
+    """Return the target of an export in a format: a folder or a file."""
     return folder / name if name in ("trace", "csv", "parquet") else folder / name / f"job.{name}"
 
 
@@ -234,7 +234,7 @@ def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of two ranks."""
+    """Ingest two ranks."""
     folder = tmp_path_factory.mktemp("job")
     paths = {rank: str(TESTS / "traces" / f"two_ranks_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, folder / "job.store")
@@ -242,7 +242,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class FullError(OSError):
-    """What a full disk raises in these tests."""
+    """Error of a full disk in these tests."""
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -250,7 +250,7 @@ class FullError(OSError):
 def test_an_export_that_fails_leaves_nothing(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_new: bool
 ) -> None:
-    """A missing folder stays missing, and a folder that is there has what it had."""
+    """A missing folder is not created, and an existing one is unchanged."""
     done: list[object] = []
 
     def fail(*given: Any, **_named: Any) -> Any:
@@ -300,7 +300,7 @@ def redact_first_only(done: list[object]) -> Any:
 
 
 def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
-    """As XML that Excel reads; a formula is text, and 32,767 characters are the most of a cell."""
+    """It is XML that Excel can read; a formula is text, and a cell has at most 32,767 characters."""
     texts = ["a\0b", "\x1b", "\ufffe\uffff", "=1+1", "_x0041_", "]]><&", "x" * 40_000, "\U0001f600"]
     rows = Result.of_rows(pa.table({"=1+1": texts}))
     with (tmp_path / "a.xlsx").open("wb") as stream:

@@ -1,7 +1,7 @@
 """Each request of each writer to an object storage fails, is lost, or is the last that reaches it.
 
-After each of them a reader sees the store of before or of after, and the next run mends it. The list of
-requests is written anew by ``python -m tests.safety.request_rounds FOLDER --list``.
+After each fault a reader sees the old or the new store, and the next run repairs it.
+``python -m tests.safety.request_rounds FOLDER --list`` rewrites the list of requests.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = ["s3", "s3_server"]
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 QUICK = ("ingest", "remove")
-"""Those that are looked at in every run of the tests, in memory."""
+"""Cases that run in memory with every test run."""
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """A store in memory."""
+    """Return a store in memory."""
     folder = tmp_path_factory.mktemp("memory")
     with hasty(folder / "cache") as cache:
         yield make("memory://faults", folder, cache)
@@ -61,14 +61,14 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 @pytest.fixture
 def at_s3(tmp_path: Path, s3: str) -> Iterator[Made]:
-    """A store on an S3 server in this process."""
+    """Return a store on an S3 server in this process."""
     with hasty(tmp_path / "cache") as cache:
         yield make(s3, tmp_path, cache)
     fsspec.filesystem("s3").rm(f"{s3}/job.store", recursive=True)
 
 
 def lines_of(kind: str, writer: str) -> list[str]:
-    """Look up which requests of a writer are known."""
+    """Return the listed requests of a writer."""
     lines = REQUESTS.read_text("utf-8").splitlines()
     return [line for line in lines if line.startswith(f"{kind} {writer}: ")]
 
@@ -78,19 +78,19 @@ def lines_of(kind: str, writer: str) -> list[str]:
     [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in WRITERS],
 )
 def test_every_request_has_a_case(writer: str, memory: Made) -> None:
-    """What a writer asks of a storage is on a list; whatever is new there is run through below."""
+    """The list covers all requests of each writer; the tests below run each of them."""
     assert listed("memory", memory, writer) == lines_of("memory", writer)
 
 
 @pytest.mark.slow
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
-    """Likewise, request by request of its client."""
+    """The same holds for each request of the S3 client."""
     for writer in WRITERS:
         assert listed("s3", at_s3, writer) == lines_of("s3", writer)
 
 
 def test_some_requests(memory: Made) -> None:
-    """One that fails, one whose answer is lost, and one that is the last."""
+    """One fails, one loses its answer, and one is the last."""
     truth = truth_of(memory, "tag")
     count = len(truth.operations)
     survived(memory, "tag", count // 2, "fail", truth)
@@ -104,7 +104,7 @@ def test_some_requests(memory: Made) -> None:
 def test_each_request_in_order(
     kind: str, writer: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of them, in each way; how many is printed."""
+    """All of them run with each kind of fault, and the number is printed."""
     made = request.getfixturevalue("memory" if kind == "memory" else "at_s3")
     for how in HOW[kind]:
         found = round_of(made, writer, how)
@@ -114,7 +114,7 @@ def test_each_request_in_order(
 
 
 def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Make what asks a storage, and gets no answer about some objects."""
+    """Make requests for some objects fail."""
 
     def ask(fs: Any, path: str, *given: Any, **named: Any) -> Any:
         if name in path:
@@ -127,7 +127,7 @@ def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
 def test_a_storage_that_does_not_answer_is_no_damage(
     memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither verify nor repair takes files for damaged that they cannot read at the moment."""
+    """Neither verify nor repair takes temporarily unreadable files for damaged."""
     memory.put_back()
     whole = answers(memory.store)
     fs = type(fsspec.filesystem("memory"))
@@ -144,7 +144,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
 def test_a_lock_whose_answer_is_lost(
     is_error: bool, memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is there and ours: nobody waits for it, whether the client repeats the request or fails."""
+    """The lock is ours, so nobody waits for it, whether the client retries or fails."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -165,7 +165,7 @@ def test_a_lock_whose_answer_is_lost(
 
 
 def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for again; what another one has created meanwhile is not written over."""
+    """It is requested again; a lock that another process created meanwhile is not overwritten."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -191,11 +191,11 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """Is an error of the system: where there is no network, that is said, without a traceback."""
+    """It is a system error, such as a missing network, and is reported without a traceback."""
     memory.put_back()
 
     class NoNetworkError(Exception):
-        """As botocore has it."""
+        """Error class like that of botocore."""
 
     def cat_file(*_given: Any, **_named: Any) -> bytes:
         raise NoNetworkError("Could not connect to the endpoint.")
@@ -206,7 +206,7 @@ def test_what_a_client_raises_of_its_own(
 
 @pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])
 def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
-    """It gets the right rows or an error, never a store that lacks something."""
+    """It gets the right rows or an error, never an incomplete store."""
     memory.put_back()
     whole = answers(memory.store)
     with requests(memory.store) as layer:

@@ -1,4 +1,4 @@
-"""Two ingests into one store at a URL: one after the other, and nobody waits for the dead."""
+"""Two ingests into one store at a URL run one after the other, and never wait for a dead one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["bucket", "memory", "s3", "s3_server"]
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times of a lock in tenths of a second."""
+    """Shorten the times of a lock to tenths of a second."""
     monkeypatch.setattr(remote_lock, "BEAT_S", 0.1)
     monkeypatch.setattr(remote_lock, "STALE_S", 0.8)
     monkeypatch.setattr(remote_lock, "SETTLE_S", 0.4)
@@ -40,14 +40,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def folder_of(store: str) -> RemoteFolder:
-    """The folder of a store at a URL."""
+    """Return the folder of a store at a URL."""
     folder = store_folder(store)
     assert isinstance(folder, RemoteFolder)
     return folder
 
 
 def test_one_object_is_created_once(bucket: str) -> None:
-    """The file system decides, however many try at once."""
+    """The file system decides between concurrent attempts."""
     folder = folder_of(f"{bucket}/create.store")
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(folder.create, "x", str(n).encode()) for n in range(8)]
@@ -61,7 +61,7 @@ def test_one_object_is_created_once(bucket: str) -> None:
 def test_the_second_waits(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And goes on when the first is done, although that took longer than a lock lives."""
+    """It continues when the first is done, even after the lifetime of a lock."""
     traces, store = put_traces(f"{bucket}/wait/job", DURATIONS), f"{bucket}/wait/job.store"
     holding = threading.Event()
     released: list[float] = []
@@ -86,7 +86,7 @@ def test_the_second_waits(
 
 @pytest.mark.usefixtures("quick")
 def test_after_the_timeout_it_fails(bucket: str) -> None:
-    """With a message that says who, where and what to do; nothing was written."""
+    """The message names the holder, the location and a remedy; nothing was written."""
     traces, store = put_traces(f"{bucket}/fail/job", DURATIONS), f"{bucket}/fail/job.store"
     with store_lock(store_folder(store)):
         for timeout in (0.0, 0.3):
@@ -101,7 +101,7 @@ def test_after_the_timeout_it_fails(bucket: str) -> None:
 def test_the_lock_of_a_dead_process_is_taken_over(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """When it was not renewed for a while; until then it is respected."""
+    """It is taken over when it was not renewed for some time, and respected until then."""
     traces, store = put_traces(f"{bucket}/dead/job", DURATIONS), f"{bucket}/dead/job.store"
     folder_of(store).replace(
         LOCK, b'{"holder": "process 7 on elsewhere", "token": "t", "beats": 3}'
@@ -119,7 +119,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
 
 @pytest.mark.usefixtures("quick")
 def test_a_dead_lock_has_one_heir(bucket: str) -> None:
-    """Of several that take it over at once, one at a time holds it."""
+    """Of several concurrent takeovers, one at a time has the lock."""
     folder = folder_of(f"{bucket}/heirs/job.store")
     folder.replace(LOCK, b"left behind")
     inside: list[int] = []
@@ -139,7 +139,7 @@ def test_a_dead_lock_has_one_heir(bucket: str) -> None:
 
 
 def test_two_ingests_lose_nothing(bucket: str) -> None:
-    """Two runs into one store at the same time: both are in it."""
+    """Two concurrent ingests store both runs."""
     store = f"{bucket}/both/job.store"
 
     def ingest(run: str) -> None:
@@ -153,7 +153,7 @@ def test_two_ingests_lose_nothing(bucket: str) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_lost_lock_is_said_and_left(memory: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A process that hung, and whose lock another one has by now, leaves that one alone."""
+    """A process that hung, and whose lock was taken over, does not release the new lock."""
     folder = folder_of(f"{memory}/lost/job.store")
     with caplog.at_level(logging.ERROR), store_lock(folder):
         folder.replace(LOCK, b"another one's")

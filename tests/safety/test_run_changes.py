@@ -1,4 +1,4 @@
-"""Runs that are removed or renamed while others write and read, and whoever does it is killed."""
+"""Runs are removed or renamed during reads, writes and kills."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNS = {"a": 100, "b": 200, "c": 300}
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of three runs."""
+    """Ingest three runs."""
     folder = tmp_path_factory.mktemp("three")
     for run, duration in RUNS.items():
         (folder / "rank0.json").write_text(json.dumps(trace_of(0, float(duration))))
@@ -36,26 +36,26 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(three: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be changed."""
+    """Copy the store, so that a test can change it."""
     copied = Path(shutil.copytree(three, tmp_path / "job.store"))
     build_catalog(copied)
     return copied
 
 
 def busy(store: hta_sql.TraceStore) -> dict[str, int]:
-    """Ask an opened store: run ─▶ time of its kernels [µs]."""
+    """Query an open store: run ─▶ time of its kernels [µs]."""
     return dict(store.sql("SELECT run, sum(dur)::BIGINT // 1000 FROM gpu_ops GROUP BY run").rows())
 
 
 def named(store: Path) -> bool:
-    """Say whether all files that are there belong to the store."""
+    """Return whether all existing files belong to the store."""
     files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
     return files == read_manifest(store).named_files()
 
 
 @pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
-    """Its next question is answered by the store of now; a run that is gone is an error by name."""
+    """Its next query uses the current store; a removed run is reported by name."""
     with hta_sql.open(store) as reader:
         rows = reader.sql("FROM gpu_ops WHERE run = 'a'")
         hta_sql.remove_runs(store, ["a"])
@@ -69,7 +69,7 @@ def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
 
 
 def test_a_client_that_has_the_catalog_open(store: Path) -> None:
-    """It gets an error that names the file until it connects anew, never a wrong answer."""
+    """It gets an error that names the file until it reconnects, never a wrong answer."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         hta_sql.remove_runs(store, ["b"])
         with pytest.raises(duckdb.Error, match="run=b"):
@@ -79,7 +79,7 @@ def test_a_client_that_has_the_catalog_open(store: Path) -> None:
 
 
 def test_readers_beside_changes(store: Path) -> None:
-    """Whatever is asked while a run comes, goes and changes its name: all of it, or all without."""
+    """While a run is added, removed and renamed, queries see all of it or nothing."""
     name = "a"
     stop: list[bool] = []
 
@@ -106,7 +106,7 @@ def test_readers_beside_changes(store: Path) -> None:
 
 @pytest.mark.slow
 def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
-    """A removal and a rename, beside an ingest: one after the other, nothing is lost."""
+    """A removal, a rename and an ingest run one after the other, and nothing is lost."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace_of(0, 400.0)))
     head = "import hta_sql, sys; store = sys.argv[1]; "
     codes = (
@@ -127,7 +127,7 @@ def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
 @pytest.mark.parametrize("change", ["remove", "rename"])
 def test_killed_at_each_place(change: str, store: Path) -> None:
-    """Readers see the store of before or of after; the next write removes what was left."""
+    """Readers see the old or the new store; the next write deletes orphaned files."""
     program = [sys.executable, str(Path(__file__).with_name("change_rounds.py"))]
     done = subprocess.run(  # noqa: S603 - our own program
         [*program, str(store), change], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""TraceStore(safe=True): a query of unknown origin reads the store, whatever it is dressed as."""
+"""TraceStore(safe=True): a query of unknown origin reads only the store, however it is disguised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.safety.sandbox_fuzz import fuzz
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """The job of the cookbook, opened as ``hta-sql sql`` does."""
+    """Ingest the job of the cookbook, opened as ``hta-sql sql`` does."""
     path = ingest_cookbook(tmp_path_factory.mktemp("sandboxed"))
     materialize(path)
     (path.parent / "secret.csv").write_text("secret\n42\n")
@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def con(
     store: TraceStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Its catalog, not locked: what the check lets through would run."""
+    """Open its catalog without a lock: a query that passes the check would run."""
     copied = shutil.copy(store.catalog_path, tmp_path_factory.mktemp("open"))
     with duckdb.connect(copied, read_only=True) as opened:
         yield opened
@@ -45,12 +45,12 @@ def con(
 
 @pytest.fixture(scope="module")
 def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
-    """What knows the objects of that catalog."""
+    """Return the check with the objects of that catalog."""
     return Sandbox(con)
 
 
 def addressed(query: str, store: TraceStore) -> str:
-    """Put the folders in."""
+    """Insert the folders into a query."""
     folders = {"{outside}": store.path.parent, "{store}": store.path}
     for name, folder in folders.items():
         query = query.replace(name, str(folder))
@@ -61,14 +61,14 @@ def addressed(query: str, store: TraceStore) -> str:
 def test_escapes_are_refused(
     escape: str, store: TraceStore, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """By the check, before anything runs."""
+    """The check refuses them before anything runs."""
     with pytest.raises(QueryError):
         sandbox.validated(con, addressed(escape, store))
 
 
 @pytest.mark.slow
 def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
-    """All of them at a store, whose files and those beside it stay what they are."""
+    """All of them run against a store, whose files and neighbors do not change."""
 
     def files() -> dict[Path, str]:
         found = [path for path in store.path.parent.rglob("*") if path.is_file()]
@@ -82,7 +82,7 @@ def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
 
 
 def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
-    """What a check that had a hole would let through finds every file but the Parquet closed."""
+    """A query that passed the check by mistake could open no file except the Parquet files."""
     with store._connection.opened().con.cursor() as con:
         for query in (
             "COPY (SELECT 1) TO '{store}/manifest.json' (FORMAT csv)",
@@ -99,25 +99,25 @@ def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
 def test_gigabytes_out_of_a_number_are_refused(
     bomb: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Where the number is known, and small, it passes."""
+    """If the number is known and small, the query passes."""
     with pytest.raises(QueryError, match="allowed here"):
         sandbox.validated(con, bomb)
 
 
 def test_there_are_hundreds_of_them() -> None:
-    """Ways to hide, things to do, places to put them."""
+    """They combine disguises, actions and positions."""
     assert len(ESCAPES) + len(BOMBS) > 400
 
 
 @pytest.mark.parametrize("query", [*ORDINARY, *BOUNDED, *QUERIES.values()], ids=ascii)
 def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
-    """The sandbox is in nobody's way."""
+    """The sandbox does not affect ordinary queries."""
     store.sql(query)
 
 
 @pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
-    """By their names, with and without version, in ns and in microseconds."""
+    """This holds for names with and without version, in ns and in microseconds."""
     library = load_library()
     for about in (*library.tables, *library.analyses, *library.newest()):
         called = about.name if about in library.tables else f"{about.name}()"
@@ -129,14 +129,14 @@ def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox
     ("count", "asks"), [(200, False), pytest.param(4000, True, marks=pytest.mark.slow)]
 )
 def test_queries_by_a_grammar(store: TraceStore, count: int, asks: bool) -> None:
-    """Whatever is forbidden is refused, wherever it stands; the rest ends in an answer or an error of ours."""
+    """Forbidden parts are refused at any position; other queries are answered, or end in an error of the library."""
     told = fuzz(store, 600, count, 0, asks=asks)
     assert told["refused"] > count / 3
     assert told["passed"] > count / 5
 
 
 def test_parameters_are_bound(store: TraceStore) -> None:
-    """Also in what is explained; as a name of a relation they are refused."""
+    """They are bound in EXPLAIN, too; as a name of a relation they are refused."""
     assert store.sql("SELECT $a AS a", {"a": 1}).rows() == [(1,)]
     assert store.sql("SELECT ? AS a, ? AS b", [1, "x"]).rows() == [(1, "x")]
     assert len(store.sql("EXPLAIN SELECT $a AS a", {"a": 1})) == 1
@@ -148,13 +148,13 @@ def test_parameters_are_bound(store: TraceStore) -> None:
 def test_what_is_checked_is_what_runs(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The Python layer changes nothing in the text that was checked."""
+    """The Python layer does not change the text that was checked."""
     checked = sandbox.validated(con, query)
     assert con.sql(checked).sql_query() == checked
 
 
 def test_errors_say_what_is_near(store: TraceStore) -> None:
-    """A slip of the pen is told from an attack."""
+    """A typo is distinguished from an attack."""
     with pytest.raises(QueryError, match=r"no table or analysis 'gpu_opz'. Did you mean 'gpu_ops'"):
         store.sql("FROM gpu_opz")
     with pytest.raises(QueryError, match=r"the function summ. Did you mean 'sum'"):
@@ -164,7 +164,7 @@ def test_errors_say_what_is_near(store: TraceStore) -> None:
 
 
 def test_listed_functions_are_the_engines() -> None:
-    """A list of names that exist nowhere would allow whatever takes such a name later."""
+    """A listed name that does not exist would allow any future function of that name."""
     with duckdb.connect() as con:
         rows = con.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"

@@ -1,4 +1,4 @@
-"""Jobs of an array: each reads its share, one publish puts them together."""
+"""Jobs of an array each ingest a shard, and one publish combines them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ DURATIONS = {rank: 100.0 + rank for rank in range(5)}
 
 @pytest.fixture
 def traces(write_traces: WriteTraces) -> Path:
-    """Five ranks."""
+    """Write five ranks."""
     return write_traces(DURATIONS)
 
 
 def files_of(store: Path) -> set[str]:
-    """Parquet files of a store."""
+    """Return the Parquet files of a store."""
     return {path.relative_to(store).as_posix() for path in store.rglob("*.parquet")}
 
 
 def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """The store is not there before the publish, and complete after it, however often it runs."""
+    """The store does not exist before the publish, and is complete after it, however often it runs."""
     store = tmp_path / "job.store"
     read = [hta_sql.ingest_shard(traces, store, shard=(number, 3)) for number in (3, 1, 2)]
     ranks = [[result.rank for result in report.results] for report in read]
@@ -52,7 +52,7 @@ def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes
 
 
 def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> None:
-    """With the next publish; not what a job is writing now."""
+    """The next publish deletes them, but not files that a job is writing."""
     folder = store_folder(tmp_path / "job.store")
     hta_sql.ingest_shard(traces, folder.root, shard=(1, 1))
     for name in ("traces.1-of-1", "other.1-of-2", "other.2-of-2"):
@@ -68,7 +68,7 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """With the number of shards nothing is published before all are there; without it, what is there."""
+    """With the number of shards nothing is published before all exist; without it, existing ones are."""
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)
@@ -89,7 +89,7 @@ def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: Busy
 def test_an_ingest_leaves_unpublished_shards_alone(
     traces: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
-    """Finished or not: what a shard has written, and is writing, is not a leftover."""
+    """Files that a shard has written or is writing are not orphaned."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 2))
     hta_sql.ingest_shard(traces, store, shard=(2, 2))
@@ -112,7 +112,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
 
 @pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
-    """Ranks that it had read are not read again; ranks of the store neither."""
+    """Ranks that it had read, and ranks of the store, are not read again."""
     store = tmp_path / "job.store"
 
     def stop_after_two(_result: object, done: int, _total: int) -> None:
@@ -132,7 +132,7 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """The job of its shard fails; the others of that shard are there."""
+    """The job of its shard fails; the other ranks of the shard are stored."""
     store = tmp_path / "job.store"
     (traces / "rank2.json").write_text('{"distributedInfo": {"rank": 2}, "traceEvents": [')
     with pytest.raises(hta_sql.TraceError, match=r"rank2\.json"):
@@ -146,7 +146,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
 
 @pytest.mark.slow
 def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """What the jobs of an array and the one after them run."""
+    """The jobs of an array and the job after them use these commands."""
     store = tmp_path / "job.store"
     first = cli("ingest", traces, "-o", store, "--shard", "1/2")
     assert f"Next: hta-sql publish {store} --expect 2" in first.err
@@ -163,7 +163,7 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """Also when the shards were published before."""
+    """This holds for shards that were published before, too."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 1))
     hta_sql.publish(store).close()
@@ -172,7 +172,7 @@ def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> No
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
-    """By size, and whatever the order in which the files are found."""
+    """Shares depend on sizes, and not on the order of the files."""
     files = []
     for rank, size in enumerate([900, 100, 100, 400, 300, 100, 500, 0]):
         path = tmp_path / f"rank{rank}.json"

@@ -1,4 +1,4 @@
-"""Many writers, readers, kills and repairs on one store: no wrong answer, nothing left over."""
+"""Many writers, readers, kills and repairs on one store cause no wrong answer and no orphaned file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason=
 
 
 def test_what_an_answer_may_be(tmp_path: Path) -> None:
-    """Before a change what was, while it goes on either, after it what is."""
+    """Before a change it is the old state, during it either, and after it the new one."""
     journal, truth = Journal(tmp_path / "new.journal"), Truth(tmp_path)
     with journal.change("add", ["a", 3], {"a": 3}):
         may = truth.may_be(since=0)
@@ -27,7 +27,7 @@ def test_what_an_answer_may_be(tmp_path: Path) -> None:
 
 
 def test_a_change_that_was_cut_off(tmp_path: Path) -> None:
-    """Whoever goes on knows what to finish, and that both may be true until then."""
+    """The next writer knows what to complete; until then both states are valid."""
     with (
         pytest.raises(KeyboardInterrupt),
         Journal(tmp_path / "j").change("add", ["a", 3], {"a": 3}),
@@ -38,7 +38,7 @@ def test_a_change_that_was_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_mixed_run_has_no_content() -> None:
-    """All ranks, and all their kernels, are of one content."""
+    """All ranks and all their kernels must be of one content."""
     assert content_of([(0, 3, 309_000), (1, 3, 309_000)]) == 3
     for rows in (
         [(0, 3, 309_000)],
@@ -51,7 +51,7 @@ def test_a_mixed_run_has_no_content() -> None:
 @linux
 @pytest.mark.slow
 def test_a_soak_of_a_minute(tmp_path: Path) -> None:
-    """Four writers, eight readers; ``make soak`` does so for half an hour."""
+    """Four writers and eight readers run; ``make soak`` does so for half an hour."""
     program = [sys.executable, "-m", "tests.safety.soak", str(tmp_path / "soak"), "60", "1"]
     done = subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "seed 1: clean"), done.stdout

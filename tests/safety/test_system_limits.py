@@ -1,4 +1,4 @@
-"""Limits of the system on threads, memory and files: one line that names the limit, exit code 1."""
+"""Limits of the system on threads, memory and files cause one line that names the limit, and exit code 1."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNPRIVILEGED = (
     *("setpriv", "--reuid=54321", "--clear-groups"),
     *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
 )
-"""Root has no limit of processes: as another user, who may read what root may."""
+"""User without privileges, because root has no limit of processes."""
 
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that any user may write: traces of two ranks, and their store."""
+    """Write traces of two ranks and their store into a folder that any user may write."""
     folder = tmp_path_factory.mktemp("job")
     (folder / "traces").mkdir()
     for rank in range(2):
@@ -59,7 +59,7 @@ COMMANDS = {
 def limited(
     folder: Path, limit: str, command: tuple[str, ...], user: tuple[str, ...] = ()
 ) -> list[str]:
-    """Run a command under a limit of the shell; return the lines on stderr after it failed with 1."""
+    """Run a command under a limit of the shell; return stderr after its exit code of 1."""
     script = f'ulimit {limit}; exec "$@"'
     program = ("bash", "-c", script, "bash", sys.executable, "-m", "hta_sql", *command)
     temporary = folder / "tmp"
@@ -82,7 +82,7 @@ def limited(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
-    """Not "no space left"; the signal of the system ends no process, and nothing is left behind."""
+    """The message differs from that of a full disk; no signal ends the process, and no file is orphaned."""
     before = sorted(path.name for path in job.iterdir() if path.name != "tmp")
     lines = limited(job, "-f 16", COMMANDS[name])
     assert lines[-1].startswith("error: ")
@@ -98,7 +98,7 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", ["ingest", "run", "sql", "report"])
 def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None:
-    """For who may start so many threads and processes in all."""
+    """The limit is the total number of threads and processes of a user."""
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("only root with setpriv can try it")
     lines = limited(job, f"-u {threads}", COMMANDS[name], UNPRIVILEGED)
@@ -122,7 +122,7 @@ def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None
     ],
 )
 def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> None:
-    """By what was refused, with what to do."""
+    """The message contains the refused resource and a remedy."""
     reason = reason_of(error)
     assert reason is not None
     assert words in reason
@@ -134,20 +134,20 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
     [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
-    """They keep their own words, or their traceback."""
+    """They keep their message, or their traceback."""
     assert reason_of(error) is None
     assert disk_refusal(error) is None
 
 
 def test_a_pool_that_fails_to_start_is_a_refused_thread() -> None:
-    """Python raises another error while it ends such a pool."""
+    """Python raises another error while it shuts down such a pool."""
     first, second = RuntimeError("can't start new thread"), RuntimeError("cannot join thread")
     second.__context__ = first
     assert "refused a new thread" in str(reason_of(second))
 
 
 def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Libraries abort there: the line before says why."""
+    """Libraries abort in this case, and the line before states why."""
     limits = {resource.RLIMIT_AS: 10**9}
     real = resource.getrlimit
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Temporary folders end with their process, or are removed by the next one that needs some."""
+"""Temporary folders are deleted by their process, or by the next one that creates some."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ with Interrupts().watched(), temporary_folder() as folder:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment with a temporary folder of its own."""
+    """Return an environment with its own temporary folder."""
     return {**os.environ, "TMPDIR": str(tmp_path)}
 
 
 def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess.Popen[str], Path]:
-    """A process with a temporary folder, and that folder."""
+    """Start a process with a temporary folder; return both."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
@@ -50,7 +50,7 @@ def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess
 
 
 def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Path) -> None:
-    """One that was killed cannot clean up; one that lives keeps what it has."""
+    """A killed process cannot clean up; a running one keeps its folder."""
     (tmp_path / "hta_sql-notes").write_text("somebody's")
     dead, left = started(environment)
     dead.kill()
@@ -66,7 +66,7 @@ def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Pat
 
 
 def test_sigterm_in_the_middle_of_a_query(environment: dict[str, str], tmp_path: Path) -> None:
-    """A command ends at once, though no Python runs in its main thread, and leaves nothing."""
+    """A command ends at once, even if no Python code runs in its main thread, and leaves no file."""
     process, used = started(environment, QUERY)
     assert used.is_dir()
     process.terminate()

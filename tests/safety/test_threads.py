@@ -1,4 +1,4 @@
-"""A store is asked by many threads, forked and pickled as one would any other object."""
+"""A store can be used by many threads, forked and pickled."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1000
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The job of the cookbook."""
+    """Ingest the job of the cookbook."""
     return ingest_cookbook(tmp_path_factory.mktemp("threads"))
 
 
 @pytest.fixture(params=[False, True], ids=["open", "safe"])
 def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
-    """It, opened; a safe store in one process with others is that of a copy."""
+    """Open it; a safe store in one process with others opens a copy."""
     if request.param:
         path = path.with_name("safe.store")
         if not path.exists():
@@ -48,7 +48,7 @@ def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
 
 
 def questions(store: TraceStore) -> list[Callable[[], Any]]:
-    """Calls of every kind."""
+    """Return calls of every kind."""
     return [
         lambda: store.run("temporal_breakdown", ranks=[0]).rows(),
         lambda: store.run("temporal_breakdown", ranks=[1]).rows(),
