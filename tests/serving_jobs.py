@@ -1,8 +1,8 @@
-"""Serving engines with known truth: continuous batching, prefill chunks, decode graphs, a slow scheduler.
+"""Simulated serving engines with known truth: continuous batching, prefill chunks, decode graphs, a slow scheduler.
 
-A job is a list of iterations, each with what it processes and what the device does in it; times are whole
-nanoseconds. The device clock is that of the host, and an engine is synchronous: it schedules an iteration when
-the one before has ended on the device.
+A job is a list of iterations, each with its requests and its device activity; times are whole
+nanoseconds. The clocks of device and host are equal, and an engine is synchronous: it schedules an iteration when
+the previous one has ended on the device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 Event = dict[str, Any]
 
 LAUNCH_NS, CALL_NS = 2_000, 1_000
-"""From a launch to its kernel, and what the call takes."""
+"""Time from a launch to its kernel, and duration of the call."""
 
 ATTENTION, GEMM, NORM = "flash_fwd_splitkv_kernel", "sm90_xmma_gemm_bf16", "rms_norm_kernel"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -31,12 +31,12 @@ CATEGORIES = {
 
 
 HEADS, KV_HEADS, HEAD_SIZE = 16, 4, 64
-"""Of an attention that is recorded with shapes; its cache is of 8-bit numbers."""
+"""Shape of a recorded attention; its cache has 8-bit numbers."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, and the time before it in which the device has nothing."""
+    """A kernel, and the idle time of the device before it."""
 
     name: str
     dur_ns: int
@@ -45,15 +45,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What an engine processes at once.
+    """One batch of an engine.
 
     Attributes:
-        kernels: What runs on the device, in order.
-        contexts: New tokens and context length of each request whose prompt is processed.
-        generations: The same of each request that decodes.
-        is_graph: Whether one replay launches all of it.
-        padded: Requests that the graph is captured for; None: the engine does not say.
-        schedule_ns: From the end of the iteration before to the start of the first kernel.
+        kernels: Kernels on the device, in order.
+        contexts: New tokens and context length of each request in prefill.
+        generations: New tokens and context length of each request that decodes.
+        is_graph: Whether one graph replay launches all of it.
+        padded: Number of requests that the graph is captured for; None if the engine does not record it.
+        schedule_ns: Time from the end of the previous iteration to the start of the first kernel.
     """
 
     kernels: tuple[Kernel, ...]
@@ -65,14 +65,14 @@ class Iteration:
 
     @property
     def phase(self) -> str:
-        """As the analyses name it."""
+        """Return the phase as the analyses name it."""
         if self.contexts:
             return "mixed" if self.generations else "prefill"
         return "speculative" if any(new > 1 for new, _ in self.generations) else "decode"
 
     @property
     def name(self) -> str:
-        """The annotation of vLLM; of ATOM, if the graph has room for more requests."""
+        """Return the annotation of vLLM, or of ATOM if the graph is captured for more requests."""
         if self.padded is not None:
             count = len(self.generations)
             return f"decode[bs={count}/{self.padded} tok={count} d={count}]"
@@ -85,22 +85,22 @@ class Iteration:
 
     @property
     def tokens(self) -> int:
-        """New tokens of all requests."""
+        """Return the number of new tokens of all requests."""
         return sum(new for new, _ in (*self.contexts, *self.generations))
 
     @property
     def busy_ns(self) -> int:
-        """Time of its kernels, which run one after the other."""
+        """Return the duration of its kernels, which run one after the other."""
         return sum(kernel.dur_ns for kernel in self.kernels)
 
     @property
     def device_ns(self) -> int:
-        """From the start of the first kernel to the end of the last."""
+        """Return the time from the start of the first kernel to the end of the last."""
         return self.busy_ns + sum(kernel.idle_ns for kernel in self.kernels[1:])
 
 
 def layers(count: int, scale_ns: int, *, idle_ns: int = 0) -> tuple[Kernel, ...]:
-    """The kernels of a model: three a layer."""
+    """Return the kernels of a model, three per layer."""
     return tuple(
         Kernel(name, share * scale_ns, idle_ns)
         for _ in range(count)
@@ -109,14 +109,14 @@ def layers(count: int, scale_ns: int, *, idle_ns: int = 0) -> tuple[Kernel, ...]
 
 
 def decode(requests: int = 8, context: int = 500, **options: Any) -> Iteration:
-    """Each request gets a token."""
+    """Return an iteration in which each request gets a token."""
     kernels = options.pop("kernels", layers(4, 10_000))
     return Iteration(kernels, generations=((1, context),) * requests, **options)
 
 
 @dataclass(frozen=True)
 class Request:
-    """Tokens of the prompt that are left, context so far, and tokens that are to be generated."""
+    """Remaining tokens of the prompt, context so far, and tokens to generate."""
 
     prompt: int
     context: int
@@ -126,13 +126,13 @@ class Request:
 def continuous_batching(
     seed: int, count: int, *, chunk: int = 512, most: int = 8
 ) -> list[Iteration]:
-    """Requests come and go: prompts in chunks next to the decodes of others, as vLLM schedules them.
+    """Simulate arriving and finished requests, with prompts in chunks next to decodes, as vLLM schedules them.
 
     Args:
-        seed: What is drawn.
+        seed: Seed of all draws.
         count: Number of iterations.
-        chunk: New tokens of an iteration at most.
-        most: Requests that run at once.
+        chunk: Maximum number of new tokens of an iteration.
+        most: Maximum number of concurrent requests.
     """
     drawn = random.Random(seed)
     running: list[Request] = []
@@ -171,14 +171,14 @@ def continuous_batching(
 
 
 def slowed(iterations: list[Iteration], schedule_ns: int) -> list[Iteration]:
-    """The same with a slow scheduler."""
+    """Return the same iterations with a slow scheduler."""
     return [replace(one, schedule_ns=schedule_ns) for one in iterations]
 
 
 def trace(
     iterations: list[Iteration], rank: int = 0, world_size: int = 1, *, has_shapes: bool = False
 ) -> dict[str, Any]:
-    """The trace file of a rank; with shapes, attention that is launched by itself has an operator."""
+    """Return the trace file of a rank; with shapes, separately launched attention has an operator."""
     events: list[Event] = []
     device_end, correlation = 0, 0
     for one in iterations:
@@ -220,7 +220,7 @@ def trace(
 
 
 def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
-    """The trace in which an engine captures a graph of kernels for each number of tokens, the largest first."""
+    """Return the trace in which an engine captures a graph for each number of tokens, the largest first."""
     events: list[Event] = []
     at = 1_000_000
     for tokens in sorted(graphs, reverse=True):
@@ -239,7 +239,7 @@ def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
 
 
 def _attention(one: Iteration, launched: int) -> Event:
-    """The operator around a launch: queries, and pages of keys and values."""
+    """Return the operator around a launch: queries, and pages of keys and values."""
     query, page = [one.tokens, HEADS, HEAD_SIZE], [1_000, 16, KV_HEADS, HEAD_SIZE]
     types = ["c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn"]
     inputs = {"Input Dims": [query, page, page], "Input type": types}
@@ -253,7 +253,7 @@ def _host(cat: str, name: str, ts: int, dur: int, **args: object) -> Event:
 
 @dataclass
 class PhaseTruth:
-    """What is planted in the iterations of a phase."""
+    """Expected values of the iterations of a phase."""
 
     times_ns: list[int] = field(default_factory=list)
     gaps_ns: list[int] = field(default_factory=list)
@@ -268,7 +268,7 @@ class PhaseTruth:
     kinds_ns: Counter[str] = field(default_factory=Counter)
 
     def quantile(self, share: Fraction) -> int:
-        """The time that this share of iterations is within, between neighbours; halves are rounded up."""
+        """Return the interpolated quantile of the time, with halves rounded up."""
         ordered = sorted(self.times_ns)
         place = share * (len(ordered) - 1)
         below = int(place)
@@ -278,7 +278,7 @@ class PhaseTruth:
 
 
 def truth_of(iterations: list[Iteration]) -> dict[str, PhaseTruth]:
-    """Add up what is planted, by phase."""
+    """Return the expected values by phase."""
     phases: dict[str, PhaseTruth] = {}
     for number, one in enumerate(iterations):
         phase = phases.setdefault(one.phase, PhaseTruth())
@@ -299,12 +299,12 @@ def truth_of(iterations: list[Iteration]) -> dict[str, PhaseTruth]:
 
 
 def pairs_of(one: Iteration) -> int:
-    """Pairs of a query and a key of causal attention, counted one query at a time."""
+    """Count pairs of a query and a key of causal attention, one query at a time."""
     return sum(_pairs(new, known) for new, known in (*one.contexts, *one.generations))
 
 
 def attention_work(one: Iteration) -> tuple[int, int]:
-    """Operations and bytes of one attention: a product with keys and one with values, and the cache once."""
+    """Return operations and bytes of one attention: a product with keys, one with values, and the cache once."""
     context = sum(known for _, known in (*one.contexts, *one.generations))
     bytes_of_cache = 2 * KV_HEADS * HEAD_SIZE * context
     return (
@@ -314,7 +314,7 @@ def attention_work(one: Iteration) -> tuple[int, int]:
 
 
 def _pairs(new: int, known: int) -> int:
-    """The last of the new tokens sees all, each one before it one fewer."""
+    """Count the pairs of new tokens, the last of which sees all, and each one before it one fewer."""
     return sum(known - before for before in range(new))
 
 

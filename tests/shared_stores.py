@@ -1,4 +1,4 @@
-"""Stores that are made once in a test run, whichever of its processes asks first."""
+"""Stores that are ingested once per test run, by the first process that needs them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MADE_WITHIN_S = 900
 
 @called_with(IngestOptions)
 def ingest_only(options: IngestOptions) -> IngestReport:
-    """Read traces into a store as :func:`hta_sql.ingest` does, and do not open it.
+    """Ingest traces into a store as :func:`hta_sql.ingest` does, without opening it.
 
     Returns:
-        What was read.
+        The report of the ingest.
     """
     return ingest_traces(options)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return the store of a name, made now or by another process; for reading only."""
+    """Return the read-only store of a name, created now or by another process."""
     top = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         top = top.parent  # that of all processes

@@ -1,4 +1,4 @@
-"""Pseudo-terminals, and what would act on them."""
+"""Pseudo-terminals, and characters that control them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """Open a pseudo-terminal; yield its descriptor and what ends it and returns what was printed."""
+    """Open a pseudo-terminal; yield its descriptor, and a function that closes it and returns its output."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)  # newlines arrive as they are written
     parts: list[bytes] = []
@@ -36,5 +36,5 @@ def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
 
 
 def acting(text: str) -> set[str]:
-    """Characters that a terminal acts on, or that cannot be seen."""
+    """Return the characters that control a terminal or are invisible."""
     return {c for c in text if not (c.isprintable() or c in "\n\t")}

@@ -1,4 +1,4 @@
-"""Each rule of advice speaks where it should, and says nothing where a little less is wrong."""
+"""Each rule of advice applies to its problem, and not just below its threshold."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[Step, Step]] = {
         hosted("Optimizer.step#Adam.step", 30, 100),
     ),
 }
-"""Rule ─▶ a step in which it speaks, and one in which it does not; with -cpu of a job without a device."""
+"""Rule ─▶ a step to which it applies, and one to which it does not; the suffix -cpu means a job without a device."""
 
 
 def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[int, str]]:
@@ -125,7 +125,7 @@ def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[in
 
 
 def store_of(rules: Iterable[str], folder: Path) -> Path:
-    """Make a store with two runs for each rule."""
+    """Ingest two runs for each rule."""
     for run, traces in write_steps(folder, rules).items():
         hta_sql.ingest_shard(traces, folder / "s", run=run, jobs=1, shard=(1, 1))
     hta_sql.publish(folder / "s").close()
@@ -134,26 +134,26 @@ def store_of(rules: Iterable[str], folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with two runs for each rule."""
+    """Return a store with two runs for each rule."""
     return store_of(CASES, tmp_path_factory.mktemp("advice"))
 
 
 @pytest.fixture(scope="module")
 def store(path: Path) -> Iterator[TraceStore]:
-    """The store, opened once: its derived tables are materialized by the first query."""
+    """Open the store once: the first query materializes its derived tables."""
     with hta_sql.open(path) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def answer(store: TraceStore) -> list[dict[str, Any]]:
-    """All that is said of all runs."""
+    """Return the advice on all runs."""
     return store.run("advice").records()
 
 
 @pytest.fixture(scope="module")
 def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Run ─▶ rule ─▶ row."""
+    """Return run ─▶ rule ─▶ row."""
     runs = [run for rule in CASES for run in (rule, f"{rule}-silent")]
     found: dict[str, dict[str, dict[str, Any]]] = {run: {} for run in runs}
     for row in answer:
@@ -162,7 +162,7 @@ def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) -> None:
-    """However many operators the host went through in it."""
+    """The number of operators on the host during the gap does not matter."""
     parts = store.sql("FROM lib.idle_parts(NULL, NULL, NULL, false)").records()
     about = ("launch_bound", "synchronization", "host_work", "driver_memory", "module_loading")
     counted = {row["run"]: row["event_count"] for row in answer if row["rule"] in about}
@@ -172,14 +172,14 @@ def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) 
 
 
 def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
-    """Where one is meant to: python -m tests.pinned.answers, and say which and why."""
+    """After an intended change, run python -m tests.pinned.answers, and state the change and its reason."""
     found = digests_of([*answer[0]], [tuple(row.values()) for row in answer])
     assert changes(found, pinned(ADVICE)["FROM advice_v1()"]) == []
 
 
 @pytest.mark.parametrize("run", CASES)
 def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]) -> None:
-    """It alone, next to the largest loss, and with no more than there is to be saved."""
+    """No other rule applies except the largest loss, and the saving is no more than possible."""
     ((rule, row),) = ((rule, row) for rule, row in rows[run].items() if rule != "largest_loss")
     assert rule == run.removesuffix("-cpu")
     assert row["position"] == row["rank_count"] == 1
@@ -191,7 +191,7 @@ def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> None:
-    """No other rule speaks instead; advice then names the largest loss."""
+    """No other rule applies instead; advice names the largest loss."""
     assert {*rows[f"{rule}-silent"]} == {"largest_loss"}
 
 
@@ -205,7 +205,7 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]
 ) -> None:
-    """The query of a finding has rows, and the next analysis is one."""
+    """The query of a finding has rows, and the next analysis exists."""
     row = rows[run][run.removesuffix("-cpu")]
     assert len(store.sql(row["evidence_sql"]))
     store.run(row["next_analysis"], runs=[run])
@@ -241,14 +241,14 @@ CEILINGS_US = {
 
 @pytest.mark.parametrize("run", CEILINGS_US)
 def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
-    """To the nanosecond; products in single precision leave an eighth of their time."""
+    """Savings are exact to the nanosecond; products in single precision would take an eighth of their time."""
     row, us = rows[run][run.removesuffix("-cpu")], CEILINGS_US[run]
     assert row["ceiling_ns"] == (None if us is None else us * 1_000)
     assert row["ceiling_pct"] == (None if us is None else pytest.approx(us / 1_000))
 
 
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What, how much, what to try, where to look; and that there is nothing."""
+    """The text has the problem, the saving, the remedy and the next command, or states that there is no advice."""
     path = store_of(["single_precision"], tmp_path)
     assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out
@@ -270,7 +270,7 @@ def advised(step: Step, folder: Path) -> list[dict[str, Any]]:
 
 
 def test_small_losses_of_a_late_host_add_up(tmp_path: Path) -> None:
-    """9 % in short gaps and 4 % in an operator are below the thresholds of the rules, but not their sum."""
+    """9 % in short gaps and 4 % in an operator are below the thresholds of the rules, but their sum is not."""
     found = {row["rule"]: row for row in advised(delayed(75, 4_000, 1_000), tmp_path)}
     assert {"launch_bound", "host_work"} <= found.keys()
     assert found["launch_bound"]["ceiling_pct"] < 10
@@ -278,7 +278,7 @@ def test_small_losses_of_a_late_host_add_up(tmp_path: Path) -> None:
 
 
 def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:
-    """600 MB need 6 ms on a slow link; nothing is measured, so that confidence is medium."""
+    """600 MB take 6 ms on a slow link; without a measurement, confidence is medium."""
     rows = advised(gathered(12_000, 1, 600_000_000), tmp_path)
     (row,) = (row for row in rows if row["rule"] == "exposed_transfer")
     assert row["confidence"] == "medium"
@@ -287,7 +287,7 @@ def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
-    """Misaligned batched products of an attention are its own, and the list counts their time once."""
+    """Misaligned batched products of an attention belong to one rule, and the list counts their time once."""
     step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
     for number in range(2):
         ts = 50_000 + number * 3_000
@@ -298,7 +298,7 @@ def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
 
 
 def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> None:
-    """It is no less than the largest ceiling of a rank, no more than their sum or the steps."""
+    """It is at least the largest ceiling of a rank, and at most their sum and the steps."""
     ranks: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in answer:
         ranks.setdefault((row["run"], row["rank"]), []).append(row)

@@ -1,4 +1,4 @@
-"""The options of ingest: written once, known and described wherever they are used."""
+"""The options of ingest are defined once, and documented everywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTIONS = [field.name for field in dataclasses.fields(IngestOptions)]
 def test_each_option_is_in_the_signature_and_in_the_words(
     function: Callable[..., object], options: type
 ) -> None:
-    """As ``help(hta_sql.ingest)`` shows them; traces and store may be given by position."""
+    """``help(hta_sql.ingest)`` shows them; traces and store are positional."""
     signature = inspect.signature(function)
     assert list(signature.parameters) == [field.name for field in dataclasses.fields(options)]
     for field in dataclasses.fields(options):
@@ -37,19 +37,19 @@ def test_each_option_is_in_the_signature_and_in_the_words(
 
 
 def test_the_command_has_them_all() -> None:
-    """But for what a command line cannot give, and broken traces, which it tells in one table."""
+    """Exceptions are options that a command line cannot express, and broken traces, which it lists in one table."""
     names = {str(parameter.name) for parameter in command.params}
     assert set(OPTIONS) - names == {"progress", "strict"}
     assert names - set(OPTIONS) == {"shard", "verbose"}
 
 
 def test_an_option_that_there_is_not() -> None:
-    """A mistake of the caller, found before anything is looked at."""
+    """It is a usage error before anything is read."""
     with pytest.raises(TypeError, match="ranksx"):
         hta_sql.ingest("nowhere", "job.store", ranksx=[1])  # type: ignore[call-arg]
 
 
 def test_every_public_name_is_importable() -> None:
-    """Names are loaded when they are first used: each has to be where it is said to be."""
+    """Names are loaded on first use, so each must exist."""
     for name in hta_sql.__all__:
         assert getattr(hta_sql, name) is not None, name

@@ -1,4 +1,4 @@
-"""What `hta-sql doctor` says of the types of arguments."""
+"""Argument types as reported by `hta-sql doctor`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hta_sql.traces.argument_types import ArgumentTypes, check_argument_types
 
 
 def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
-    """A trace with one event for each of the arguments."""
+    """Write a trace with one event for each of the arguments."""
     events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": a} for a in args]
     text = json.dumps({"traceEvents": [*events, {"ph": "s", "id": 1, "ts": 1}]}).encode("utf-8")
     path = folder / name
@@ -24,7 +24,7 @@ def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_a_good_trace(tmp_path: Path, name: str) -> None:
-    """Whole numbers are good where a number is asked for; lists have no type; null is no value."""
+    """Whole numbers are valid for a number; lists have no type; null is no value."""
     path = trace(
         tmp_path,
         {"Python parent id": None},
@@ -36,7 +36,7 @@ def test_a_good_trace(tmp_path: Path, name: str) -> None:
 
 
 def test_types(tmp_path: Path) -> None:
-    """The first value of a wrong type is named with its event."""
+    """The first value of a wrong type is reported with its event."""
     path = trace(
         tmp_path, {"stream": 7}, {"stream": "7"}, {"stream": None, "dtype": 3}, {"cbid": ""}
     )
@@ -49,7 +49,7 @@ def test_types(tmp_path: Path) -> None:
 
 
 def test_violations_of_one_event(tmp_path: Path) -> None:
-    """They stand in the order of the trace; long values are cut."""
+    """They are in trace order; long values are cut."""
     wrong = {"stream": "7", "dtype": 1, "correlation": "c", "device": "x" * 1000, "bytes": "b"}
     found = check_argument_types(trace(tmp_path, wrong)).violations
     assert list(found) == [name for name in wrong if name in found]
@@ -58,7 +58,7 @@ def test_violations_of_one_event(tmp_path: Path) -> None:
 
 
 def test_what_is_no_event(tmp_path: Path) -> None:
-    """It is named, and what stands behind it is checked all the same."""
+    """It is reported, and the following events are still checked."""
     path = Path(trace(tmp_path, {"stream": 7}, {"stream": "7"}))
     path.write_text(path.read_text().replace("}}, ", "}}, null, 5, ", 1))
     found = check_argument_types(str(path))
@@ -67,14 +67,14 @@ def test_what_is_no_event(tmp_path: Path) -> None:
 
 
 def test_unknown_arguments(tmp_path: Path) -> None:
-    """They are counted; what is beyond the level counts as unknown."""
+    """They are counted; arguments beyond the level count as unknown."""
     path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
     assert check_argument_types(path, "standard").unknown == {"mine": 2, "cbid": 1}
     assert check_argument_types(path, "complete").unknown == {"mine": 2}
 
 
 def test_arguments_that_are_none(tmp_path: Path) -> None:
-    """It has to be an object."""
+    """Arguments must be an object."""
     found = check_argument_types(trace(tmp_path, [1]))
     assert found == ArgumentTypes(no_arguments="args is not a dict: [1] (event 0)")
 
@@ -92,7 +92,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
-    """Why stands in the answer."""
+    """The answer has the reason."""
     path = tmp_path / "trace.json"
     path.write_text(text, encoding="utf-8")
     found = check_argument_types(str(path))
@@ -101,14 +101,14 @@ def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
 
 
 def test_no_file_and_no_level(tmp_path: Path) -> None:
-    """The missing file is in the answer, the missing level a mistake of the caller."""
+    """A missing file is in the answer; a missing level is a usage error."""
     assert isinstance(check_argument_types(str(tmp_path / "no.json")).unread, TraceNotFoundError)
     with pytest.raises(ParameterError, match="minimal, standard, complete"):
         check_argument_types("x.json", "default")
 
 
 def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None:
-    """A broken event ends the reading, which goes by 256 KB, not what was found before."""
+    """Files are read in blocks of 256 KB; a broken event ends the reading, but earlier findings are reported."""
     path = tmp_path / "trace.json"
     event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"stream": "7"}}
     wrong = ", ".join([json.dumps(event)] * 10_000)

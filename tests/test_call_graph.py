@@ -1,4 +1,4 @@
-"""CallGraph: HTA's calls over call_stack; the tree is that of tests/golden/operators/call_stack_v1.test."""
+"""CallGraph: HTA's calls over call_stack, with the tree of tests/golden/operators/call_stack_v1.test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRACE = Path(__file__).parent / "traces" / "call_stacks.json"
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CallGraph]:
-    """The same trace as ranks 0 and 3."""
+    """Ingest the same trace as ranks 0 and 3."""
     folder = tmp_path_factory.mktemp("graph")
     paths = {}
     for rank in (0, 3):
@@ -30,7 +30,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CallGraph]:
 
 
 def test_mapping(graph: CallGraph) -> None:
-    """One row per thread; the backward thread has an event outside, so it keeps its own root."""
+    """Each thread has one row; the backward thread has an event outside of the tree, so it has its own root."""
     rows = graph.mapping[graph.mapping["rank"] == 3].to_dict("records")
     assert [tuple(row.values()) for row in rows] == [
         (3, 100, 100, "main", 3, -100, 1),
@@ -56,7 +56,7 @@ def test_columns(graph: CallGraph) -> None:
 
 
 def test_stack_of_node(graph: CallGraph) -> None:
-    """What is above and below, device activity included, by start."""
+    """The stack has ancestors and descendants by start, including device activity."""
     assert list(graph.get_stack_of_node(17)["index"]) == [0, 7, 9, 10, 11, 17]
     assert list(graph.get_stack_of_node(2)["index"]) == [0, 1, 2, 3, 4, 14, 16, 15]
     assert list(graph.get_stack_of_node(2, 3, skip_ancestors=True)["index"]) == [
@@ -74,7 +74,7 @@ def test_stack_of_node(graph: CallGraph) -> None:
 
 
 def test_one_thread(graph: CallGraph) -> None:
-    """Questions to the tree of a thread."""
+    """The tree of one thread can be queried."""
     (stack,) = graph.get_call_stacks(rank=0, tid=100)
     assert list(stack.get_dataframe()["index"]) == list(range(9))
     assert stack.get_children(-100) == [0]
@@ -96,7 +96,7 @@ def test_the_thread_of_a_node(graph: CallGraph) -> None:
 
 
 def test_ranks(graph: CallGraph) -> None:
-    """Some ranks, or an error."""
+    """Some ranks can be selected; an unknown one is an error."""
     assert CallGraph(graph.trace_data, ranks=[3, 8]).ranks == [3]
     with pytest.raises(RankError):
         CallGraph(graph.trace_data, ranks=[8])

@@ -1,4 +1,4 @@
-"""Call stacks against a plain walk over the tree, and how they fare with deep stacks."""
+"""Call stacks compared with a simple walk over the tree, and very deep stacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Event = dict[str, Any]
 
 
 def host(name: str, ts: int, dur: int, tid: int = 1, correlation: int | None = None) -> Event:
-    """A host event [µs]; with a correlation, a launch."""
+    """Return a host event [µs]; with a correlation it is a launch."""
     args = {} if correlation is None else {"correlation": correlation}
     cat = "cpu_op" if correlation is None else "cuda_runtime"
     base = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid}
@@ -26,14 +26,14 @@ def host(name: str, ts: int, dur: int, tid: int = 1, correlation: int | None = N
 
 
 def kernel(ts: int, dur: int, correlation: int) -> Event:
-    """A kernel [µs]."""
+    """Return a kernel [µs]."""
     args = {"stream": 7, "device": 0, "correlation": correlation}
     base = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7}
     return base | {"ts": ts, "dur": dur, "args": args}
 
 
 def parents_of(events: list[Event]) -> dict[int, int | None]:
-    """Parent of each event, by its definition: the latest started one that encloses it."""
+    """Return the parent of each event by definition: the latest started one that encloses it."""
     hosts = [(i, e) for i, e in enumerate(events) if e["cat"] != "kernel"]
     launches = {e["args"]["correlation"]: i for i, e in hosts if e["cat"] == "cuda_runtime"}
     parents: dict[int, int | None] = {}
@@ -54,7 +54,7 @@ def parents_of(events: list[Event]) -> dict[int, int | None]:
 
 
 def expected(events: list[Event]) -> dict[int, tuple[Any, ...]]:
-    """parent, depth, height, descendants, kernels, their time, first start, last end [ns]."""
+    """Return parent, depth, height, descendants, kernels, their time, first start, last end [ns]."""
     parents = parents_of(events)
     children = defaultdict(list)
     for child, parent in parents.items():
@@ -90,7 +90,7 @@ FROM call_stack_v1(joins_backward := false)
 
 
 def test_any_tree(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Ties, zero durations, partial overlaps, several threads and kernels of a launch."""
+    """The cases are ties, zero durations, partial overlaps, several threads and kernels of a launch."""
     ranks = {seed: any_events(random.Random(seed)) for seed in range(8)}
     found: dict[int, dict[int, tuple[Any, ...]]] = {rank: {} for rank in ranks}
     for rank, event, *facts in ingest_trace(ranks).sql(FACTS).rows():
@@ -99,7 +99,7 @@ def test_any_tree(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def any_events(dice: random.Random) -> list[Event]:
-    """Sixty operators, and what they launch."""
+    """Return sixty operators and their launches."""
     events = [host("first", 0, 0, tid=9)]
     for number in range(60):
         start, tid = dice.randrange(40), dice.randrange(1, 3)
@@ -114,7 +114,7 @@ def any_events(dice: random.Random) -> list[Event]:
 
 
 def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The descendants of a row are the descendant_count rows behind it."""
+    """The descendants of a row are the next descendant_count rows."""
     dice = random.Random(1)
     events = [host("op", dice.randrange(50), dice.randrange(20), number) for number in (1, 2) * 30]
     rows = ingest_trace(events).run("call_stack").arrow().to_pylist()
@@ -131,7 +131,7 @@ def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStor
 
 @pytest.mark.slow
 def test_a_stack_of_ten_thousand_frames(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Depth costs nothing: no recursion, no join of every frame with every other."""
+    """Depth has no cost: there is no recursion, and no join of every frame with every other."""
     frames = [host("frame", i, 40_000 - 2 * i) for i in range(10_000)]
     events = [*frames, host("launch", 10_000, 5, correlation=1), kernel(20_000, 7, 1)]
     store = ingest_trace(events)

@@ -1,4 +1,4 @@
-"""The call tree against its definition, HTA's own examples, and stacks that are very deep."""
+"""The call tree compared with its definition, with HTA's own examples, and for very deep stacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNTIME_CALL = 1
 
 
 class Event(NamedTuple):
-    """A host event; a memory event has no duration and nothing inside."""
+    """A host event; a memory event has no duration and no children."""
 
     thread: int
     ts: int
@@ -44,17 +44,17 @@ class Event(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Return its end."""
         return self.ts + self.dur
 
 
 def depths(parent: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The depths alone."""
+    """Return the depths alone."""
     return depths_and_paths(parent, np.zeros(len(parent), dtype=np.uint64))[0]
 
 
 def opening_order(events: list[Event]) -> list[tuple[int, Event]]:
-    """Order as link/host_events.sql does: thread, start, longer first, event order."""
+    """Sort as link/host_events.sql does: thread, start, longer first, event order."""
 
     def key(numbered: tuple[int, Event]) -> tuple[int, int, int, int]:
         number, event = numbered
@@ -66,7 +66,7 @@ def opening_order(events: list[Event]) -> list[tuple[int, Event]]:
 def columns(
     ordered: list[tuple[int, Event]],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
-    """Thread, start and end as arrays."""
+    """Return thread, start and end as arrays."""
     return tuple(
         np.array(values, dtype=np.int64)
         for values in (
@@ -78,7 +78,7 @@ def columns(
 
 
 def parent_by_definition(ordered: list[tuple[int, Event]], position: int) -> int:
-    """The latest started event of the thread that encloses it: look at all, take the last."""
+    """Return the latest started event of the thread that encloses it, by searching all."""
     child = ordered[position][1]
     enclosing = [
         earlier
@@ -89,7 +89,7 @@ def parent_by_definition(ordered: list[tuple[int, Event]], position: int) -> int
 
 
 def overlaps_by_definition(ordered: list[tuple[int, Event]], position: int, parent: int) -> bool:
-    """Whether something that started after the parent still runs at its start and ends too soon."""
+    """Return whether an event that started after the parent still runs at its start and ends too soon."""
     child = ordered[position][1]
     return any(
         event.thread == child.thread and event.ts < child.ts < event.end < child.end
@@ -98,7 +98,7 @@ def overlaps_by_definition(ordered: list[tuple[int, Event]], position: int, pare
 
 
 def tree_of(events: list[Event]) -> tuple[list[int], list[int]]:
-    """Parents and depths by event number."""
+    """Return parents and depths by event number."""
     ordered = opening_order(events)
     parent, _ = enclosing_events(*columns(ordered))
     depth = depths(parent)
@@ -129,7 +129,7 @@ with_kinds = st.lists(
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
-    """Nested, touching, overlapping and zero-length events on two threads, by chance."""
+    """The events are random: nested, touching, overlapping and of zero length, on two threads."""
     ordered = opening_order(events)
     parent, overlaps = enclosing_events(*columns(ordered))
     wanted = [parent_by_definition(ordered, position) for position in range(len(ordered))]
@@ -145,7 +145,7 @@ def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event
 def test_depth_and_ancestors_follow_from_the_parents(
     events: list[Event], data: st.DataObject
 ) -> None:
-    """Depth counts the steps to the root; the nearest wanted ancestor is found on the way."""
+    """Depth counts the steps to the root, and the path has the nearest ancestor of a kind."""
     ordered = opening_order(events)
     parent, _ = enclosing_events(*columns(ordered))
     size = len(ordered)
@@ -168,7 +168,7 @@ def rows_of(
     steps: Sequence[Step] = (),
     known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
-    """The rows of the table, from batches that end at the cuts: the same by the compiled library."""
+    """Return the rows of the table from batches that end at the cuts; assert that the compiled library agrees."""
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
         {
@@ -193,14 +193,14 @@ def rows_of(
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
-    """Wherever the batches are cut, the rows are those of one batch."""
+    """Rows are those of one batch, for any cuts."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     assert rows_of(ordered, cuts) == rows_of(ordered, [])
 
 
 def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
-    """What encloses an event, the nearest first: memory events enclose nothing."""
+    """Return the enclosing events, the nearest first; memory events enclose nothing."""
     path: list[int] = []
     end_of = ordered[position][1].end
     for earlier in reversed(range(position)):
@@ -216,7 +216,7 @@ def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
 @given(with_kinds)
 @settings(max_examples=examples(300), deadline=None)
 def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
-    """The ids of the nearest ancestors of each kind; a memory event is never one of them."""
+    """The ids of the nearest ancestors of each kind are columns; a memory event is never one of them."""
     ordered = opening_order(events)
     table = rows_of(ordered, [])
     assert [row["event_id"] for row in table] == [100 + number for number, _ in ordered]
@@ -236,7 +236,7 @@ def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
 
 
 def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int, int]]:
-    """The stack of an event: kinds and names, its own last; of a memory event what is around it."""
+    """Return the stack of an event: kinds and names, its own last; for a memory event only the enclosing ones."""
     is_memory = ordered[position][1].kind == MEMORY_EVENT
     chain = [*([] if is_memory else [position]), *ancestors(ordered, position)]
     return [(ordered[p][1].kind, ordered[p][1].name) for p in reversed(chain)]
@@ -245,7 +245,7 @@ def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int,
 @given(with_kinds)
 @settings(max_examples=examples(100), deadline=None)
 def test_one_stack_one_id(events: list[Event]) -> None:
-    """The id is that of the first event with these names, in the order in which events open."""
+    """The id is that of the first event with these names, in opening order."""
     ordered = opening_order(events)
     first: dict[tuple[tuple[int, int], ...], int] = {}
     for position, row in enumerate(rows_of(ordered, [])):
@@ -259,7 +259,7 @@ def test_one_stack_one_id(events: list[Event]) -> None:
 @given(with_kinds, st.data())
 @settings(max_examples=examples(100), deadline=None)
 def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> None:
-    """A stack may get a second id then; an id still stands for one stack, that of its event."""
+    """An evicted stack may get a second id, but an id always identifies one stack, that of its event."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     rows = rows_of(ordered, cuts, known_stacks=0)
@@ -277,7 +277,7 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
 def test_the_step_is_the_one_that_it_starts_in(
     events: list[Event], shape: list[tuple[int, int]]
 ) -> None:
-    """The start counts and the end does not; between two steps, before and behind them is none."""
+    """The start counts and the end does not; between, before and after steps there is none."""
     steps: list[Step] = []
     for number, (gap, length) in enumerate(shape):
         start = (steps[-1][1] if steps else 0) + gap
@@ -329,7 +329,7 @@ def test_depths_of_a_stack() -> None:
 
 
 def test_what_only_overlaps_does_not_enclose() -> None:
-    """[16, 19) starts in [12, 18) and outlives it. HTA makes it a child; here [10, 21) encloses it."""
+    """[16, 19) starts in [12, 18) and ends later. HTA makes it a child; here [10, 21) encloses it."""
     ordered = opening_order([Event(1, 10, 11), Event(1, 12, 6), Event(1, 16, 3)])
     parent, overlaps = enclosing_events(*columns(ordered))
     assert parent.tolist() == [-1, 0, 0]
@@ -345,12 +345,12 @@ def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
 
 
 def test_threads_do_not_see_each_other() -> None:
-    """The same times on another thread are another tree."""
+    """The same times on another thread form another tree."""
     assert tree_of([Event(1, 0, 10), Event(2, 1, 2)]) == ([-1, -1], [0, 0])
 
 
 def test_no_events_no_tree() -> None:
-    """A trace without host events is no special case."""
+    """A trace without host events works."""
     assert tree_of([]) == ([], [])
 
 
@@ -368,7 +368,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
-    """Neither recursion nor quadratic time, whatever the shape."""
+    """There is neither recursion nor quadratic time, for any shape."""
     ordered = opening_order(SHAPES[shape])
     arrays = columns(ordered)
     started = time.perf_counter()

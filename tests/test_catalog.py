@@ -1,4 +1,4 @@
-"""The catalog as BI tools see it: flat types, comments, microseconds, other places."""
+"""The catalog as BI tools see it: flat types, comments, microseconds, other locations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FLAT = {"BIGINT", "INTEGER", "DOUBLE", "BOOLEAN", "VARCHAR"}
 
 @pytest.fixture
 def store(ingest_trace: Callable[..., hta_sql.TraceStore]) -> Path:
-    """A store of two tiny ranks."""
+    """Ingest two tiny ranks."""
     with ingest_trace({0: "two_ranks_0.json", 1: "two_ranks_1.json"}) as opened:
         return opened.path
 
 
 @pytest.fixture
 def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A client's own connection to the catalog."""
+    """Return a client's own connection to the catalog."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as opened:
         yield opened
 
@@ -43,14 +43,14 @@ CATALOG_BYTES = 4_800_000
 
 
 def test_a_catalog_has_no_free_blocks(store: Path) -> None:
-    """It is downloaded whole from an object storage, and stands in every store."""
+    """It is downloaded whole from an object storage, and every store has one."""
     assert (store / "catalog.duckdb").stat().st_size < CATALOG_BYTES
     assert build_catalog(store, relative=True).stat().st_size < CATALOG_BYTES
 
 
 @pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
-    """No HUGEINT, nothing unsigned, nothing nested; a comment on every view and column."""
+    """There is no HUGEINT, no unsigned and no nested type; every view and column has a comment."""
     columns = con.sql(
         "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND schema_name IN ('main', 'us')"
@@ -67,7 +67,7 @@ def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> Non
 
 @pytest.mark.slow
 def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
-    """``us`` has the same views: a column of ns is one of µs, everything else is as it was."""
+    """``us`` has the same views: columns in ns are in µs, and all others are equal."""
     ns = con.sql("SELECT rank, ts, dur, name FROM gpu_ops ORDER BY ALL").fetchall()
     us = con.sql("SELECT rank, ts_us, dur_us, name FROM us.gpu_ops ORDER BY ALL").fetchall()
     assert us == [(rank, ts / 1000, dur / 1000, name) for rank, ts, dur, name in ns]
@@ -83,7 +83,7 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
 def test_a_relative_catalog_follows_the_store(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Mounted elsewhere: from the store's folder, or by file_search_path."""
+    """After a move it opens from the store's folder, or by file_search_path."""
     assert build_catalog(store, relative=True) == store / RELATIVE_CATALOG
     with hta_sql.open(store) as opened:
         expected = opened.run("temporal_breakdown").rows()
@@ -101,7 +101,7 @@ def test_a_relative_catalog_follows_the_store(
 def test_the_relative_catalog_is_renewed_with_the_other(
     ingest_trace: Callable[..., hta_sql.TraceStore],
 ) -> None:
-    """An ingest that adds a run adds it to both."""
+    """An ingest adds a run to both."""
     with ingest_trace("one_step.json") as opened:
         build_catalog(opened.path, relative=True)
         path = opened.path
@@ -112,7 +112,7 @@ def test_the_relative_catalog_is_renewed_with_the_other(
 
 
 def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
-    """Make a store of many runs out of one rank: links to its files, and a manifest of them all."""
+    """Create a store of many runs from one rank: links to its files, and a manifest."""
     manifest = json.loads((one / "manifest.json").read_text())
     first, entries = manifest["entries"][0], []
     for run, rank in product(range(runs), range(ranks)):
@@ -128,7 +128,7 @@ def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
 
 
 def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """Of each scan: how many of how many files, by the engine's own profile."""
+    """Return for each scan the number of files read and in total, from the engine's profile."""
     ((_, profile),) = con.sql(f"EXPLAIN ANALYZE {query}").fetchall()
     return set(re.findall(r"Scanning Files:[\s│]*(\d+/\d+)", profile))
 
@@ -137,7 +137,7 @@ def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
 def test_a_question_about_one_run_reads_its_files_only(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Filters on run and rank choose files before anything is read, in macros as well."""
+    """Filters on run and rank select files before anything is read, in macros, too."""
     with ingest_trace("gap_causes.json") as one:
         many_runs(one.path, tmp_path / "many.store", runs=20, ranks=4)
     with duckdb.connect(str(tmp_path / "many.store" / "catalog.duckdb"), read_only=True) as con:
@@ -153,7 +153,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 def test_an_engine_that_plans_otherwise(
     store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    """A store opens also where the engine has no longer the step that is left out."""
+    """A store opens even if the engine does not have the optimizer step that is disabled."""
     monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
     with hta_sql.open(store) as store_of_now:
         assert len(store_of_now.run("temporal_breakdown")) == 2

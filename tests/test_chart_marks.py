@@ -1,4 +1,4 @@
-"""Every figure shows what its result holds: marks are counted, drawn numbers are compared."""
+"""Every figure shows its result: marks are counted, and drawn numbers are compared."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def one_rank(trace: str) -> Callable[[Path], TraceStore]:
 
 
 def ranks(name: str, count: int) -> Callable[[Path], TraceStore]:
-    """Ingest the traces of a job, one a rank."""
+    """Ingest the traces of a job, one per rank."""
     traces = {rank: str(TRACES / f"{name}_{rank}.json") for rank in range(count)}
     return lambda store: hta_sql.ingest(traces, store, run="run")
 
@@ -94,7 +94,7 @@ STORES: dict[str, Callable[[Path], TraceStore]] = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
-    """A simulated job of two ranks, and traces for what it does not have: each when it is asked."""
+    """Ingest a simulated job of two ranks, and, on demand, traces for what it lacks."""
     folder = tmp_path_factory.mktemp("marks")
     with ExitStack() as opened:
         yield cache(lambda name: opened.enter_context(STORES[name](folder / f"{name}.store")))
@@ -140,18 +140,18 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "cupti_counters_by_operator": ("cupti", {}),
     "potential_stragglers": ("job", {"num_candidates": 1}),
 }
-"""Store and parameters of those that the simulated job does not have."""
+"""Store and parameters of analyses without rows for the simulated job."""
 
 ALONE = {
     *("blocking_communication", "cluster_step_trace", "memory_curve", "live_at_peak"),
     *("memory_by_operator", "graph_kernels", "roofline", "kpi_trends", "folded_stacks"),
     *("source_lines", "modules", "cupti_counters_by_operator", "frequent_kernel_sequences"),
 }
-"""Figures that have a store to themselves, or share it with one like them: ``make test-all`` draws them."""
+"""Figures with their own store, or a similar one; ``make test-all`` draws them."""
 
 
 def test_every_figure_is_looked_at() -> None:
-    """What a figure shows stands in tests/marks, or in a golden case of its analysis as ``Drawn: 3 rect``."""
+    """Expected marks are in tests/marks, or in a golden case of its analysis as ``Drawn: 3 rect``."""
     in_golden = {case.path.stem.rpartition("_v")[0] for case in all_cases() if stated_marks(case)}
     assert set(charts.FIGURES) - set(FIGURES) <= in_golden, (
         "add 'Drawn: COUNT MARK' to a golden case"
@@ -166,7 +166,7 @@ def test_every_figure_is_looked_at() -> None:
 def test_a_figure_shows_what_its_result_holds(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Drawn numbers are those of the rows, to six digits; each has its mark; a title above."""
+    """Drawn numbers equal those of the rows to six digits, each with its mark; there is a title."""
     store, options = ASKED.get(figure, ("job", {}))
     result = stores(store).run(figure, **options)
     chart = result.chart()
@@ -192,7 +192,7 @@ def test_a_figure_shows_what_its_result_holds(
 def test_what_is_no_verdict_is_not_drawn_as_one(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Some ranks are always the last; who is late, another analysis judges."""
+    """Some rank is always last; another analysis decides which is slow."""
     drawn = json.dumps(stores("job").run(figure).chart().to_dict())
     assert "no verdict" in drawn
     assert OUTLIER_COLOR not in drawn
@@ -250,7 +250,7 @@ def test_rows_without_a_mark_are_a_sentence(
     sentence: str,
     stores: Callable[[str], TraceStore],
 ) -> None:
-    """Axes around nothing say nothing."""
+    """Empty axes would show nothing, so there is a sentence."""
     result = stores(store).run(name, **options)
     assert len(result)
     (row,) = drawn_rows(result.chart())

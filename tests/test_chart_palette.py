@@ -1,4 +1,4 @@
-"""Colors of charts: one for each thing, wherever it is drawn, and letters on them can be read."""
+"""Colors of charts: one per thing in all charts, with readable text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SAME = {
     "data loader": "data loading",
     "GPU idle": "idle",
 }
-"""What is called otherwise in some chart."""
+"""Names that differ between charts."""
 
 NO_THING = {"other", "unknown", "not known", "not told", "(others)", "yes", "no"}
 WAITING = re.compile("wait|receives|synchronization")
 ITS_OWN = {"slow everywhere", "autograd", "communication+memory", "intermittent"}
-"""Amber too: a warning, a rank that is late at times, and parts of two palettes in which nothing waits."""
+"""Amber is also used for warnings, for ranks that are late at times, and for parts of two palettes without waits."""
 
 
 def palettes() -> Iterator[tuple[str, str]]:
-    """Words and their color, of all palettes of all figures."""
+    """Return words and their colors, of all palettes of all figures."""
     modules = [
         import_module(found.name)
         for found in walk_packages(charts.__path__, f"{charts.__name__}.")
@@ -43,7 +43,7 @@ def palettes() -> Iterator[tuple[str, str]]:
 
 
 def test_a_thing_has_one_color() -> None:
-    """What one chart teaches holds in the next one."""
+    """A color means the same in every chart."""
     found = defaultdict(set)
     for word, color in palettes():
         if word not in NO_THING:
@@ -53,28 +53,28 @@ def test_a_thing_has_one_color() -> None:
 
 
 def test_amber_is_waiting() -> None:
-    """Nothing that is as it should be has the color of it."""
+    """Nothing normal is amber."""
     amber = {word for word, color in palettes() if color == WAIT_COLOR} - ITS_OWN
     assert "wait" in amber
     assert {word for word in amber if not WAITING.search(word)} == set()
 
 
 def light(color: str) -> float:
-    """Relative luminance as WCAG defines it."""
+    """Return relative luminance as WCAG defines it."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return float(sum(map(mul, (0.2126, 0.7152, 0.0722), linear)))
 
 
 def test_what_stands_on_a_color_is_read() -> None:
-    """White or nearly black, with a contrast of at least 4.5 as small letters need."""
+    """Text is white or nearly black, with the contrast of at least 4.5 that small letters need."""
     for word, color in palettes():
         ink, ground = light("#ffffff" if color in DARK else ON_COLOR), light(color)
         assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, (word, color)
 
 
 def test_a_ramp_goes_from_paper_to_ink() -> None:
-    """By its color: in the dark it is turned round, and begins there."""
+    """Light mode starts at the paper's color; dark mode reverses the ramp."""
     pale, color, deep = ramp(WAIT_COLOR)
     assert color == WAIT_COLOR
     assert light(pale) > 0.8 > light(color) > 0.1 > light(deep)

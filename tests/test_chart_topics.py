@@ -1,4 +1,4 @@
-"""Figures stand in the topic of their analysis, and all of them are registered."""
+"""Figures are in the topic of their analysis, and all of them are registered."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FOLDER = Path(charts.__file__).parent
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_a_figure_stands_in_the_topic_of_its_analysis(name: str) -> None:
-    """``hta_sql.charts.<topic>``, or a module in that package."""
+    """The module is ``hta_sql.charts.<topic>``, or a module in that package."""
     topic = charts.FIGURES[name].__module__.split(".")[2]
     assert topic == load_library().find(name).topic
 
 
 def test_every_decorated_figure_is_registered() -> None:
-    """A module that its package does not import would hide its figures."""
+    """Figures of a module that its package does not import would be missing."""
     decorated = {
         node.name
         for path in FOLDER.rglob("*.py")

@@ -1,4 +1,4 @@
-"""What charts say around their marks: keys, axes and notes, of what is drawn and of what is not."""
+"""Texts of charts around their marks: keys, axes and notes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SCENARIOS = {"as recorded": 100.0, "no late rank": None, "balanced": 80.0}
 
 
 def notes(spec: dict[str, Any]) -> str:
-    """What stands below the heading of a chart."""
+    """Return the notes below the heading of a chart."""
     return " ".join(spec["title"]["subtitle"])
 
 
 def test_what_is_known_of_no_gpu_has_no_panel() -> None:
-    """An empty axis would be taken for nothing in use."""
+    """An empty axis would look like zero use."""
     row = {
         "run": "a",
         "rank": 0,
@@ -47,7 +47,7 @@ def test_what_is_known_of_no_gpu_has_no_panel() -> None:
 
 
 def test_every_part_of_a_ring_has_its_number() -> None:
-    """First, where no width cuts it off; a part that is hardly seen as well."""
+    """The number comes first so that it is not cut off, and small parts have one, too."""
     busy = {"computation": 999_600, "memory": 400, "computation+communication+memory": 600_000}
     rows = [{"run": "a", "rank": 0, "classes": k, "busy_ns": v} for k, v in busy.items()]
     spec = spec_of(gpu_kernel_types(pd.DataFrame(rows)))
@@ -59,7 +59,7 @@ def test_every_part_of_a_ring_has_its_number() -> None:
 
 
 def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
-    """What is changed in each, why so little is saved, and which has no answer."""
+    """The notes explain each scenario, a small saving, and a missing answer."""
     rows = [
         {"run": "a", "scenario": name, "replayed_step_ns": ns, "replayed_ns": ns, "saved_pct": 20.0}
         | {"reason": None if ns else "there is no straggler"}
@@ -74,7 +74,7 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
 
 
 def test_launches_are_called_what_they_are() -> None:
-    """None of them is an outlier; what takes no time has a place of its own, beside the shortest time."""
+    """No launch is called an outlier; launches without a duration have a separate position next to the shortest time."""
     kinds = {"kernel_duration": None, "call_duration": 50_000, "launch_delay": 100_000}
     rows = [
         {"run": "a", "measure": kind, "low_ns": low, "high_ns": high, "launch_count": 9000}
@@ -95,7 +95,7 @@ def test_launches_are_called_what_they_are() -> None:
 
 
 def test_counters_say_what_is_what() -> None:
-    """Ranks in their order, whatever is highest; what is 0 all the time has no panel."""
+    """Ranks are in order, whatever their values; a counter that is always 0 has no panel."""
     peaks = {(1, 7): 5, (0, 7): 3, (0, 9): 0}
     rows = [
         {"run": "a", "rank": rank, "device": 2, "stream": stream, "ts": ts, "dur": 5}
@@ -115,7 +115,7 @@ def test_counters_say_what_is_what() -> None:
 def test_names_that_are_folded_stay_different(
     width: int, tmp_path: Path, chromium: Browser
 ) -> None:
-    """Wide letters have more than the room of their bars; names differ at an end or in the middle."""
+    """Wide letters exceed the width of the bars; the names differ at an end or in the middle."""
     names = [f"{'WMW' * 19}{n}" for n in range(9)] + [f"{n}{'WMW' * 19}" for n in range(9)]
     names += [f"{'WMW' * 9}{n}{'WMW' * 9}" for n in range(9)]
     rows = pd.DataFrame({"lane": names, "short": labels(names), "time": range(len(names))})
@@ -132,7 +132,7 @@ def test_names_that_are_folded_stay_different(
 
 
 def test_waits_say_of_which_collectives() -> None:
-    """Along the axis in their order, and how many of which kind."""
+    """Collectives are in order along the axis, with the number of each kind."""
     rows = [
         {"run": "a", "rank": rank, "collective_id": at, "collective": kind, "start_ns": at}
         | {"wait_ns": 1000 * rank}

@@ -45,7 +45,7 @@ PAYLOADS = [
 
 
 def test_names_are_escaped_and_stay_different() -> None:
-    """Control characters are written out, long names are cut, and no two become one."""
+    """Control characters are escaped, long names are cut, and no two become equal."""
     readable = style.readable(pd.DataFrame({"name": PAYLOADS, "rank": range(len(PAYLOADS))}))
     names = list(readable["name"])
     assert len(set(names)) == len(PAYLOADS)
@@ -56,13 +56,13 @@ def test_names_are_escaped_and_stay_different() -> None:
 
 
 def spec_in(page_text: str) -> dict[str, Any]:
-    """The one chart of a page."""
+    """Return the one chart of a page."""
     (chart,) = charts_in(page_text).values()
     return chart
 
 
 def drawn_names(spec: dict[str, Any]) -> set[str]:
-    """Names in the data of a chart."""
+    """Return names in the data of a chart."""
     return {row["lane"] for rows in spec["datasets"].values() for row in rows}
 
 
@@ -73,7 +73,7 @@ def drawn_names(spec: dict[str, Any]) -> set[str]:
 def test_hostile_names_are_text_in_every_format(
     suffix: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """A kernel's name is never markup, whatever is in it."""
+    """A kernel's name is never interpreted as markup."""
     store = ingest_trace([kernel(number, name) for number, name in enumerate(PAYLOADS)])
     path = tmp_path / f"chart{suffix}"
     charts.save(store.run("gpu_kernels_by_name").chart(), path, PAYLOADS[0])
@@ -100,7 +100,7 @@ def test_hostile_names_are_text_in_every_format(
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kept in the cache under their version; what is broken there is made again."""
+    """They are cached under their version; a broken cache file is replaced."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -125,7 +125,7 @@ def test_the_scripts_of_a_page_are_put_together_once(
 
 
 def test_a_page_reaches_nothing_outside() -> None:
-    """Only the page's own scripts may run, known by their hashes; nothing may be fetched."""
+    """Only the page's own scripts may run, identified by their hashes, and nothing may be fetched."""
     text = page.page_of("title", Markup("<main></main>"))
     policy = text.partition('Content-Security-Policy" content="')[2].partition('"')[0]
     assert policy.startswith("default-src 'none'")
@@ -134,7 +134,7 @@ def test_a_page_reaches_nothing_outside() -> None:
 
 
 def test_results_know_their_chart(tiny_store: TraceStore) -> None:
-    """result.chart() draws; an option that the figure lacks is named."""
+    """result.chart() draws; an unknown option is named."""
     result = tiny_store.run("temporal_breakdown")
     assert (
         result.chart(percent=True).to_dict()["title"]["text"] == "Where the time of each GPU goes"
@@ -145,7 +145,7 @@ def test_results_know_their_chart(tiny_store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
-    """A result with a row per launch is drawn from the histograms of its scope, the store closed too."""
+    """A result with a row per launch is drawn from the histograms of its scope, even if the store is closed."""
     store = ingest_trace({0: "launch_outliers.json", 1: "graph_launch.json"})
     result = store.run("cuda_kernel_launch_stats", ranks=[1])
     bins = store.run("launch_histograms", ranks=[1])
@@ -175,7 +175,7 @@ def test_a_link_is_drawn_through_and_a_device_is_written_into(
 
 
 def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """Nothing is left behind."""
+    """No file remains."""
     chart = tiny_store.run("temporal_breakdown").chart()
     with pytest.raises(ParameterError, match=r"\.svg"):
         charts.save(chart, tmp_path / "chart.gif")
@@ -186,7 +186,7 @@ def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_p
 def empty_store(
     tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]
 ) -> Iterator[TraceStore]:
-    """A store of a trace without events."""
+    """Ingest a trace without events."""
     folder = tmp_path_factory.mktemp("empty") / "job.store"
     with hta_sql.ingest({0: str(trace_path("no_events.json"))}, folder, run="run") as store:
         yield store
@@ -194,7 +194,7 @@ def empty_store(
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
-    """A trace without anything to draw gives the reason, not empty axes."""
+    """The sentence gives the reason instead of empty axes."""
     result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
@@ -213,7 +213,7 @@ def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
 
 @pytest.mark.slow
 def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) -> None:
-    """visualize=True leaves a page per chart, in a folder beside the tables."""
+    """visualize=True writes a page per chart, in a folder next to the tables."""
     traces = {0: "two_ranks_0.json", 1: "two_ranks_1.json", 2: "launch_outliers.json"}
     store = ingest_trace(traces)
     with TraceAnalysis(store=store.path) as analysis:
@@ -242,7 +242,7 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["altair", "vl_convert"])
 def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: TraceStore) -> None:
-    """One line, what to install, no traceback."""
+    """The message is one line with the package to install, without a traceback."""
     lines = [
         f"import sys; sys.modules[{module!r}] = None",
         "from hta_sql.cli import main",
@@ -259,7 +259,7 @@ def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: Tra
 
 
 def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
-    """Each run has panels of its own, under its name."""
+    """Each run has its own panels, under its name."""
     spec = tiny_store.run("kernels_across_ranks").chart().to_dict()
     titles = [panel["title"]["text"] for panel in spec["vconcat"]]
     assert titles
@@ -269,7 +269,7 @@ def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
 
 
 def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
-    """Charts zoom where Ctrl is held, also those that ask for zoom by altair's own means."""
+    """Charts zoom with Ctrl, including those with altair's own zoom."""
     chart = alt.Chart(style.data(pd.DataFrame({"x": [1, 2]}))).mark_bar().encode(x="x:Q")
     both = alt.vconcat(chart.interactive(), chart.add_params(style.zoom("other")))
     charts.save(both, tmp_path / "chart.json")
@@ -278,7 +278,7 @@ def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
 
 
 def test_labels_of_runs_with_long_names_stay_apart() -> None:
-    """A stem that all runs share is cut, or left out, before what tells them apart."""
+    """A common prefix of all runs is cut or omitted before the part that differs."""
     stem = "an_experiment_with_a_name_that_no_axis_has_room_for"
 
     assert style.short_runs(["base", "test", "base"]) == {"base": "base", "test": "test"}
@@ -297,7 +297,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
     "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
 )
 def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
-    """Also where a picture would take it for a path into the data, or for an expression."""
+    """This includes names that look like a path into the data, or like an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
     table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])
@@ -308,7 +308,7 @@ def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
 
 
 def test_times_have_three_digits_of_which_zeros_are_some() -> None:
-    """So that they can be compared one below the other; what rounds to a thousand is one of the next unit."""
+    """Times are comparable in a column; a value that rounds to a thousand moves to the next unit."""
     times = [1_900_000, 1_910_000, 10_000_000, 10_100_000, 1_125_000, 999_600, 37, 0, -2_500, 2e12]
     assert [style.duration_text(ns) for ns in times] == [
         *("1.90 ms", "1.91 ms", "10.0 ms", "10.1 ms", "1.13 ms", "1.00 ms", "37 ns", "0 ns"),

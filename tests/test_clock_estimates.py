@@ -1,4 +1,4 @@
-"""Clocks of ranks by hand: of a few collectives, when each rank left them; how far its clock is ahead."""
+"""Clocks of ranks, computed by hand from the end times of a few collectives."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MS = 1_000_000
 
 @dataclass(frozen=True)
 class Lane:
-    """Collectives of one group: when each rank left them, by its own clock; the first rank is the reference."""
+    """Collectives of one group: end times of each rank on its own clock; the first rank is the reference."""
 
     ends: dict[int, list[int]]
     scores: dict[int, int] = field(default_factory=dict)
     unusable: int = 0
-    """Number of the first ones that say nothing."""
+    """Number of initial collectives that are unusable."""
 
 
 Said = tuple[str, int, float, float | None, float, int, bool]
@@ -31,38 +31,38 @@ Said = tuple[str, int, float, float | None, float, int, bool]
 
 @dataclass(frozen=True)
 class Case:
-    """Lanes of a run, hosts of its ranks, and what is said of each rank."""
+    """Lanes of a run, hosts of its ranks, and the expected row of each rank."""
 
     lanes: list[Lane]
     wanted: list[Said]
-    """Of each rank: domain, root, estimate, spread, drift, ends, whether it is taken off."""
+    """Expected values of each rank: domain, root, estimate, spread, drift, ends, and whether it is applied."""
     hosts: list[str | None] = field(default_factory=lambda: [None, None])
 
 
 def after(starts: list[int], *more: int) -> list[int]:
-    """When a rank leaves whose clock is ahead; by one number for all, or one for each."""
+    """Return the end times of a rank whose clock is ahead, by one number for all or one for each."""
     return [at + more[place % len(more)] for place, at in enumerate(starts)]
 
 
 def drifting(starts: list[int], drift: float) -> list[int]:
-    """When a rank leaves whose clock gains."""
+    """Return the end times of a rank whose clock drifts."""
     return [at + round(drift * at) for at in starts]
 
 
 TENTH = [place * MS // 10 for place in range(6)]
 LONG = [place * 10 * MS for place in range(15)]
-"""Five in each third."""
+"""Five collectives in each third."""
 
 
 def first(count: int, spread: float = 0) -> Said:
-    """Rank 0, by whose clock the others are told."""
+    """Return rank 0, the reference of the others."""
     return ("rank 0", 0, 0, spread, 0, count, False)
 
 
 def of_two(
     ahead: list[int], estimate: float, spread: float = 0, drift: float = 0, *, applied: bool = True
 ) -> Case:
-    """Rank 1 beside rank 0, which leaves at the times of LONG."""
+    """Return rank 1 next to rank 0, whose end times are LONG."""
     count = len(ahead)
     said = ("rank 1", 0, estimate, spread, drift, count, applied)
     return Case([Lane({0: LONG[:count], 1: ahead})], [first(count, spread), said])
@@ -172,7 +172,7 @@ CASES = {
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     con = engine_with(
         MACROS,
         "CREATE TABLE ranks (run VARCHAR, rank INTEGER, host_name VARCHAR)",
@@ -193,7 +193,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 LATER = Case([Lane({0: TENTH, 1: after(TENTH, -7_000)})], [])
-"""Another recording of each run."""
+"""Name of another recording of each run."""
 
 
 def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, case: Case) -> None:
@@ -210,7 +210,7 @@ def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, cas
 
 @cache
 def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
-    """What the macro says of all runs at once, by run and recording."""
+    """Return the rows of the macro for all runs at once, by run and recording."""
     found: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     rows = connection().execute(
         "FROM lib._clock_estimates(NULL, 'items', 'shifts') ORDER BY run, span, rank"
@@ -222,7 +222,7 @@ def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_how_far_clocks_are_ahead(name: str) -> None:
-    """In the middle of the capture of the reference, which the clock of each rank shows as its own time."""
+    """The estimate is for the middle of the reference's capture, which each clock shows as its own time."""
     case = CASES[name]
     found = []
     for domain, root, estimate, spread, drift, mid, count, is_applied in answers()[name, 0]:
@@ -238,7 +238,7 @@ def _close(value: object) -> object:
 
 
 def test_a_later_recording_has_clocks_of_its_own() -> None:
-    """Rank 1 is behind in it, whatever it was before."""
+    """Rank 1 is behind in it, independent of the earlier recording."""
     for run, case in CASES.items():
         if case.hosts == [None, None]:
             domain, root, estimate, *_ = answers()[run, 1][1]
@@ -246,7 +246,7 @@ def test_a_later_recording_has_clocks_of_its_own() -> None:
 
 
 def test_runs_that_are_not_asked_for_have_none() -> None:
-    """One of them alone says what it says among all."""
+    """The rows of one run alone equal its rows among all."""
     rows = (
         connection().execute("FROM lib._clock_estimates(['ahead'], 'items', 'shifts')").fetchall()
     )

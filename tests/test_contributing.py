@@ -97,7 +97,7 @@ def test_the_example_chart_has_the_marks_of_its_golden_test(
 
 
 def test_the_example_message_has_the_sentence_on_the_page() -> None:
-    """The template of the CSV line, with the values of the text."""
+    """The values of the text are inserted into the template of the CSV line."""
     text = section("Add a message")
     (line,), sentence = blocks("csv", text), blocks("text", text)[-1]
     con = duckdb.connect(":memory:")
@@ -113,7 +113,7 @@ def test_the_example_message_has_the_sentence_on_the_page() -> None:
 
 
 def test_the_lines_of_a_column_and_a_vendor_are_those_of_the_test_that_adds_them() -> None:
-    """tests/test_extending_the_library.py ingests a trace with them."""
+    """tests/test_extending_the_library.py ingests a trace with these lines."""
     tried = (ROOT / "tests" / "test_extending_the_library.py").read_text(encoding="utf-8")
     for heading, count in (("Add a column", 1), ("Add a vendor", 6)):
         lines = [

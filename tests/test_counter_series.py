@@ -1,4 +1,4 @@
-"""Queue length and bandwidth against a recomputation from their definition, moment by moment."""
+"""Queue length and bandwidth compared with a recomputation from their definition at each time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ops = st.lists(
 
 
 def write(path: Path, all_ops: list[Op]) -> None:
-    """Write copies with their launches; the first event is at 0, so that times stay as given."""
+    """Write copies with their launches; the first event is at 0, so times are unchanged."""
     events: list[dict[str, Any]] = [
         {"ph": "X", "cat": "cpu_op", "name": "first", "pid": 1, "tid": 1, "ts": 0, "dur": 100}
     ]
@@ -54,7 +54,7 @@ def write(path: Path, all_ops: list[Op]) -> None:
 
 
 def changes(values: dict[int, Any], before: Any) -> list[tuple[int, Any]]:
-    """Keep the moments at which a value is another than at the one before."""
+    """Return the times at which a value changes."""
     points = []
     for moment in sorted(values):
         if values[moment] != before:
@@ -64,14 +64,14 @@ def changes(values: dict[int, Any], before: Any) -> list[tuple[int, Any]]:
 
 
 def naive_queue(mine: list[Op]) -> list[tuple[int, int]]:
-    """Count at each moment what has been launched and has not started."""
+    """Count operations at each time that are launched and have not started."""
     waits = [(min(launch, start), start) for _, launch, start, _, _ in mine if launch is not None]
     moments = {moment for wait in waits for moment in wait}
     return changes({t: sum(a <= t < b for a, b in waits) for t in moments}, 0)
 
 
 def naive_bandwidth(all_ops: list[Op]) -> list[tuple[int, tuple[int, Any, Any]]]:
-    """Add up at each moment what is known of the copies that run."""
+    """Sum the known bandwidths of running copies at each time."""
     copies = [(start, start + (dur or 1000), size) for _, _, start, dur, size in all_ops]
     values = {}
     for moment in {moment for copy in copies for moment in copy[:2]}:
@@ -103,7 +103,7 @@ Rows = list[dict[str, Any]]
 @settings(max_examples=examples(2), deadline=None)
 @given(st.lists(ops, min_size=6, max_size=6))
 def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:
-    """Ties, clock skew, missing launches, bytes that are not recorded: the same points."""
+    """Points agree for ties, clock skew, missing launches and unknown bytes."""
     with TemporaryDirectory() as folder:
         for rank, all_ops in enumerate(ranks):
             write(Path(folder, f"rank{rank}.json"), all_ops)

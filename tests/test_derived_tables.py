@@ -1,4 +1,4 @@
-"""Derived tables: kept once, computed where they are not, with the same rows."""
+"""Derived tables: materialized once, computed otherwise, with the same rows."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ TABLES = ("matched_collectives", "step_parts")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store of two ranks for which nothing is kept yet."""
+    """Ingest two ranks without materialized tables."""
     paths, _ = write_job(tmp_path / "traces", JOB)
     ingest_only(paths, tmp_path / "job.store", run="job")
     return tmp_path / "job.store"
 
 
 def rows_of(store: Path) -> list[list[tuple[object, ...]]]:
-    """Ask for everything, and keep nothing."""
+    """Query all tables without materializing them."""
     with hta_sql.TraceStore(store, safe=True) as opened:
         return [opened.sql(f"FROM {name} ORDER BY ALL").rows() for name in TABLES]
 
 
 def is_missing(store: Path) -> bool:
-    """Say whether something is not kept."""
+    """Return whether a derived table is not materialized."""
     return bool(missing_tables(read_manifest(store), load_library(), without=ON_REQUEST))
 
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """A view reads either; a small job is not computed by its ingest."""
+    """A view reads either; the ingest of a small job does not compute them."""
     assert is_missing(store)
     computed = rows_of(store)
     assert len(computed[0]) == 2 * 3 * 2
@@ -63,7 +63,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 def test_an_ingest_computes_what_is_dear(
     soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a run that is not large before it is shown; a large one is shown before, and then again."""
+    """A small run is computed before it is visible; a large one is visible before, and again after."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -88,7 +88,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The run is there all the same, and the ingest says so."""
+    """The run is visible, and the ingest reports the failure."""
 
     def fail(*_: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
@@ -108,7 +108,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 
 @pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
-    """Not a copy in the cache: the one that it had open is closed before the new one is opened."""
+    """The cached copy is closed before the store's catalog is opened."""
     with hta_sql.open(store) as opened:
         opened.run("collective_waits")
         assert not is_missing(store)
@@ -117,7 +117,7 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
-    """As when an upgrade changes the SQL of the second stage alone."""
+    """An upgrade may change the SQL of the second stage only."""
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
@@ -133,7 +133,7 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
 
 @pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
-    """And results of before are still there to be fetched."""
+    """Results of earlier queries can still be fetched."""
     with hta_sql.open(store) as opened:
         before = opened.run("gpu_timeline")
         assert opened.run("collectives").rows()
@@ -143,7 +143,7 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
-    """Views and macros, directly or through others; a query of other tables leaves the store alone."""
+    """Views and macros count, directly or indirectly; a query of other tables does not change the store."""
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT count(*) FROM gpu_ops").rows()
         assert is_missing(store)
@@ -153,7 +153,7 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
-    """Before it opens the store for reading only; without a right to write it answers all the same."""
+    """It does so before it opens the store read-only; without write permission it still answers."""
     query = "SELECT count(*) AS n FROM kpis"
     with store_lock(store_folder(store)):
         answered = CliRunner().invoke(program, ["sql", str(store), query])
@@ -165,7 +165,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
-    """It does not wait for an ingest, and keeps nothing."""
+    """It does not wait for the ingest, and materializes nothing."""
     folder = store_folder(store)
     with hta_sql.open(store) as opened, store_lock(folder):
         assert opened.run("collectives").rows()
@@ -173,7 +173,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """The files of before go with the next ingest."""
+    """The next ingest deletes the old files."""
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
@@ -186,7 +186,7 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
-    """A comment changes nothing; what a stage stands on does."""
+    """A comment changes nothing; a change in an underlying stage does."""
     library, manifest = load_library(), read_manifest(store)
     keys = keys_of(manifest, library)
     assert keys == keys_of(manifest, replace(library, derived=library.derived))
@@ -203,7 +203,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
-    """That there is nothing is kept as well."""
+    """The absence of collectives is recorded, too."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
     ingest_only(trace, tmp_path / "job.store", run="job")
     kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
@@ -213,7 +213,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
-    """Run by run where it is told so."""
+    """With names of runs it computes only those."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--run", "other"])
     assert said.exit_code == 0
     assert is_missing(store)

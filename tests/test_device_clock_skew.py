@@ -1,4 +1,4 @@
-"""The skew of a device's clock to the host's: estimated, stated, and taken off the critical path."""
+"""Clock skew of a device relative to its host: estimated, stated, and corrected in the critical path."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SKEW = "SELECT lowest_ns, highest_ns, skew_ns FROM lib.device_clock_skew(NULL, N
 
 
 def call(name: str, ts: float, dur: float, correlation: int) -> Event:
-    """A call of the host [µs]."""
+    """Return a call of the host [µs]."""
     about = {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1}
     return {**about, "ts": ts, "dur": dur, "args": {"correlation": correlation}}
 
 
 def kernel(ts: float, dur: float, correlation: int) -> Event:
-    """What a call launched [µs]."""
+    """Return the kernel of a call [µs]."""
     about = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": ts, "dur": dur}
     return {**about, "args": {"device": 0, "stream": 7, "correlation": correlation}}
 
 
 def sleeping_host(skew_us: float, *, synchronizes: bool) -> list[Event]:
-    """Two kernels; before the second launch an operator of the host sleeps for a second."""
+    """Return two kernels; before the second launch an operator of the host sleeps for a second."""
     about = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1}
     events = [
         {**about, "name": "aten::mm", "ts": 1000, "dur": 20},
@@ -55,7 +55,7 @@ def sleeping_host(skew_us: float, *, synchronizes: bool) -> list[Event]:
 
 
 def shares(store: TraceStore) -> dict[str, float]:
-    """Parts of the critical path by what bounds it [%]."""
+    """Return the shares of the critical path by bound [%]."""
     graph = critical_path(store, 0)
     assert graph is not None
     return {part["bound_by"]: part["path_pct"] for part in graph.path_parts()}
@@ -65,7 +65,7 @@ def shares(store: TraceStore) -> dict[str, float]:
 def test_a_planted_skew_is_found(
     skew_us: int, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """Within 2 µs, and exactly 0 if the clocks are equal."""
+    """The error is within 2 µs, and the estimate exactly 0 for equal clocks."""
     job = write_job(tmp_path / "job", JobSpec(ranks=1, steps=2, gzip=True))
     trace = json.loads(gzip.decompress(job.files[0].read_bytes()))
     for event in trace["traceEvents"]:
@@ -98,7 +98,7 @@ def test_launches_and_synchronizations_bound_the_skew(
     bounds: tuple[int | None, int, int],
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """From both sides, or from one."""
+    """The bound is two-sided or one-sided."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         assert store.sql(SKEW).rows() == [bounds]
 
@@ -108,7 +108,7 @@ def test_launches_and_synchronizations_bound_the_skew(
 def test_the_path_says_that_the_host_slept(
     skew_us: int, synchronizes: bool, ingest_trace: Callable[..., TraceStore]
 ) -> None:
-    """Whatever the device's clock shows: the sleep is 1 s of 1.01 s."""
+    """For any clock of the device, the sleep is 1 s of 1.01 s."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         parts = shares(store)
     assert parts["cpu_bound"] > 98
@@ -119,7 +119,7 @@ def test_the_path_says_that_the_host_slept(
 def test_contradicting_bounds_tell_no_skew_and_keep_launches(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """One launch says that the device is behind, the synchronization that it is ahead."""
+    """A launch requires that the device is behind, the synchronization that it is ahead."""
     events = sleeping_host(50, synchronizes=True)
     behind = [
         call("cudaLaunchKernel", 12_000, 6, 9),
@@ -136,7 +136,7 @@ def test_contradicting_bounds_tell_no_skew_and_keep_launches(
 def test_arrows_are_drawn_at_the_events_of_the_trace(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """An arrow to a kernel stands inside of it, on the device's clock."""
+    """An arrow to a kernel starts inside of it, on the device's clock."""
     with ingest_trace(sleeping_host(-50, synchronizes=True)) as store:
         graph = critical_path(store, 0)
         assert graph is not None

@@ -1,4 +1,4 @@
-"""Questions that an executor answers: what stays in the store, what is answered here, what fails."""
+"""Queries with an executor: rows in the store, local answers, failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Here(Executor):
-    """Runs tasks in this thread, and counts them."""
+    """Executor that runs tasks in this thread, and counts them."""
 
     def __init__(self) -> None:
         self.tasks = 0
@@ -38,7 +38,7 @@ class Here(Executor):
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
-    """An executor for tasks of one run or rank each."""
+    """Return an executor for tasks of one run or rank each."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     return Here()
 
@@ -46,7 +46,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Here:
 def test_many_rows_stay_in_the_store(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once: the same question finds them; the next ingest removes them, which is said."""
+    """The same query finds them again; the next ingest removes them with a note."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     ingest_trace("two_ranks_0.json", run="a").close()
     store = ingest_trace("overlap_two_streams.json", run="b")
@@ -67,7 +67,7 @@ def test_many_rows_stay_in_the_store(
 def test_rows_in_a_file_that_was_damaged(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not read; whoever asks again has them computed again."""
+    """It is not read, and the next query computes it again."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     whole = store.run("temporal_breakdown").rows()
@@ -84,7 +84,7 @@ def test_rows_in_a_file_that_was_damaged(
 def test_a_store_that_may_not_be_written(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many rows come back as few do."""
+    """Many rows are returned like few."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     tables = Path(store.path) / "tables"
@@ -98,7 +98,7 @@ def test_a_store_that_may_not_be_written(
 def test_a_store_that_has_another_name_on_a_worker(
     ingest_trace: IngestTrace, here: Here, tmp_path: Path
 ) -> None:
-    """A link, as where a file system is mounted elsewhere: what is in it decides."""
+    """The content identifies the store, for example a link to another mount."""
     store = ingest_trace("two_ranks_0.json")
     expected = store.run("temporal_breakdown").rows()
     real = Path(store.path).rename(tmp_path / "mounted.store")
@@ -133,7 +133,7 @@ def test_what_crosses_runs_is_answered_here(
     name: str,
     why: str,
 ) -> None:
-    """With a warning that says why."""
+    """A warning gives the reason."""
     scope: dict[str, Any] = {"runs": ["base", "test"]}
     found = tiny_store.run(name, executor=here, **scope)
     assert found.rows() == tiny_store.run(name, **scope).rows()
@@ -142,7 +142,7 @@ def test_what_crosses_runs_is_answered_here(
 
 
 def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> None:
-    """No task is made of it."""
+    """It needs no task."""
     store = ingest_trace("two_ranks_0.json")
     assert store.run("temporal_breakdown", executor=here).rows()
     assert here.tasks == 1
@@ -156,7 +156,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
 
 
 def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Here) -> None:
-    """Its rows would not be those of the runs that it had; a missing run or rank is told at once."""
+    """Rows of changed runs would be wrong; a missing run or rank is reported at once."""
     store = ingest_trace("two_ranks_0.json")
     with pytest.raises(hta_sql.RankError, match="No rank 7"):
         store.run("temporal_breakdown", ranks=[7], executor=here)
@@ -166,7 +166,7 @@ def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Her
 
 
 def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here) -> None:
-    """Its rows are not left out in silence."""
+    """Its rows are not silently omitted."""
     ingest_trace("two_ranks_1.json", run="other").close()
     store = ingest_trace("two_ranks_0.json")
     for path in (Path(store.path) / "tables" / "gpu_ops").glob("run=run/*/*.parquet"):
@@ -176,7 +176,7 @@ def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here
 
 
 def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
-    """The message says what workers need."""
+    """The message contains the requirements of workers."""
 
     class Broken(Here):
         def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:  # noqa: ARG002
@@ -191,7 +191,7 @@ def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
 def test_another_hta_sql_on_a_worker(
     tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its SQL may be other SQL."""
+    """Another version may have other SQL."""
     seen = iter([identity_of(tiny_store._folder, tiny_store.library.base)])
     other = Identity("", "", "other")
     # Here the store is what it is; the worker looks next.

@@ -1,4 +1,4 @@
-"""What SECURITY.md and docs/limits.md promise: each line names a test that is there, each number is the code's."""
+"""SECURITY.md and docs/limits.md: each promise names an existing test, and each number is the code's."""
 
 from __future__ import annotations
 
@@ -69,33 +69,33 @@ NUMBERS = {
     "structure of `from_json`": f"{sandbox_functions.MOST_STRUCTURE:,} characters",
     "what `repeat`": f"{sandbox_functions.MOST_REPEATED:,}",
 }
-"""Beginning of a line of docs/limits.md ─▶ what it says by the code."""
+"""Beginning of a line of docs/limits.md ─▶ the value in the code."""
 
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """Names of the tests of a file."""
+    """Return the names of the tests of a file."""
     tree = ast.parse(path.read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_test_that_is_named_is_there(page: str) -> None:
-    """By its file and its name."""
+    """File and name exist."""
     named = NAMED.findall((ROOT / page).read_text("utf-8"))
     assert len(named) > 15
     assert [(file, name) for file, name in named if name not in names_in(ROOT / file)] == []
 
 
 def test_each_promise_names_a_test() -> None:
-    """But for what says that something is not promised."""
+    """Lines about things that are not promised are exempt."""
     promises = re.split(r"\n- ", (ROOT / "SECURITY.md").read_text("utf-8"))[1:]
     without = [text for text in promises if not NAMED.search(text.split("\n\n")[0])]
     assert [text.split(" (")[0] for text in without] == ["Analyses of your own"]
 
 
 def test_each_limit_is_that_of_the_code() -> None:
-    """And names a test."""
+    """Each limit names a test, too."""
     lines = (ROOT / "docs" / "limits.md").read_text("utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ") and not line.startswith("| what |")]
     assert all(NAMED.search(row) for row in rows)
@@ -105,7 +105,7 @@ def test_each_limit_is_that_of_the_code() -> None:
 
 
 def test_the_command_has_the_limits_of_a_store() -> None:
-    """Its options repeat them: the engine is not loaded to read a command line."""
+    """The options repeat the limits, because parsing a command line must not load the engine."""
     defaults = {option.name: option.default for option in sql.params}
     stated = [defaults[name] for name in ("timeout", "max_rows", "spill_limit")]
     of_a_store = limits.Limits()
@@ -113,7 +113,7 @@ def test_the_command_has_the_limits_of_a_store() -> None:
 
 
 def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
-    """Three times is a mistake that is forgiven."""
+    """Three levels of compression are accepted as a mistake."""
     content = b'{"traceEvents": []}'
     for _ in range(source.MAX_LAYERS + 1):
         content = gzip.compress(content)
@@ -123,7 +123,7 @@ def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_of_too_many_spans_is_refused() -> None:
-    """The last one that there may be has the number 255."""
+    """The last allowed one has the number 255."""
 
     def entry(span: int) -> RankEntry:
         return RankEntry(
@@ -149,7 +149,7 @@ def test_a_run_of_too_many_spans_is_refused() -> None:
 
 
 def test_files_that_pages_name_are_there() -> None:
-    """What moved is named where it is now."""
+    """Paths of moved files are current."""
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
     named = re.compile(r"`((?:benchmarks|docs|hta_sql|sql|tests)/[\w./-]+?)(?:::\w+)?`")
     gone = {

@@ -1,4 +1,4 @@
-"""Errors: also the builtin ones that HTA's calls raise, so that a script's except clauses work on."""
+"""Errors are also the builtin ones that HTA's calls raise, so that except clauses of scripts still work."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from tests.trace_analysis.writing import kernel, write_trace
 
 @pytest.fixture
 def analysis(tmp_path: Path) -> TraceAnalysis:
-    """A job of one rank with one kernel."""
+    """Open a job of one rank with one kernel."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)])
     return TraceAnalysis(trace_dir=tmp_path)
 
 
 def test_an_unknown_rank_is_a_value_error(analysis: TraceAnalysis) -> None:
-    """As where HTA looks for the frame of a rank."""
+    """HTA raises it when it looks up the frame of a rank."""
     with analysis, pytest.raises(ValueError, match="No rank 7") as raised:
         analysis.get_idle_time_breakdown(ranks=[7])
     assert isinstance(raised.value, errors.RankError)
 
 
 def test_a_wrong_parameter_is_a_value_error(analysis: TraceAnalysis) -> None:
-    """Also where a step is asked for that is not there."""
+    """A missing step raises it, too."""
     with analysis, pytest.raises(ValueError, match="operator_name is empty") as raised:
         analysis.get_frequent_cuda_kernel_sequences("", None)
     assert isinstance(raised.value, errors.ParameterError)
 
 
 def test_a_value_of_the_wrong_type_is_a_type_error() -> None:
-    """As in HTA's filters."""
+    """HTA's filters raise it."""
     with pytest.raises(TypeError, match="iteration_index is '0'") as raised:
         IterationIndexFilter("0")  # type: ignore[arg-type]  # on purpose
     assert isinstance(raised.value, errors.ParameterError)
@@ -49,14 +49,14 @@ def test_a_value_of_the_wrong_type_is_a_type_error() -> None:
 def test_a_missing_folder_is_what_hta_raises(
     opened: Callable[..., object], builtin: type[Exception], tmp_path: Path
 ) -> None:
-    """Where HTA lists the folder, and where its LabeledTrace looks whether it is one."""
+    """HTA raises it when it lists the folder, and in its LabeledTrace."""
     with pytest.raises(builtin, match="nowhere") as raised:
         opened(trace_dir=tmp_path / "nowhere")
     assert isinstance(raised.value, errors.TraceNotFoundError)
 
 
 def test_an_unknown_analysis_is_a_lookup_error(analysis: TraceAnalysis) -> None:
-    """Its message is plain text, which that of a KeyError is not."""
+    """Its message is plain text, unlike that of a KeyError."""
     with analysis, pytest.raises(LookupError) as raised:
         analysis.store.run("idle_tyme")
     assert isinstance(raised.value, errors.AnalysisNotFoundError)
@@ -65,7 +65,7 @@ def test_an_unknown_analysis_is_a_lookup_error(analysis: TraceAnalysis) -> None:
 
 @pytest.mark.parametrize("name", errors.__all__)
 def test_an_error_crosses_processes(name: str) -> None:
-    """With its message, whatever builtin it also is."""
+    """The message survives, whichever builtin the error also is."""
     error = getattr(errors, name)("what is wrong")
     copied = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(copied) is type(error)
@@ -73,7 +73,7 @@ def test_an_error_crosses_processes(name: str) -> None:
 
 
 def test_a_trace_that_vanished_is_not_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """What is raised while a file is written stays what it is, though it is an OSError."""
+    """An OSError of a missing trace is not mistaken for one of writing."""
     with (
         pytest.raises(errors.TraceNotFoundError, match=r"^gone$"),
         trace_output(str(tmp_path / "a.json")),

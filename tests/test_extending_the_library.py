@@ -1,6 +1,6 @@
-"""The library grows by lines: a column more is a line in a list and its words, read end to end.
+"""The library is extended by lines: a new column is a line in a list and its comment.
 
-Each test works on a copy of sql/ beside the package, in a process of its own.
+Each test works on a copy of sql/ next to the package, in a separate process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ with hta_sql.ingest(traces, store, run="job") as opened:
 
 
 class Copy:
-    """The package and the generators with a sql/ of their own."""
+    """The package and the generators with their own copy of sql/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,19 +37,19 @@ class Copy:
             (folder / name).symlink_to(ROOT / name)
 
     def edit(self, relative: str, old: str, new: str) -> None:
-        """Replace a text that stands in a file."""
+        """Replace an existing text in a file."""
         path = self.sql / relative
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def add_line(self, relative: str, line: str) -> None:
-        """Add a line at the end of a file."""
+        """Append a line to a file."""
         with (self.sql / relative).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
     def run(self, *arguments: str) -> str:
-        """Run Python on the copy; returns what it prints."""
+        """Run Python on the copy; return its output."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, *arguments],
@@ -63,7 +63,7 @@ class Copy:
         return done.stdout
 
     def ask(self, events: list[dict[str, Any]], *queries: str) -> list[list[list[object]]]:
-        """Ingest some events; returns the rows of each query."""
+        """Ingest some events; return the rows of each query."""
         trace = self.folder / "trace.json"
         trace.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
         store = self.folder / "job.store"
@@ -75,18 +75,18 @@ class Copy:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
-    """A library to change."""
+    """Return a library that a test can change."""
     return Copy(tmp_path)
 
 
 def event(category: str, name: str, ts: float, dur: float, **args: object) -> dict[str, Any]:
-    """Make a complete event on thread 1 of process 1."""
+    """Return a complete event on thread 1 of process 1."""
     place = {"pid": 1, "tid": 1, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": category, "name": name, **place, "args": args}
 
 
 def test_a_column_more(copy: Copy) -> None:
-    """A line in the list of arguments and the words in the table: extracted, stored, asked for."""
+    """With a line in the list of arguments and a comment in the table, it is extracted, stored and queried."""
     copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,,")
     table = "tables/gpu_ops.sql"
     copy.edit(
@@ -113,7 +113,7 @@ def test_a_column_more(copy: Copy) -> None:
 
 @pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
-    """Lines in two lists: device events, calls, collectives and device type are known, launches linked."""
+    """With lines in two lists, its device events, calls, collectives and device type are known, and launches are linked."""
     for line in (
         "acme,category,acme_tile_op,,gpu_ops,kernel,true",
         "acme,category,acme_dma,,gpu_ops,memcpy,true",

@@ -1,4 +1,4 @@
-"""Every type of the engine, with its extreme values, in every form of a result and every format."""
+"""Every type of the engine with its extreme values, in every form of a result and every format."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ AS_TEXT = (
     f"'{2**128 - 1}'::UHUGEINT",
     f"'{10**60}'::BIGNUM",
 )
-"""Values that Python cannot hold."""
+"""Values that Python cannot represent."""
 
 
 def result(query: str) -> Result:
@@ -104,7 +104,7 @@ def result(query: str) -> Result:
 
 
 def test_each_type_is_tried() -> None:
-    """A type that a new engine brings along needs values here."""
+    """If a new engine version adds a type, its values must be added here."""
     with duckdb.connect(":memory:") as con:
         rows = con.execute("SELECT DISTINCT logical_type FROM duckdb_types()").fetchall()
     assert {kind for (kind,) in rows} <= VALUES.keys()

@@ -61,7 +61,7 @@ def questions(store: TraceStore) -> list[Callable[[], Any]]:
 
 
 def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
-    """Eight of them, eighty questions."""
+    """Eight threads run eighty queries."""
     asked = questions(store)
     alone = [question() for question in asked]
     with ThreadPoolExecutor(8) as pool:
@@ -71,7 +71,7 @@ def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
-    """The first analysis keeps derived tables; no thread sees a closed connection."""
+    """The first analysis materializes derived tables; no thread sees a closed connection."""
     with hta_sql.open(ingest_cookbook(tmp_path)) as store, ThreadPoolExecutor(4) as pool:
         counts = [pool.submit(store.sql, "SELECT count(*) FROM gpu_ops") for _ in range(20)]
         first = pool.submit(store.run, "collective_waits")
@@ -81,7 +81,7 @@ def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
 
 
 def test_errors_stay_in_their_thread(store: TraceStore) -> None:
-    """A question that fails leaves the connection to the others."""
+    """A failing query does not affect the connection of the others."""
 
     def ask(number: int) -> object:
         if number % 2:
@@ -95,7 +95,7 @@ def test_errors_stay_in_their_thread(store: TraceStore) -> None:
 
 
 def test_ranks_side_by_side_as_frames(path: Path) -> None:
-    """HTA's calls, a thread a rank."""
+    """HTA's calls run with one thread per rank."""
     with hta_sql.TraceAnalysis(store=path) as analyzer:
 
         def idle(rank: int) -> pd.DataFrame:
@@ -109,7 +109,7 @@ def test_ranks_side_by_side_as_frames(path: Path) -> None:
 
 
 def test_interrupt_stops_every_question(path: Path) -> None:
-    """And only those that are running."""
+    """Only running queries are stopped."""
     with hta_sql.open(path) as store, ThreadPoolExecutor(2) as pool:
         running = [pool.submit(store.sql, SLOW) for _ in range(2)]
         while len(store._connection._asking) < 2:
@@ -123,7 +123,7 @@ def test_interrupt_stops_every_question(path: Path) -> None:
 
 
 def test_a_closed_store_says_so(path: Path) -> None:
-    """Also one whose copy was closed before it was sent."""
+    """This holds for a store whose copy was closed before it was pickled."""
     store = hta_sql.open(path)
     store.close()
     store.close()
@@ -135,7 +135,7 @@ def test_a_closed_store_says_so(path: Path) -> None:
 
 
 def in_child(question: Callable[[], object]) -> int:
-    """Fork, ask there, and return the status with which the child ended."""
+    """Fork, run a query there, and return the child's exit status."""
     child = os.fork()
     if child == 0:
         signal.alarm(60)
@@ -150,7 +150,7 @@ def in_child(question: Callable[[], object]) -> int:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
-    """Its answers are the parent's, who goes on; also in a second generation, and in threads there."""
+    """Its answers are the parent's, which continues; this holds for a second generation and for threads."""
     asked = questions(store)
     alone = [question() for question in asked]
 
@@ -169,7 +169,7 @@ def test_a_fork_opens_anew(store: TraceStore) -> None:
 
 @needs_fork
 def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
-    """The engine would share the instance of the parent."""
+    """Otherwise the engine would share the instance of the parent."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
 
@@ -183,7 +183,7 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
-    """Their questions stay with the parent."""
+    """Their queries stay with the parent."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
         stop = threading.Event()
@@ -220,13 +220,13 @@ sys.exit(os.waitstatus_to_exitcode(status))
 @pytest.mark.slow
 @needs_fork
 def test_a_child_that_ends_like_any_program(path: Path) -> None:
-    """Without a crash where the interpreter takes down what the parent had open."""
+    """The interpreter shuts down objects of the parent without a crash."""
     done = subprocess.run([sys.executable, "-c", FORKS, path], check=False, timeout=120)  # noqa: S603
     assert done.returncode == 0
 
 
 def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
-    """What a worker is sent to do."""
+    """Task of a worker."""
     rows: list[Any] = analyzer.store.run("temporal_breakdown", ranks=[rank]).rows()
     return [analyzer.run, analyzer.ranks, *rows]
 
@@ -234,7 +234,7 @@ def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
-    """Its path and options do; they open it there."""
+    """Path and options are sent, and the worker opens it."""
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     with hta_sql.TraceAnalysis(store=path, run="after") as analyzer:
@@ -249,7 +249,7 @@ def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
 def test_a_store_is_pickled_as_path_and_options(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also from a folder that is not the receiver's, and to a store that says what is wrong."""
+    """The receiver may have another current folder; a missing store raises an error."""
     monkeypatch.chdir(path.parent)
     with hta_sql.TraceStore(path.name, threads=2, memory_limit="300MiB") as store:
         sent = pickle.dumps(store)

@@ -1,4 +1,4 @@
-"""Two ingests of one store at the same time: one after the other, nothing mixed."""
+"""Two concurrent ingests of one store run one after the other, without mixing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def started(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Run code in a new Python."""
+    """Start code in a new Python process."""
     program = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(  # noqa: S603 - our own code
         program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -39,7 +39,7 @@ def test_the_second_waits_and_says_so(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It goes on as soon as the first is done."""
+    """It continues as soon as the first is done."""
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     holding = threading.Event()
@@ -60,7 +60,7 @@ def test_the_second_waits_and_says_so(
 
 
 def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """With a message, and without having written anything."""
+    """The error has a message, and nothing was written."""
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     with store_lock(store_folder(store)):
@@ -72,7 +72,7 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
 def test_a_lock_that_is_removed_by_who_holds_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever has waited for it waits on for the one that another has made since."""
+    """A process that has waited for it waits for the next lock as well."""
     folder, got = store_folder(tmp_path), threading.Event()
 
     def wait() -> None:
@@ -93,7 +93,7 @@ def test_a_lock_that_is_removed_by_who_holds_it(
 
 
 def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The system drops it."""
+    """The system releases it."""
     store = tmp_path / "job.store"
     code = (
         "import sys, time\n"
@@ -116,7 +116,7 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
 
 @pytest.mark.slow
 def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Runs of several processes at once are all there in the end."""
+    """Runs of several concurrent processes are all stored."""
     store = tmp_path / "job.store"
     code = "import hta_sql, sys; hta_sql.ingest(sys.argv[1], sys.argv[2], run=sys.argv[3]).close()"
     write_traces({0: 100.0}, "a")
@@ -132,7 +132,7 @@ def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTrac
 
 @pytest.mark.slow
 def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
-    """TraceAnalysis of the same new folder, twice at once: both answer, one ingests."""
+    """TraceAnalysis opens the same new folder twice at once: both answer, and one ingests."""
     traces = write_traces({0: 100.0, 1: 110.0})
     code = (
         "import sys\n"

@@ -1,4 +1,4 @@
-"""Opening a folder again: what did not change is not read, and nothing is written."""
+"""Opening a folder again reads and writes nothing if nothing has changed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(write_traces: WriteTraces) -> Path:
-    """Eight ranks and their store beside them."""
+    """Ingest eight ranks, with the store next to them."""
     traces = write_traces({rank: 100.0 + rank for rank in range(8)}, events=500)
     ingest_only(traces, traces / "job.store")
     return traces
 
 
 def state_of(store: Path) -> dict[str, tuple[int, int]]:
-    """Every file with its time and place on the disk."""
+    """Return every file with its time and inode."""
     return {
         str(path): (path.stat().st_mtime_ns, path.stat().st_ino)
         for path in store.rglob("*")
@@ -44,7 +44,7 @@ def state_of(store: Path) -> dict[str, tuple[int, int]]:
 def test_no_trace_is_read_and_nothing_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rank of an unchanged file is taken from the manifest."""
+    """The rank of an unchanged file comes from the manifest."""
     monkeypatch.setattr(fingerprints, "peek", lambda path: pytest.fail(f"read {path}"))
     before = state_of(folder / "job.store")
     with hta_sql.ingest(folder, folder / "job.store") as opened:
@@ -55,7 +55,7 @@ def test_no_trace_is_read_and_nothing_written(
 
 
 def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
-    """CPU time, which does not depend on what else the machine does."""
+    """Return CPU time, which does not depend on other load of the machine."""
     started = time.process_time()
     ingest().close()
     return time.process_time() - started
@@ -63,7 +63,7 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
 
 @pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
-    """0.05 s instead of 1.4, in one process; the best of five."""
+    """The best of five takes 0.05 s instead of 1.4, in one process."""
     store = folder / "job.store"
     anew = seconds_of(lambda: hta_sql.ingest(folder, store, force=True, jobs=1))
     again = min(seconds_of(lambda: hta_sql.ingest(folder, store)) for _ in range(5))
@@ -74,7 +74,7 @@ def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
 def test_only_the_ends_of_a_trace_are_read(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long it is: 128 KB of each of two."""
+    """128 KB of each of two traces are read, for any length."""
     traces = write_traces({0: 100.0, 1: 101.0}, events=5000)
     ingest_only(traces, traces / "job.store")
     sizes: list[int] = []
@@ -96,7 +96,7 @@ def test_only_the_ends_of_a_trace_are_read(
 def test_a_changed_file_is_read_and_the_others_are_not(
     folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changed is: other bytes; also of the same size, also with the old time."""
+    """Other bytes are a change, even with the same size or the old time."""
     store = folder / "job.store"
     path = folder / "rank3.json"
     status = path.stat()
@@ -118,7 +118,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
 
 @pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Ranks by order of names are counted anew when a file is added, without reading the old one."""
+    """Ranks by order of names are renumbered when a file is added, without reading the old one."""
     traces = write_traces({0: 100.0})
     text = (traces / "rank0.json").read_text()
     (traces / "rank0.json").unlink()
@@ -134,7 +134,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:
-    """Leftovers of all kinds go, what is not ours stays."""
+    """Orphaned files of all kinds are deleted; files of others are not."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()

@@ -27,7 +27,7 @@ Started = threading.Event
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of two ranks and two steps with all derived tables but the replay."""
+    """Ingest two ranks and two steps, with all derived tables except the replay."""
     folder = tmp_path_factory.mktemp("watched")
     write_job(folder / "traces", JobSpec(ranks=2, steps=2))
     with hta_sql.ingest(folder / "traces", folder / "job.store", run="job") as store:
@@ -37,13 +37,13 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(ingested: Path, tmp_path: Path) -> Path:
-    """A copy of that store."""
+    """Copy that store."""
     return Path(shutil.copytree(ingested, tmp_path / "job.store"))
 
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """The pass over the graph never ends by itself; set once it has begun."""
+    """Make the pass over the graph endless; return an event that is set when it begins."""
     started = threading.Event()
 
     def passes(_: Graph, watch: Watch) -> Schedule:
@@ -58,7 +58,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 @pytest.fixture
 def endless_sql(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """A statement of the replay takes for hours; set shortly before it begins."""
+    """Make a statement of the replay take hours; return an event that is set shortly before."""
     started = threading.Event()
 
     def reads(con: duckdb.DuckDBPyConnection, *_: object) -> None:
@@ -98,7 +98,7 @@ def seconds_until_stopped(ask: Callable[[], object], stop: Callable[[], None]) -
 def test_an_interrupt_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the pass and in a statement of the engine; the next query computes it."""
+    """This holds in the pass and in a statement of the engine; the next query computes it."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.open(store) as opened:
 
@@ -118,7 +118,7 @@ def test_an_interrupt_ends_a_replay_within_a_second(
 def test_a_time_limit_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The message says what to do."""
+    """The message contains the remedy."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.TraceStore(store, limits=Limits(seconds=3)) as opened:
         began = time.monotonic()
@@ -130,14 +130,14 @@ def test_a_time_limit_ends_a_replay_within_a_second(
 
 
 def test_a_time_limit_ends_what_is_computed_before_a_query(store: Path, endless: Started) -> None:
-    """As for hta-sql sql --timeout, which computes before it opens the store."""
+    """hta-sql sql --timeout computes derived tables before it opens the store."""
     with pytest.raises(ComputationStoppedError, match="Interrupted after 3 s"):
         materialize_for(store, "FROM replays", watch=Watch(3))
     assert endless.is_set()
 
 
 def test_a_replay_reports_its_progress(store: Path) -> None:
-    """Each part once, and the end."""
+    """Each part is reported once, and so is the end."""
     reports: list[tuple[str, int, int]] = []
     with hta_sql.open(store) as opened:
         opened.report_progress(lambda *report: reports.append(report))

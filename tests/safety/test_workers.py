@@ -1,4 +1,4 @@
-"""Workers that die: the trace that kills is named with what is known, the others land."""
+"""If a trace kills its workers, it is named with the reason, and the others are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(4)}
 
 @pytest.fixture
 def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
-    """Six ranks; the traces of 4 and 5 kill every process that opens them, but not this one."""
+    """Write six ranks; the traces of 4 and 5 kill every other process that opens them."""
     folder = write_traces({**DURATIONS, 4: 1.0, 5: 1.0})
     (folder / "rank4.json").rename(folder / "dies4.json")
     (folder / "rank5.json").rename(folder / "killed5.json")
@@ -37,7 +37,7 @@ def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None:
-    """Both are named with how they ended, and the rest is in the store."""
+    """Assert that both are named with their exit, and the rest is in the store."""
     lines = str(error).splitlines()
     assert lines[0] == "2 of 6 traces could not be ingested:"
     dies, killed = sorted(lines[1:3])
@@ -51,7 +51,7 @@ def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None
 def test_traces_that_kill_their_worker(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Each takes the pool with it; what was lost runs again, alone."""
+    """Each kills the pool; lost tasks run again, one at a time."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(deadly_traces, tmp_path / "job.store", jobs=2)
     check(caught.value, tmp_path / "job.store", busy_times)
@@ -61,7 +61,7 @@ def test_traces_that_kill_their_worker(
 def test_traces_that_kill_a_pool_of_the_caller(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A pool that is broken does nothing any more; the rest is read here."""
+    """A broken pool is not used any more; the other traces are read in this process."""
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         pytest.raises(hta_sql.TraceError) as caught,
@@ -71,10 +71,10 @@ def test_traces_that_kill_a_pool_of_the_caller(
 
 
 class Failing(Executor):
-    """Runs here; some ranks meet an error that no one expects."""
+    """Executor in this process that raises an unexpected error for some ranks."""
 
     def submit(self, task: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
-        """Run at once."""
+        """Run a task at once."""
         future: Future[Any] = Future()
         if arguments[0].rank == 1:
             future.set_exception(ZeroDivisionError("division by zero"))
@@ -87,7 +87,7 @@ class Failing(Executor):
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """It costs its trace, not the others; the message has it, and so has the traceback."""
+    """Only its trace fails; message and traceback contain the error."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(write_traces(DURATIONS), tmp_path / "job.store", executor=Failing())
     assert "rank1.json: ZeroDivisionError: division by zero" in str(caught.value)
@@ -100,7 +100,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
 ) -> None:
-    """No memory for it: the engine's words."""
+    """If memory is insufficient, the message is the engine's."""
     traces = write_traces(DURATIONS)
     with pytest.raises(hta_sql.TraceError, match=r"rank0.json: .*[Mm]emory"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=jobs, memory_limit="1MiB")
@@ -108,7 +108,7 @@ def test_an_error_of_the_engine_costs_one_trace(
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_workers_end_with_their_parent(write_traces: WriteTraces, tmp_path: Path) -> None:
-    """An ingest that is killed leaves no process behind that would go on writing."""
+    """A killed ingest leaves no process that continues to write."""
     traces = write_traces(DURATIONS, events=20_000)
     code = (
         "import sys, hta_sql\n"
@@ -129,7 +129,7 @@ def test_workers_end_with_their_parent(write_traces: WriteTraces, tmp_path: Path
 
 
 def children_of(pid: int) -> list[int]:
-    """Process ids, from /proc."""
+    """Return process ids from /proc."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     if not path.exists():
         pytest.skip("no /proc here")
@@ -137,7 +137,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for does not."""
+    """Return whether a process runs and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -145,13 +145,13 @@ def is_alive(pid: int) -> bool:
 
 
 class Sending(Executor):
-    """Runs here what went through bytes, as a cluster's task does."""
+    """Executor that pickles tasks and runs them here, as a cluster does."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
 
     def submit(self, task: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
-        """Pickle the task and its arguments, and run what comes out."""
+        """Pickle the task and its arguments, and run the copy."""
         self.sent.append(pickle.dumps((task, arguments)))
         future: Future[Any] = Future()
         there, given = pickle.loads(self.sent[-1])  # noqa: S301 - of the line above
@@ -163,7 +163,7 @@ class Sending(Executor):
 def test_a_task_and_its_result_can_be_sent(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A task is found by its name elsewhere, and neither way holds an event."""
+    """A task is identified by its name, and neither direction contains events."""
     executor = Sending()
     traces = write_traces(DURATIONS, events=2_000)
     ingest_only(traces, tmp_path / "job.store", executor=executor)

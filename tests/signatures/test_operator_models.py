@@ -1,4 +1,4 @@
-"""Where the numbers stand that the work of an operator follows from: where its signature has them."""
+"""Argument positions that the work of an operator is computed from agree with its signature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hta_sql.library.objects import load_library
 
 MACROS = ("_operator_models",)
-"""What is tested here."""
+"""Macros that are tested here."""
 
 SIGNATURES = {
     "flash_attn::_flash_attn_forward": (
@@ -35,7 +35,7 @@ SIGNATURES = {
     "torch::distributed::reducer::mul_out": "self other",
     "aten::_cumsum": "self dim",
 }
-"""Arguments of operators that torch does not list; those of flash-attention up to the last that is read."""
+"""Arguments of operators that torch does not list; those of flash-attention up to the last one in use."""
 
 WHAT_IS_READ = {
     "gemm": ("a", "b", "added", "out_dtype", "beta"),
@@ -50,7 +50,7 @@ WHAT_IS_READ = {
     "norm": ("a",),
     "index": ("a", "indices"),
 }
-"""Formula ─▶ arguments that it needs, in the order of its places."""
+"""Formula ─▶ its required arguments, in order."""
 
 OTHER_NAMES = {
     "query": ("query", "q"),
@@ -60,13 +60,13 @@ OTHER_NAMES = {
 }
 
 NUMBERS = {"aten::fill_": 1, "aten::masked_fill": 2, "aten::masked_fill_": 2}
-"""Tensors that count, where the last one is but a number."""
+"""Tensor arguments whose last one is only a number."""
 
 TWO_INPUTS = {"torch::distributed::reducer::mul_out": 2}
 
 
 def lines(name: str) -> list[dict[str, str]]:
-    """Read a table that lies here."""
+    """Read a table in this folder."""
     with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -77,7 +77,7 @@ MODELS = {line["operator"]: line for line in lines("models.csv")}
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macro and all names."""
+    """Return an engine with the macro and all names."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
     con.execute("CREATE TABLE names AS SELECT unnest(?::VARCHAR[]) AS name", [[*MODELS, "aten::x"]])
@@ -87,12 +87,12 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 @cache
 def answers() -> list[tuple[str, str, str, list[int], bool]]:
-    """All that the macro says."""
+    """Return all rows of the macro."""
     return connection().execute("FROM lib._operator_models('names') ORDER BY name").fetchall()
 
 
 def expected_places(name: str, model: str, variant: str) -> list[int]:
-    """Where the arguments stand that a formula needs; -1: there is none."""
+    """Return the positions of the arguments that a formula needs; -1 if there is none."""
     if model == "fused":
         return []
     arguments = SIGNATURES[name] if name in SIGNATURES else RECORDED[name]["arguments"]
@@ -117,7 +117,7 @@ def expected_places(name: str, model: str, variant: str) -> list[int]:
 
 @pytest.mark.parametrize("model", sorted({line["model"] for line in MODELS.values()}))
 def test_places_are_those_of_the_signature(model: str) -> None:
-    """Of every operator of torch that has a formula, and of flash-attention."""
+    """This holds for every operator of torch with a formula, and for flash-attention."""
     found = {name: (variant, places) for name, m, variant, places, _ in answers() if m == model}
     names = {name: line["variant"] for name, line in MODELS.items() if line["model"] == model}
     assert found == {
@@ -126,7 +126,7 @@ def test_places_are_those_of_the_signature(model: str) -> None:
 
 
 def test_an_operator_has_one_formula() -> None:
-    """Or none; wrappers are those whose work another operator does."""
+    """An operator has at most one; the work of a wrapper is that of another operator."""
     found = [(name, model, variant, wraps) for name, model, variant, _, wraps in answers()]
     assert found == [
         (name, line["model"], line["variant"], line["is_wrapper"] == "true")
@@ -135,5 +135,5 @@ def test_an_operator_has_one_formula() -> None:
 
 
 def test_every_operator_that_torch_lists_has_one() -> None:
-    """Whatever record.py found by the patterns."""
+    """The operators are those that match the patterns of record.py."""
     assert RECORDED.keys() <= MODELS.keys()

@@ -1,4 +1,4 @@
-"""Charts over time of two recordings: one behind the other, with a word on it, and nothing drawn between."""
+"""Charts over time show two recordings one after the other, labeled, with nothing between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every analysis over two recordings of a simulated job: what it says hangs on what was recorded alone."""
+"""Every analysis of two recordings of a simulated job depends only on recorded events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "operator_across_ranks": ("position", "rank_mean_ns", "occurrence_z"),
     "straggler_metric": ("normalized_start",),
 }
-"""Analyses with a row for each event, step or collective ─▶ columns that number or judge those of the whole run."""
+"""Analyses with a row per event, step or collective ─▶ columns that number or judge those of the whole run."""
 
 ADDED: dict[str, tuple[str, ...]] = {
     "blocking_communication": (),
@@ -68,12 +68,12 @@ ADDED: dict[str, tuple[str, ...]] = {
     "stragglers": (),
     "temporal_breakdown": (),
 }
-"""Analyses of sums ─▶ their counts, bytes and times that are none."""
+"""Analyses of sums ─▶ their counts, bytes and derived times."""
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_sql.TraceStore]]:
-    """The same two recordings: a run for each, one run, and one run with a thousand seconds more between them."""
+    """Ingest the same two recordings as two runs, as one run, and as one run with an additional gap of a thousand seconds."""
     top = tmp_path_factory.mktemp("spans")
     opened = {}
     for name, apart in (("apart", 10), ("joined", 10), ("far", 1010)):
@@ -104,19 +104,19 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_s
 
 
 def rows(store: hta_sql.TraceStore, name: str, *, last: bool) -> list[dict[str, Any]]:
-    """What an analysis says."""
+    """Return the rows of an analysis."""
     about = next(a for a in load_library().newest() if a.base_name == name)
     given: dict[str, Any] = {LAST: last} if LAST in {p.name for p in about.parameters} else {}
     return list(store.run(name, **given).arrow().to_pylist())
 
 
 def is_time(column: str) -> bool:
-    """Whether a column may be a place in time."""
+    """Return whether a column may be a point in time."""
     return column in {"ts", "start_ns", "end_ns"} or column.endswith("_ts")
 
 
 def is_id(column: str) -> bool:
-    """Whether a column names an event."""
+    """Return whether a column identifies an event."""
     events = {"launch_id", "op_id", "annotation_id", "parent_id", "allocation_id", "free_id"}
     others = {"previous_id", "next_id", "forward_id", "backward_id"}
     return column.endswith("event_id") or column in events | others
@@ -127,7 +127,7 @@ def is_id(column: str) -> bool:
 def test_the_length_of_the_gap_changes_nothing(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """But for when things happened."""
+    """Only points in time change."""
 
     def timeless(store: hta_sql.TraceStore) -> list[dict[str, Any]]:
         ((offset,),) = store.sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
@@ -152,7 +152,7 @@ def test_the_length_of_the_gap_changes_nothing(
 def test_rows_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Of each recording the same events, steps and collectives, with the same figures."""
+    """Each recording has the same events, steps and collectives, with the same figures."""
     ((offset,),) = (
         stores["joined"].sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
     )
@@ -183,7 +183,7 @@ def test_rows_are_those_of_the_runs(
 def test_sums_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Times, counts and bytes of the recordings add up."""
+    """Times, counts and bytes of the recordings are summed."""
 
     def added(store: hta_sql.TraceStore) -> Counter[str]:
         sums: Counter[str] = Counter()

@@ -1,10 +1,10 @@
-"""Two ranks that were recorded twice each, written by hand: two steps of 100 us a recording, a second between them.
+"""Two hand-written ranks, recorded twice each: two steps of 100 us per recording, a second apart.
 
-Every step is alike, with ids and addresses that begin anew in each recording:
+All steps are equal, with ids and addresses that restart in each recording:
 
     us     0         10        30        50   60        80       100
     host   [ProfilerStep ............................................]
-           .         [aten::mm 10-30] [c10d::allreduce_ 35-45]
+    .         [aten::mm 10-30] [c10d::allreduce_ 35-45]
     gpu    .                   [gemm 30-50]   [AllReduce 60-80; on rank 1 from 70]
 """
 

@@ -1,4 +1,4 @@
-"""Released analyses do not change: what they compute is locked in sql/analyses/frozen.csv.
+"""Lock of released analyses: what they compute is recorded in sql/analyses/frozen.csv.
 
 A release is a heading with a version and a date in CHANGELOG.md. From then on every stable analysis
 whose ``Since`` is not later must be in the lock, which ``make freeze`` writes. It only adds lines.
@@ -96,7 +96,7 @@ def _own_line(one: SqlObject, lock: Lock) -> str | None:
 
 
 def _own_name(one: SqlObject) -> str:
-    """Return the name of the line for an object alone; an analysis has one for its closure, too."""
+    """Return the name of the line for an object alone; an analysis has a second line for its closure."""
     return f"{one.name} alone" if one.version else one.name
 
 
@@ -113,7 +113,7 @@ def refreeze(root: Path) -> list[str]:
     """Lock the new definition of analyses whose macros changed and whose answers did not.
 
     Returns:
-        Their names. An analysis stays as it is unless every changed macro has its reason in CHANGELOG.md.
+        Their names. An analysis is skipped unless every changed macro has its reason in CHANGELOG.md.
     """
     lock, library = read_lock(root), parse_library(root)
     reasons = " ".join(_REFROZEN.findall(_changelog(root)))
@@ -133,7 +133,7 @@ def refreeze(root: Path) -> list[str]:
 
 
 def _lines(library: Library, root: Path, analyses: Iterable[SqlObject]) -> Lock:
-    """Return the lines of analyses and of everything under them."""
+    """Return the lines of analyses and of everything below them."""
     lines: Lock = {}
     for analysis in analyses:
         for one in library.stands_on(analysis):
@@ -160,13 +160,13 @@ def read_lock(root: Path) -> Lock:
 
 
 def _closure_digest(library: Library, analysis: SqlObject) -> str:
-    """Hash an analysis with all that it stands on, wherever the files are."""
+    """Hash an analysis with everything below it, independent of paths."""
     parts = sorted(f"{one.name} {definition_digest(one)}" for one in library.stands_on(analysis))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def answers_digest(root: Path, analysis: SqlObject) -> str:
-    """Hash what the pinned and golden tests expect of an analysis, without columns of sentences."""
+    """Hash the expectations of the pinned and golden tests of an analysis, without columns of messages."""
     tests = root.parent / "tests"
     golden = tests / "golden" / analysis.topic / f"{analysis.name}.test"
     text = golden.read_text("utf-8") if golden.exists() else ""
@@ -185,7 +185,7 @@ def _without_sentences(case: Case) -> str:
 
 
 def released(library: Library, root: Path) -> list[SqlObject]:
-    """List the stable analyses that the last release holds."""
+    """List the stable analyses that are in the last release."""
     releases = [_parts(version) for version in _RELEASE.findall(_changelog(root))]
     if not releases:
         return []

@@ -1,7 +1,7 @@
-"""Rules of the message catalogue: the words are in sql/messages, and codes, fields and placeholders agree.
+"""Rules of the message catalog: texts are in sql/messages, and codes, fields and placeholders agree.
 
-A released analysis is frozen without the words of its messages (see frozen.py). What it relies on stays
-checked here: each code exists, and the template has a placeholder for each field that the analysis fills.
+A released analysis is frozen without the texts of its messages (see frozen.py). These rules check what it relies
+on: each code exists, and the template has a placeholder for each field that the analysis fills.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Use:
 
 
 def message_problems(library: Library, root: Path) -> Iterator[Problem]:
-    """Yield sentences outside of the catalogue, and where codes, fields and placeholders disagree."""
+    """Yield sentences outside of the catalog, and disagreements between codes, fields and placeholders."""
     files = (*library.macros, *library.analyses, *library.derived)
     for about in files:
         yield from (located(about, found) for found in _sentences(about))
@@ -111,7 +111,7 @@ def _formats(library: Library) -> set[str]:
 
 
 def _sentences(about: SqlObject) -> Iterator[Found]:
-    """Find literals that are sentences, and texts of several words that are formatted."""
+    """Return literals that are sentences, and formatted texts of several words."""
     words = tokens(about.text)
     for at, word in enumerate(words):
         text = word.strip("'")
@@ -126,7 +126,7 @@ def _sentences(about: SqlObject) -> Iterator[Found]:
 
 
 def _uses(about: SqlObject, groups: set[str]) -> Iterator[Use]:
-    """Find the calls of lib.message, and codes that stand alone."""
+    """Return the calls of lib.message, and codes without a call."""
     words = tokens(about.text)
     for at, word in enumerate(words):
         found = _CODE.fullmatch(word)
@@ -137,7 +137,7 @@ def _uses(about: SqlObject, groups: set[str]) -> Iterator[Use]:
 
 
 def _shared_fields(library: Library) -> dict[Path, set[str]]:
-    """Return the fields that analyses add to each message of what they stand on, by path of that."""
+    """Return the fields that analyses add to each message of the files below them, by path of the file."""
     shared: dict[Path, set[str]] = defaultdict(set)
     for analysis in library.analyses:
         if names := _added_fields(analysis):
@@ -149,7 +149,7 @@ def _shared_fields(library: Library) -> dict[Path, set[str]]:
 def _unused_fields(
     library: Library, uses: Iterable[Use], templates: Mapping[str, Message]
 ) -> Iterator[Problem]:
-    """Find fields that an analysis adds to all of its messages, and no template shows."""
+    """Return fields that an analysis adds to all of its messages, but no template shows."""
     for analysis in filter(_added_fields, library.analyses):
         under = {one.path for one in library.stands_on(analysis)}
         codes = {use.code for use in uses if use.about.path in under} & templates.keys()

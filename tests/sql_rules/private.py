@@ -1,4 +1,4 @@
-"""The rule that a macro of the shipped library with one caller starts with _, and no other does."""
+"""Rule: a macro of the shipped library starts with _ exactly if it has one caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.library.rules.problem import Problem, located
 from hta_sql.library.sql_files import sql_root
 
 GENERATED = "analyses.md"
-"""The page that lists all macros."""
+"""The generated page that lists all macros."""
 
 _COMMENT = re.compile(r"--[^\n]*")
 _CALLED = re.compile(r"\blib\.(\w+)")
@@ -21,7 +21,7 @@ _TEXT = re.compile(r"'((?:[^']|'')*)'")
 
 
 def private_problems(library: Library) -> Iterator[Problem]:
-    """Yield the macros whose name does not show how many callers they have."""
+    """Yield the macros whose name contradicts their number of callers."""
     callers = _callers(library)
     for macro in library.macros:
         count = len(callers[macro.name] - {str(macro.path)})

@@ -1,14 +1,14 @@
-"""Checks the SQL library: every file against the rules of the library and against the engine.
+"""Check every file of the SQL library against its rules and against the engine.
 
-``python -m tests.sql_rules.run`` prints what is wrong and what to do about it;
+``python -m tests.sql_rules.run`` prints problems with remedies;
 ``--freeze`` locks the analyses of a release (see frozen.py). Most rules are those of
-:mod:`hta_sql.library.rules`; of the shipped library alone are:
+:mod:`hta_sql.library.rules`; rules of the shipped library alone are:
 
-    shipped.py   topics, headers, derived tables
-    messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
-    stored.py    the list of stored columns is current
-    private.py   macros with one caller start with _
-    frozen.py    a released file does not change
+shipped.py   topics, headers, derived tables
+messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
+stored.py    the list of stored columns is current
+private.py   macros with one caller start with _
+frozen.py    a released file does not change
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
 
     Args:
         root: Folder laid out like sql/; default: that of this installation.
-        golden: Folder of the golden tests; default: tests/golden beside it, where there is one.
+        golden: Folder of the golden tests; default: tests/golden next to it, if it exists.
     """
     root = root or sql_root()
     golden = golden or root.parent / "tests" / "golden"
@@ -59,7 +59,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
 
 
 def check_library(root: Path | None = None, golden: Path | None = None) -> Library:
-    """Return a library that keeps all the rules.
+    """Return a library that follows all rules.
 
     Raises:
         LibraryError: It does not; the message lists all problems.

@@ -1,4 +1,4 @@
-"""Rules that only the shipped library has: its topics, what its headers say, its derived tables."""
+"""Rules of the shipped library only: topics, headers, derived tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FACTS = ("Title", "Status", "Since", "Reference", "Needs")
 
 
 def shipped_problems(library: Library) -> Iterator[Problem]:
-    """Yield what is wrong with the files of the shipped library alone."""
+    """Yield the problems of the files of the shipped library alone."""
     for analysis in library.analyses:
         if analysis.topic not in TOPICS:
             said = f"it stands in {analysis.topic}/; the topics are {' '.join(TOPICS)}"
@@ -48,7 +48,7 @@ def shipped_problems(library: Library) -> Iterator[Problem]:
 
 
 def denominators(about: SqlObject) -> Iterator[Found]:
-    """A column with a share or a rate says what it is divided by."""
+    """Check that a column with a share or a rate states its denominator."""
     for column in about.columns:
         if _SHARE_OR_RATE.search(column.name) and not _DENOMINATOR.search(column.doc):
             said = f"column {column.name} has no denominator; write 'share of …', 'part of …' or 'a / b'"
@@ -56,7 +56,7 @@ def denominators(about: SqlObject) -> Iterator[Found]:
 
 
 def derived_table(library: Library, about: SqlObject) -> Iterator[Found]:
-    """What computes a table has a version, takes the runs, and stands behind the view of its table."""
+    """Check that a derived table has a version, takes the runs, and is read by the view of its table."""
     name = about.base_name
     if about.version is None:
         yield "", f"its name has no version; call it {about.name}_v1, in the file's name too"

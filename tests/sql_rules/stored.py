@@ -1,4 +1,4 @@
-"""The rule that sql/stored_columns.json lists the columns that sql/ingest stores."""
+"""Rule: sql/stored_columns.json lists the columns that sql/ingest stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulated job that the tests of its files and of its truth share."""
+"""Fixture of a simulated job, shared by the tests of its files and of its truth."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tests.synthetic.simulated import EVERYTHING
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Write a job with every feature on."""
+    """Write a job with every feature enabled."""
     return write_job(tmp_path_factory.mktemp("everything"), EVERYTHING)

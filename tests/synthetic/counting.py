@@ -1,7 +1,7 @@
-"""Finds what is true of a simulated job, by brute force over the GPU operations that it ran.
+"""Compute the truth about a simulated job by brute force over its GPU operations.
 
-A spec always gives the same job, so that the truth of files is that of running their spec again.
-The code is slow and plain on purpose: it is what fast queries are checked against.
+A spec always gives the same job, so the truth about files comes from running their spec again.
+The code is deliberately slow and simple, because it checks fast queries.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.synthetic.truth import (
 )
 
 KERNEL_WAIT_LIMIT_NS = 30_000
-"""Longer than this, a gap is more than the pause between two queued kernels."""
+"""Maximum length of a gap between two queued kernels [ns]."""
 
 
 def truth_of(job: Job) -> Truth:
-    """Run a job again and say what is true of it."""
+    """Run a job again and return its truth."""
     recorder = _Recorder(job.spec)
     for traces in simulate(job.spec):
         recorder.add_step(traces)
@@ -38,7 +38,7 @@ def truth_of(job: Job) -> Truth:
 
 
 class _Recorder:
-    """Collects the GPU operations of a job while it runs."""
+    """Recorder of the GPU operations of a running job."""
 
     def __init__(self, spec: JobSpec) -> None:
         self._spec = spec
@@ -46,14 +46,14 @@ class _Recorder:
         self._steps: list[list[StepTruth]] = [[] for _ in range(spec.ranks)]
 
     def add_step(self, traces: Sequence[StepTrace]) -> None:
-        """Remember one step of every rank."""
+        """Record one step of every rank."""
         for rank, trace in enumerate(traces):
             shift = self._spec.shift_ns(rank)
             self._ops[rank].extend(trace.gpu_ops())
             self._steps[rank].append(StepTruth(trace.number, trace.ts + shift, trace.dur))
 
     def truth(self) -> Truth:
-        """Count everything."""
+        """Return the truth."""
         return Truth(
             ranks=[self._rank(rank) for rank in range(self._spec.ranks)],
             collectives=self._collectives(),
@@ -92,7 +92,7 @@ class _Recorder:
 
 
 def _reference_ns(op: GpuOp) -> int:
-    """When an operation counts as asked for: at its launch, or else when it ran."""
+    """Return the reference time of an operation: its launch, otherwise its start."""
     return op.ts if op.launch is None else op.launch.ts
 
 
@@ -138,7 +138,7 @@ def _key(item: tuple[frozenset[str], int]) -> list[str]:
 
 
 def _time_by_classes(ops: Iterable[GpuOp]) -> Counter[frozenset[str]]:
-    """Walk from boundary to boundary, keeping how many operations of each class run."""
+    """Sum time by the number of running operations of each class, from boundary to boundary."""
     boundaries = sorted(
         boundary
         for op in ops
@@ -175,7 +175,7 @@ def _idle_gaps(ops: Iterable[GpuOp], device: int) -> list[IdleGaps]:
 
 
 def _idle_cause(op: GpuOp, free_since: int) -> IdleCause:
-    """The host came late, or the gap is the usual pause, or something else held the stream."""
+    """Return the cause of a gap: a late host, the usual pause, or another operation."""
     if op.launch is not None and op.launch.ts > free_since:
         return "host_wait"
     return "kernel_wait" if op.ts - free_since < KERNEL_WAIT_LIMIT_NS else "other"

@@ -1,4 +1,4 @@
-"""Simulated jobs to test, and readers of their files that share nothing with the simulator."""
+"""Simulated jobs for tests, and readers of their files that are independent of the simulator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BUSY = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a trace; times come as exact integers of nanoseconds."""
+    """Read a trace; times are exact integers of nanoseconds."""
     raw = path.read_bytes()
     text = gzip.decompress(raw) if path.suffix == ".gz" else raw
     trace: dict[str, Any] = json.loads(text, parse_float=Decimal)
@@ -57,7 +57,7 @@ def events_of(path: Path, *categories: str) -> list[Event]:
 
 
 def class_of(event: Event) -> str:
-    """Class of a GPU operation, from its category and name."""
+    """Return the class of a GPU operation, from its category and name."""
     if event["cat"] != "kernel":
         return "memory"
     return "communication" if event["name"].startswith("nccl") else "computation"
@@ -75,5 +75,5 @@ def covered(spans: Iterable[tuple[int, int]]) -> set[range]:
 
 
 def length(events: Iterable[Event]) -> int:
-    """Time with at least one of the events running."""
+    """Return the time in which at least one event runs."""
     return sum(len(r) for r in covered((e["ts"], e["ts"] + e["dur"]) for e in events))

@@ -1,4 +1,4 @@
-"""Picks the size knobs of a simulated job for a wanted number of events."""
+"""Select the size parameters of a simulated job for a number of events."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import OPERATORS
 
 MAX_OPS_PER_LAYER = 256
-"""Bounds a step, and so the memory of a writer: longer traces get more steps instead."""
+"""Bound on the size of a step, and so on the memory of a writer: longer traces get more steps instead."""
 
 
 def spec_for_events(events_per_rank: int, base: JobSpec | None = None) -> JobSpec:
     """Return `base` with as many operators and steps as give about `events_per_rank` events.
 
-    The knob is `ops_per_layer`; `steps` grows where a step would get too big, and shrinks where
-    even the smallest steps are too many. Close to 2 % of what was asked for, above 10,000 events.
+    The parameter is `ops_per_layer`; `steps` grows if a step would be too big, and shrinks if
+    even the smallest steps are too many. The result is within 2 % of the request above 10,000 events.
     """
     if events_per_rank < 1:
         raise ValueError("events_per_rank must be at least 1")
@@ -40,7 +40,7 @@ def spec_for_events(events_per_rank: int, base: JobSpec | None = None) -> JobSpe
 
 
 def _events_per_step(spec: JobSpec) -> int:
-    """Events that the first rank adds in each step, by writing one."""
+    """Return the number of events of the first rank in each step, by writing one."""
     spec = replace(
         spec, ranks=min(spec.ranks, 2), steps=1, early_kernels=0,
         stragglers={}, slow_kernels={}, clock_offsets_ns={}, base_shifts_ns={},

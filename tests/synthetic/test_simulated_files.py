@@ -1,4 +1,4 @@
-"""Files of synthetic jobs look like those that torch writes."""
+"""Files of synthetic jobs look like those of torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, Event, events_of,
 
 
 def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:
-    """Writing a job again gives the same files, wherever they lie; another seed does not."""
+    """The location does not matter; another seed gives other files."""
     once, again, other = (
         write_job(tmp_path / name, replace(EVERYTHING, seed=seed))
         for name, seed in (("once", 0), ("again", 0), ("other", 1))
@@ -28,7 +28,7 @@ def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_files_are_named_as_torch_names_them(tmp_path: Path) -> None:
-    """A file says its rank, host, process and time; `gzip=False` writes plain JSON."""
+    """The name has rank, host, process and time; `gzip=False` writes plain JSON."""
     packed = write_job(tmp_path, SMALL).files
     plain = write_job(tmp_path, replace(SMALL, gzip=False)).files
     pattern = r"rank\d\.node-0_\d+\.\d+\.pt\.trace\.json"
@@ -70,7 +70,7 @@ def test_fields_have_the_types_of_real_traces(job: Job) -> None:
 
 
 def test_operators_of_a_thread_are_nested(job: Job) -> None:
-    """On one thread, of two operators or calls one encloses the other, or they do not meet."""
+    """Two operators or calls of one thread are nested or disjoint."""
     threads: dict[int, list[Event]] = {}
     for event in events_of(
         job.files[0], "cpu_op", "user_annotation", "cuda_runtime", "cuda_driver"
@@ -87,7 +87,7 @@ def test_operators_of_a_thread_are_nested(job: Job) -> None:
 
 
 def test_work_on_a_stream_never_overlaps(job: Job) -> None:
-    """A stream runs one operation at a time, none before its launch call began."""
+    """A stream runs one operation at a time, and none before its launch call began."""
     for file in job.files:
         calls = {
             e["args"]["correlation"]: e["ts"]
@@ -125,7 +125,7 @@ def test_forward_and_backward_are_joined(job: Job) -> None:
 
 
 def test_memory_is_released_as_allocated(job: Job) -> None:
-    """Allocated totals are the running sum of the instants, and each address is freed again."""
+    """Allocated totals are the running sum of the events, and each address is freed again."""
     instants = [e for e in load(job.files[1])["traceEvents"] if e.get("name") == "[memory]"]
     allocated, live = 0, Counter[int]()
     for instant in sorted(instants, key=lambda e: e["ts"]):
@@ -139,7 +139,7 @@ def test_memory_is_released_as_allocated(job: Job) -> None:
 
 
 def test_python_frames_have_parents(job: Job) -> None:
-    """Each frame lies within its parent, up to the one root; modules carry a module id."""
+    """Each frame lies within its parent, up to the one root; modules have a module id."""
     frames = {e["args"]["Python id"]: e for e in events_of(job.files[0], "python_function")}
     roots = [f for f in frames.values() if f["args"]["Python parent id"] is None]
     assert [root["name"] for root in roots] == ["train.py(131): <module>"]

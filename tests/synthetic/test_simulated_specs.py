@@ -1,4 +1,4 @@
-"""What can be asked of a synthetic job: sizes, clocks, names, optional events."""
+"""Parameters of synthetic jobs: sizes, clocks, names, optional events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_clocks_move_events_and_nothing_else(tmp_path: Path) -> None:
 def test_collectives_are_named_as_asked(
     tmp_path: Path, names: Any, kernel: str, dtype: str, *, metadata: bool
 ) -> None:
-    """Kernel names are old or modern; metadata stands on kernels and operators, or nowhere."""
+    """Kernel names are old or modern; kernels and operators have metadata, or neither does."""
     spec = replace(SMALL, nccl_names=names, collective_metadata=metadata)
     file = write_job(tmp_path, spec).files[0]
     nccl = [e for e in events_of(file, "kernel") if e["name"].startswith("nccl")]
@@ -51,7 +51,7 @@ def test_collectives_are_named_as_asked(
 
 
 def test_optional_events_are_off_by_default(tmp_path: Path) -> None:
-    """Memory, Python, sync events, graphs and lost launches appear only where asked for."""
+    """Memory, Python, sync events, graphs and lost launches appear only on request."""
     job = write_job(tmp_path, SMALL)
     wanted = {"cpu_instant_event", "python_function", "cuda_sync"}
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
@@ -62,14 +62,14 @@ def test_optional_events_are_off_by_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", [10_000, 60_000])
 def test_size_is_a_knob(tmp_path: Path, wanted: int) -> None:
-    """A job can be asked for by its number of events."""
+    """The number of events of a job is a parameter."""
     spec = spec_for_events(wanted, JobSpec(ranks=1, python_stacks=True, memory_events=True))
     assert write_job(tmp_path, spec).events[0] == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
-    """Writing ten times the steps takes no more memory: one step is held at a time."""
+    """Writing ten times the steps takes the same memory, because one step is in memory at a time."""
 
     def peak(steps: int) -> int:
         tracemalloc.start()
@@ -96,12 +96,12 @@ def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
     ],
 )
 def test_impossible_jobs_are_refused(wrong: dict[str, Any], message: str) -> None:
-    """A job that cannot be simulated is refused when it is described."""
+    """A specification that cannot be simulated raises an error."""
     with pytest.raises(ValueError, match=message):
         JobSpec(**wrong)
 
 
 def test_an_empty_wish_is_refused() -> None:
-    """No job has fewer than one event."""
+    """Every job has at least one event."""
     with pytest.raises(ValueError, match="at least 1"):
         spec_for_events(0)

@@ -1,7 +1,7 @@
-"""The truth about a synthetic job is true.
+"""Verify the truth about a synthetic job.
 
-It is counted on the records of the simulator, and checked here against the files, by code that
-shares nothing with it.
+The truth is computed from the records of the simulator, and checked here against the files, by
+independent code.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, class_of, events_
 
 
 def test_a_job_counts_the_events_of_its_files(job: Job) -> None:
-    """Of each rank, metadata too."""
+    """The counts agree for each rank, including metadata."""
     assert job.events == [len(load(file)["traceEvents"]) for file in job.files]
 
 
 def test_truth_measures_the_files(job: Job) -> None:
-    """Unions of intervals, found here by merging, are what the truth found by sweeping."""
+    """Unions of intervals, computed here by merging, equal the truth, computed by sweeping."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         ops = events_of(file, *BUSY)
         time = rank.all.time
@@ -47,7 +47,7 @@ def test_truth_measures_the_files(job: Job) -> None:
 
 @pytest.mark.parametrize("spec", [SMALL, EVERYTHING, replace(SMALL, ranks=1, steps=1)])
 def test_truth_adds_up(spec: JobSpec, tmp_path: Path) -> None:
-    """Compute, exposed communication, exposed memory and idle make the span, in both scopes."""
+    """Compute, exposed communication, exposed memory and idle sum to the span, in both scopes."""
     for rank in truth_of(write_job(tmp_path, spec)).ranks:
         for scope in (rank.all, rank.default):
             time = scope.time
@@ -59,7 +59,7 @@ def test_truth_adds_up(spec: JobSpec, tmp_path: Path) -> None:
 
 
 def test_default_scope_leaves_out_the_last_step(job: Job) -> None:
-    """GPU work launched in the last step is out, by its own start where no launch is recorded."""
+    """GPU work launched in the last step is excluded, by its own start if it has no recorded launch."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         steps = [
             e for e in events_of(file, "user_annotation") if e["name"].startswith("ProfilerStep")
@@ -81,7 +81,7 @@ def test_default_scope_leaves_out_the_last_step(job: Job) -> None:
 
 
 def test_every_overlap_of_classes_occurs(tmp_path: Path) -> None:
-    """Computation, communication and copies run alone and together, in every combination."""
+    """Computation, communication and copies occur alone and in every combination."""
     sets = truth_of(write_job(tmp_path, replace(SMALL, layers=4))).ranks[0].all.time.class_sets
     assert set(sets) == {
         "communication",
@@ -108,7 +108,7 @@ def test_idle_gaps_have_every_cause(tmp_path: Path) -> None:
 
 
 def test_idle_gaps_of_one_stream_add_up(job: Job) -> None:
-    """The gaps of a stream and its work fill the time from its first to its last operation."""
+    """The gaps and operations of a stream fill the time from its first to its last operation."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         for stream in {gap.stream for gap in rank.all.idle_gaps}:
             ops = [op for op in events_of(file, *BUSY) if op["tid"] == stream]
@@ -118,7 +118,7 @@ def test_idle_gaps_of_one_stream_add_up(job: Job) -> None:
 
 
 def test_an_operation_without_launch_never_waits_for_the_host(tmp_path: Path) -> None:
-    """Where no launch call is in the trace, no gap can be blamed on the host."""
+    """Without a recorded launch call, no gap has the cause host."""
     lost = truth_of(write_job(tmp_path, replace(SMALL, lost_launch_every=1)))
     for rank in lost.ranks:
         assert not [gap for gap in rank.all.idle_gaps if gap.cause == "host_wait"]
@@ -135,7 +135,7 @@ def test_one_graph_launch_pairs_with_many_kernels(job: Job) -> None:
 
 
 def test_launch_delay_counts_from_the_end_of_the_call(job: Job) -> None:
-    """A pair's delay is from the end of its call to the start of its work, and never negative."""
+    """The delay is the time from the end of the call to the start of the operation, and never negative."""
     ops = events_of(job.files[0], *BUSY)
     calls = {
         e["args"]["correlation"]: e for e in events_of(job.files[0], "cuda_runtime", "cuda_driver")
@@ -150,7 +150,7 @@ def test_launch_delay_counts_from_the_end_of_the_call(job: Job) -> None:
 
 
 def test_a_straggler_makes_the_others_wait(tmp_path: Path) -> None:
-    """The rank that loads data longer waits for nobody at the first collective; the others do."""
+    """The rank that loads data longer does not wait at the first collective; the others do."""
     truth = truth_of(write_job(tmp_path, replace(SMALL, ranks=4, stragglers={2: 3_000_000})))
     first = [c for c in truth.collectives if c.step == 10 and c.index == 0]
     assert truth.stragglers == {2: 3_000_000}
@@ -160,7 +160,7 @@ def test_a_straggler_makes_the_others_wait(tmp_path: Path) -> None:
 
 
 def test_slow_kernels_make_a_rank_late(tmp_path: Path) -> None:
-    """A rank whose kernels take twice as long is the last to arrive."""
+    """A rank whose kernels take twice as long arrives last."""
     truth = truth_of(write_job(tmp_path, replace(SMALL, slow_kernels={1: 2.0})))
     last = [c for c in truth.collectives if c.index == 1]
     assert truth.slow_kernels == {1: 2.0}
@@ -168,7 +168,7 @@ def test_slow_kernels_make_a_rank_late(tmp_path: Path) -> None:
 
 
 def test_a_collective_ends_everywhere_at_once(tmp_path: Path) -> None:
-    """Arrival, wait and transfer end at one instant, once clock offsets are taken off."""
+    """Arrival, wait and transfer end at one time, after correction of clock offsets."""
     offsets = {1: 5_000_000_123, 2: -777}
     spec = replace(SMALL, ranks=3, clock_offsets_ns=offsets)
     ends: dict[tuple[int, int], set[int]] = {}

@@ -1,6 +1,6 @@
-"""What is true of a job, as plain values.
+"""The truth about a job, as plain values.
 
-All times are integer nanoseconds; `ts` and `arrival_ns` are what the rank's own file says.
+All times are integer nanoseconds; `ts` and `arrival_ns` are on the clock of the rank's own file.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ IdleCause = Literal["host_wait", "kernel_wait", "other"]
 
 @dataclass(frozen=True)
 class TimeBreakdown:
-    """How one rank's GPU spent the time from its first operation to the end of its last."""
+    """Time of one rank's GPU from its first operation to the end of its last, by activity."""
 
     span_ns: int
     busy_ns: int
     idle_ns: int
     compute_ns: int
     non_compute_ns: int
-    """Busy, but not with computation."""
+    """Busy time without computation."""
     communication_ns: int
     overlapped_communication_ns: int
     exposed_communication_ns: int
-    """Communication that no computation covers."""
+    """Communication that is not overlapped by computation."""
     memory_ns: int
     exposed_memory_ns: int
-    """Copies that neither computation nor communication covers."""
+    """Copies that are overlapped neither by computation nor by communication."""
     class_sets: dict[str, int]
     """Time by the classes that ran together, e.g. `communication+computation`."""
 
 
 @dataclass(frozen=True)
 class IdleGaps:
-    """The gaps of one stream that have one cause."""
+    """The gaps of one stream with one cause."""
 
     device: int
     stream: int
@@ -45,7 +45,7 @@ class IdleGaps:
 
 @dataclass(frozen=True)
 class OpTotals:
-    """Lengths of the GPU operations of one name."""
+    """Durations of the GPU operations of one name."""
 
     kind: str
     name: str
@@ -57,19 +57,19 @@ class OpTotals:
 
 @dataclass(frozen=True)
 class LaunchTotals:
-    """GPU operations with a launch call in the trace, one pair each, by the call's name."""
+    """GPU operations with a recorded launch call, one pair each, by the call's name."""
 
     call: str
     count: int
     cpu_dur_ns: int
     gpu_dur_ns: int
     delay_ns: int
-    """From the end of the call to the start of the operation, where that is later."""
+    """Time from the end of the call to the start of the operation, or 0 if that is earlier."""
 
 
 @dataclass(frozen=True)
 class ScopeTruth:
-    """One rank over all of its trace, or without the last profiler step."""
+    """One rank over its whole trace, or without the last profiler step."""
 
     time: TimeBreakdown
     idle_gaps: list[IdleGaps]
@@ -88,7 +88,7 @@ class StepTruth:
 
 @dataclass(frozen=True)
 class CollectiveTruth:
-    """One rank's part in one collective: its kernel lasts `wait_ns + transfer_ns`."""
+    """One rank's part in one collective, whose kernel takes `wait_ns + transfer_ns`."""
 
     step: int
     index: int
@@ -100,7 +100,7 @@ class CollectiveTruth:
     rank: int
     arrival_ns: int
     wait_ns: int
-    """Until the last rank had arrived, clocks corrected."""
+    """Time until the last rank arrives, with corrected clocks."""
     transfer_ns: int
 
 
@@ -113,7 +113,7 @@ class RankTruth:
     steps: list[StepTruth]
     all: ScopeTruth
     default: ScopeTruth
-    """Without the last profiler step, as analyses leave it out by default."""
+    """Values without the last profiler step, which analyses exclude by default."""
 
 
 @dataclass(frozen=True)
@@ -123,5 +123,5 @@ class Truth:
     ranks: list[RankTruth]
     collectives: list[CollectiveTruth]
     stragglers: dict[int, int]
-    """What the job was told to delay, by rank; ranks without a delay are left out."""
+    """Planted delay by rank; ranks without a delay are not listed."""
     slow_kernels: dict[int, float]
