@@ -122,7 +122,7 @@ def test_each_type_is_tried() -> None:
 def test_each_value_is_printed_in_each_form(
     value: str, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows, records, frames, tables and every format; none is an error, and each has the row."""
+    """Rows, records, frames, tables and every format have the row, without an error."""
     found = result(f"SELECT 7 AS n, {shape.format(value)} AS x UNION ALL SELECT 8, NULL")
     assert len(found.rows()) == len(found.records()) == len(found.df()) == 2
     repr(found.rows())
@@ -146,7 +146,7 @@ def test_each_value_is_printed_in_each_form(
 
 @pytest.mark.parametrize("value", AS_TEXT)
 def test_what_python_cannot_hold_is_text(value: str) -> None:
-    """As DuckDB writes it."""
+    """The text is that of DuckDB."""
     with duckdb.connect(":memory:") as con:
         (expected,) = con.execute(f"SELECT ({value})::VARCHAR").fetchall()[0]
     found = result(f"SELECT {value} AS x")
@@ -162,12 +162,12 @@ def test_the_least_hugeint_is_text() -> None:
 
 
 def test_columns_of_one_name_stay_apart() -> None:
-    """A column that becomes text is taken by its position."""
+    """A column that becomes text is identified by its position."""
     found = result("SELECT DATE 'infinity' AS a, 1 AS a, INTERVAL '1 day' AS a")
     assert found.rows() == [("infinity", 1, "1 day")]
 
 
 def test_dates_that_python_holds_stay_dates() -> None:
-    """Only a column with a value beyond becomes text."""
+    """Only a column with a value out of range becomes text."""
     found = result("SELECT DATE '2020-01-01' AS a, DATE 'infinity' AS b, 10::HUGEINT AS c")
     assert [str(kind) for kind in found.arrow().schema.types] == ["date32[day]", "string", "int64"]

@@ -1,4 +1,4 @@
-"""Filters: HTA's classes on frames, and docs/filters.md, whose SQL chooses the same rows."""
+"""Filters: HTA's classes on frames, and docs/filters.md, whose SQL selects the same rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """The tiny trace, all steps."""
+    """Open the tiny trace with all steps."""
     folder = tmp_path_factory.mktemp("filters")
     trace = str(Path(__file__).parent / "traces" / "filters.json")
     ingest_only({0: trace}, folder / "job.store", run="run")
@@ -40,12 +40,12 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture
 def frame(analysis: TraceAnalysis) -> pd.DataFrame:
-    """Its frame."""
+    """Return its frame."""
     return analysis.t.get_trace(0)
 
 
 def ids(frame: pd.DataFrame) -> list[int]:
-    """Positions of the events of a frame, sorted."""
+    """Return the sorted positions of the events of a frame."""
     return sorted(frame["index"])
 
 
@@ -68,18 +68,18 @@ CHOSEN: dict[str, list[int]] = {
     'OperatorFilter("aten::linear", 0, OperatorFilterMethod.Ancestors)': [0, 1, 2],
     'CombinedOperatorFilter("## forward ##", "wait", "preprocess")': [5, 6, 7],
 }
-"""Events that each recipe of the page chooses, by hand."""
+"""Events that each recipe of the page selects, computed by hand."""
 
 
 def test_every_recipe_is_looked_at() -> None:
-    """In the order of the page."""
+    """The order is that of the page."""
     assert [recipe for recipe, _ in RECIPES] == list(CHOSEN)
     assert PAGE.count("```sql") == len(RECIPES)
 
 
 @pytest.mark.parametrize(("recipe", "sql"), RECIPES, ids=[recipe for recipe, _ in RECIPES])
 def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> None:
-    """The SQL of the page gives the rows that HTA's class keeps; where that is here, it does."""
+    """The SQL of the page selects the same rows as HTA's class, and as ours if we have it."""
     assert sorted(analysis.store.sql(sql).df()["event_id"]) == CHOSEN[recipe]
     if recipe.partition("(")[0] in trace_filter.__all__:
         chosen: Filter = eval(recipe, vars(trace_filter).copy())  # noqa: S307 - our own page
@@ -101,14 +101,14 @@ def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> Non
     ids=lambda value: type(value).__name__ if isinstance(value, Filter) else None,
 )
 def test_rows_by_hand(chosen: Filter, expected: list[int], frame: pd.DataFrame) -> None:
-    """Without a symbol table: names are read from s_name, syncs without a stream stay host."""
+    """Without a symbol table, names are read from s_name, and syncs without a stream are host events."""
     kept = chosen(frame)
     assert ids(kept) == expected
     assert list(kept.columns) == list(frame.columns)
 
 
 def test_names_as_numbers(analysis: TraceAnalysis) -> None:
-    """With the symbol table the numbers in ``name`` are looked up; Context Sync is on the device."""
+    """The symbol table decodes the numbers in ``name``; Context Sync is on the device."""
     frame = analysis.t.get_trace(0).drop(columns=["s_name", "s_cat"])
     symbols = analysis.t.symbol_table
     assert ids(NameFilter("aten::")(frame, symbols)) == [2, 5, 11]
@@ -119,7 +119,7 @@ def test_names_as_numbers(analysis: TraceAnalysis) -> None:
 def test_frames_without_the_column_stay_whole(
     frame: pd.DataFrame, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As HTA: a warning and every row."""
+    """As in HTA, there is a warning, and every row is returned."""
     bare = frame[["index", "ts", "dur"]]
     for chosen in (IterationIndexFilter(0), GPUKernelFilter(), NameFilter("a")):
         assert len(chosen(bare)) == len(frame)
@@ -138,7 +138,7 @@ def test_frames_without_the_column_stay_whole(
     ],
 )
 def test_wrong_arguments_are_refused(wrong: Any) -> None:
-    """The message says what was given."""
+    """The message contains the argument."""
     with pytest.raises(ParameterError):
         wrong()
 

@@ -1,4 +1,4 @@
-"""Which forward operator a backward one belongs to, as the trace's arrows say."""
+"""The forward operator of a backward one, by the arrows of the trace."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ FORWARD, BACKWARD = 1, 2
 
 
 def op(name: str, ts: int, dur: int, tid: int, sequence: int | None = None) -> dict[str, Any]:
-    """An operator [µs]."""
+    """Return an operator [µs]."""
     args = {} if sequence is None else {"Sequence number": sequence}
     place = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": tid}
     return {**place, "name": name, "ts": ts, "dur": dur, "args": args}
 
 
 def arrow(phase: str, ts: int, tid: int) -> dict[str, Any]:
-    """One end of the arrow from a forward operator to its backward one."""
+    """Return one end of the arrow from a forward operator to its backward one."""
     return {"ph": phase, "cat": "fwdbwd", "id": 7, "pid": 1, "tid": tid, "ts": ts, "name": "fwdbwd"}
 
 
 def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Three operators start where the arrow does; the one with the number of the backward has it."""
+    """Of three operators that start with the arrow, the one with the sequence number of the backward is selected."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD, sequence=5),
@@ -49,7 +49,7 @@ def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
 def test_without_numbers_the_outermost_operators_belong_together(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """An old trace: the arrow alone decides."""
+    """In an old trace only the arrow decides."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD),

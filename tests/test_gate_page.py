@@ -1,4 +1,4 @@
-"""docs/gate.md: the rules that it shows are those that hold, and its workflow runs."""
+"""docs/gate.md: it shows the default rules, and its workflow runs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ max = {limit}
 
 
 def blocks(language: str) -> list[str]:
-    """The code of a language on the page."""
+    """Return the code blocks of a language on the page."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_page_shows_the_rules_that_hold() -> None:
-    """The first block of TOML is the file."""
+    """The first TOML block equals the file."""
     assert blocks("toml")[0] == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
 def steps_of_workflow() -> list[dict[str, Any]]:
-    """The steps of the workflow's one job."""
+    """Return the steps of the workflow's one job."""
     (workflow,) = (yaml.safe_load(text) for text in blocks("yaml"))
     (job,) = workflow["jobs"].values()
     return list(job["steps"])
@@ -51,7 +51,7 @@ def steps_of_workflow() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with a baseline, a script that records a trace, and the commands in PATH."""
+    """Create a repository with a baseline, a script that records a trace, and the commands in PATH."""
     folder = tmp_path / "repository"
     (folder / "ci").mkdir(parents=True)
     ingest_only({0: str(TRACE)}, tmp_path / "base.store", run="base")
@@ -77,7 +77,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run_workflow(checkout: Path) -> tuple[int, str]:
-    """Run the shell steps as GitHub does: the code of the first that fails, and the summary."""
+    """Run the shell steps as GitHub does; return the first nonzero exit code, and the summary."""
     summary = checkout / "summary.md"
     path = f"{checkout.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
     environment = {
@@ -97,7 +97,7 @@ def run_workflow(checkout: Path) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_the_workflow_runs(checkout: Path) -> None:
-    """It passes, and fails where a limit is broken; the summary is written both times."""
+    """It passes, and fails if a limit is broken; the summary is written in both cases."""
     rules = checkout / "ci" / "gate.toml"
     rules.write_text(RULES.format(limit=300_000))
     code, summary = run_workflow(checkout)

@@ -1,4 +1,4 @@
-"""Rules of a gate: what a file says, and what is refused before a store is opened."""
+"""Rules of a gate: parsing, and errors before a store is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = 'analysis = "step_accounting"\ncolumn = "compute_ns"\n'
 
 
 def test_a_file_says_rules(tmp_path: Path) -> None:
-    """Each table is a rule; one without a name is called by what it is about."""
+    """Each table is a rule; its default name is its subject."""
     path = tmp_path / "gate.toml"
     path.write_text(
         'allow = ["world size"]\n[[rule]]\n' + ROWS + "where = {rank = 0}\nmax_increase_pct = 3\n"
@@ -29,7 +29,7 @@ def test_a_file_says_rules(tmp_path: Path) -> None:
 
 
 def test_there_are_rules_without_a_file() -> None:
-    """Those that documentation and --show-rules print."""
+    """Documentation and --show-rules print them."""
     assert [rule.name for rule in read_rules(DEFAULT_RULES).rules] == [
         *("step time", "peak memory", "exposed communication", "utilization")
     ]
@@ -72,7 +72,7 @@ def test_there_are_rules_without_a_file() -> None:
     ],
 )
 def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
-    """File, rule and the nearest name."""
+    """The error contains the file, the rule and the nearest name."""
     path = tmp_path / "gate.toml"
     path.write_text(text)
     with pytest.raises(ParameterError) as raised:
@@ -82,6 +82,6 @@ def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
 
 
 def test_a_rule_in_python_is_checked_too() -> None:
-    """When it is made."""
+    """The check runs at construction."""
     with pytest.raises(ParameterError, match="it has no limit"):
         Rule("kpis", "step_ns")

@@ -1,4 +1,4 @@
-"""What a gate makes of rows: values, samples, noise, and which limits they break."""
+"""Evaluation of a gate: values, samples, noise, and broken limits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ROWS: list[dict[str, Any]] = [
 
 
 def rule(**options: Any) -> Rule:
-    """A rule on the compute time of steps."""
+    """Return a rule on the compute time of steps."""
     return Rule("step_accounting", "compute_ns", max=1, **options)
 
 
 def test_rows_are_paired_by_what_names_them() -> None:
-    """Rank and step; each is a value, and the other steps of its rank are its samples."""
+    """Rows are paired by rank and step; each is a value, and the other steps of its rank are its samples."""
     key = key_columns(rule(), [ROWS])
     assert key == ["rank", "step"]
     values = values_of(ROWS, rule(), key, 3)
@@ -47,19 +47,19 @@ def test_rows_are_paired_by_what_names_them() -> None:
     ],
 )
 def test_an_aggregate_is_one_of_steps(aggregate: str, expected: Value) -> None:
-    """Within each step, then over steps: a sum is that of one step, so that runs compare."""
+    """It is computed within each step, then over steps, so that runs of different lengths compare."""
     assert values_of(ROWS, rule(aggregate=aggregate), (), 3) == {(): expected}
 
 
 def test_an_aggregate_may_be_one_of_each_rank() -> None:
-    """By columns that are named."""
+    """The columns of the groups are given."""
     wanted = rule(aggregate="mean", by=["rank"])
     values = values_of(ROWS, wanted, key_columns(wanted, [ROWS]), 3)
     assert values == {(0,): Value(200, (100, 200, 300)), (1,): Value(201, (101, 201, 301))}
 
 
 def test_unknown_is_no_number() -> None:
-    """NULL and what is not finite are missing; totals may be divided by the steps."""
+    """NULL and infinite values are missing; totals may be divided by the steps."""
     rows: list[dict[str, Any]] = [{"rank": 0, "step": 1, "compute_ns": None}]
     assert values_of(rows, rule(), ["rank", "step"], 1) == {(0, 1): Value(None)}
     rows[0]["compute_ns"] = float("inf")
@@ -79,12 +79,12 @@ def test_rows_that_nothing_tells_apart_are_refused() -> None:
 
 @pytest.fixture
 def chance(ingest_trace: Callable[..., TraceStore]) -> Chance:
-    """The quantiles of a store."""
+    """Return a function that queries the quantiles of a store."""
     return Chance(ingest_trace("annotated_operators.json"))
 
 
 def test_steps_and_runs_are_samples(chance: Chance) -> None:
-    """As many standard errors as Student says; two runs say what they differ by; one nothing."""
+    """Steps have Student's standard errors, two runs their difference, and one run has no noise."""
     two = Value(2.0, (1.0, 3.0))
     assert chance.of_steps(two, two, aggregate="mean", of_many=False) == pytest.approx(
         9.925 * 2**0.5
@@ -121,7 +121,7 @@ def test_steps_and_runs_are_samples(chance: Chance) -> None:
 def test_limits_in_both_directions(
     limits: dict[str, Any], baseline: float | None, candidate: float, broken: list[str]
 ) -> None:
-    """Relative ones need a baseline; of nothing any change is more than any percentage."""
+    """Relative limits need a baseline; any change from zero exceeds any percentage."""
     judged = Judged({}, baseline, candidate, "passed")
     wanted = Rule("step_accounting", "compute_ns", **limits)
     assert [name for name, _ in broken_limits(wanted, judged)] == broken

@@ -1,6 +1,6 @@
-"""Golden tests: a tiny trace, a call in stock SQL, the rows that it must give.
+"""Golden tests: a tiny trace, a call in stock SQL, the expected rows.
 
-The files are tests/golden/<topic>/<analysis>.test; :mod:`hta_sql.authoring.golden` says how they read.
+The files are tests/golden/<topic>/<analysis>.test; :mod:`hta_sql.authoring.golden` describes their format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """The engine that all cases are asked in."""
+    """Return the engine of all cases."""
     folder = tmp_path_factory.mktemp("golden")
     with closing(GoldenEngine(folder, load_library(), CASES, TRACES)) as engine:
         yield engine
@@ -35,17 +35,19 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 CASES = sorted(all_cases(), key=lambda case: case.traces)
 
 OF_EACH_ANALYSIS = 1
-"""Cases of an analysis that ``make test`` asks at least; its other numbers are pinned by tests/pinned, and
-``make test-all`` asks all."""
+"""Minimum number of cases of an analysis that ``make test`` runs.
+
+Its other numbers are pinned by tests/pinned, and ``make test-all`` runs all cases.
+"""
 
 READING = 3
-"""Time that the traces of a line take to be read [questions]."""
+"""Cost of ingesting the traces of a line, in queries."""
 
 
 def asked_always(cases: list[Case], least: int) -> set[str]:
-    """Choose ``traces`` lines, those that bring most for their time first, until no analysis lacks a case.
+    """Select ``traces`` lines with the most cases per cost until each analysis has enough cases.
 
-    To read the traces takes as long as some questions; so all cases of a line are asked, or none.
+    Ingesting the traces costs as much as some queries, so all cases of a line run, or none.
     """
     told: dict[str, Counter[str]] = {case.traces: Counter() for case in cases}
     for case in cases:
@@ -76,7 +78,7 @@ ALWAYS = asked_always(CASES, OF_EACH_ANALYSIS)
     ],
 )
 def test_golden(case: Case, engine: GoldenEngine) -> None:
-    """An analysis gives the rows that follow from its trace."""
+    """An analysis returns the expected rows for its trace."""
     assert f"{case.path.stem}(" in case.call, f"{case.id} does not call {case.path.stem}"
     columns, rows = engine.ask(case)
     if found := difference(case, columns, rows):
@@ -92,7 +94,7 @@ def test_every_analysis_is_asked_always() -> None:
 
 
 def test_a_case_is_comment_traces_call_and_rows() -> None:
-    """A golden file may hold several cases, and a call may have several lines."""
+    """A golden file may contain several cases, and a call may have several lines."""
     text = "# About the file.\n\n# True.\ntraces: a.json\ncall: SELECT 1\nFROM x_v1()\n----\nn\n1\n"
     (case,) = parse_cases(Path("x_v1.test"), text)
     assert case == Case(
@@ -114,7 +116,7 @@ def test_a_case_is_comment_traces_call_and_rows() -> None:
     ],
 )
 def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -> None:
-    """A correction of the words does not touch the case; other values are another message."""
+    """Corrected text does not change the case; other values are another message."""
     case = Case(Path("x_v1.test"), 1, "True.", "a.json", "SELECT 1", [f"n  {column}", f"1  {cell}"])
     assert difference(case, ["n", column], [(1, text)]) == ""
     assert difference(case, ["n", column], [(1, f"{text} And more.")])
@@ -135,7 +137,7 @@ def test_a_cell_that_names_no_message_is_an_error(cell: str, problem: str) -> No
 
 
 def test_cells_are_aligned_and_unambiguous() -> None:
-    """NULL, booleans, fractions and empty text have one spelling each."""
+    """NULL, booleans, fractions and empty text each have one representation."""
     rows = [(None, True, 1 / 3, ""), (12345, False, 50.0, "Memcpy HtoD (Pinned -> Device)")]
     assert table(["a", "b", "c", "d"], rows) == [
         "a      b      c       d",

@@ -1,4 +1,4 @@
-"""A golden case whose comment says ``Drawn: 3 rect, 1 text`` has a chart with these marks."""
+"""A golden case with the comment ``Drawn: 3 rect, 1 text`` has a chart with these marks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [case for case in all_cases() if stated_marks(case)]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_golden_case_has_the_marks_that_it_states(case: Case, tmp_path: Path) -> None:
-    """Every mark that can be seen is stated; texts of the chart need not be."""
+    """All visible marks must be stated, except texts."""
     with ingest_case(case.traces, tmp_path / "golden.store") as store:
         analysis = store.library.find(case.path.stem)
         chart = draw(Result.of_rows(store.sql(case.call).arrow(), analysis))

@@ -29,17 +29,17 @@ CAPTURE_ALONE = {
 
 
 def test_lists_that_are_equal_are_matched_by_position() -> None:
-    """Also where names repeat."""
+    """This holds for repeated names, too."""
     assert pair_nodes(MODEL, MODEL) == (tuple(range(len(MODEL))), "position")
 
 
 def test_nodes_in_another_order_are_matched_by_occurrence() -> None:
-    """As on several streams: the n-th of a name is the n-th."""
+    """With several streams, the n-th kernel of a name matches the n-th node of that name."""
     assert pair_nodes(["b", "a", "a", "c"], ["a", "b", "a", "c"]) == ((1, 0, 2, 3), "occurrence")
 
 
 def test_a_capture_without_names_is_matched_by_count() -> None:
-    """Copies are told from the call; another number of nodes is another graph."""
+    """Copies are recognized by the call; a graph with another number of nodes does not match."""
     captured = [None, "<memcpy>", None]
     assert pair_nodes(["k", "<memcpy>", "k"], captured) == ((0, 1, 2), "count")
     assert pair_nodes(["k", "k", "<memcpy>"], captured) is None
@@ -48,7 +48,7 @@ def test_a_capture_without_names_is_matched_by_count() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_lost_nodes_leave_the_others_right(seed: int) -> None:
-    """One in twenty is lost of 218 nodes: what is matched has the right name, and its layer is never wrong."""
+    """With one in twenty of 218 nodes lost, each match has the right name, and its layer is never wrong."""
     drawn = random.Random(seed)
     kept = [position for position in range(len(MODEL)) if drawn.random() > 0.05]
     paired = pair_nodes([MODEL[position] for position in kept], MODEL)
@@ -64,7 +64,7 @@ def test_lost_nodes_leave_the_others_right(seed: int) -> None:
 
 
 def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
-    """Also if it is next to one of its former name."""
+    """This holds next to a node with its former name, too."""
     for position in range(len(MODEL)):
         replayed = [*MODEL[:position], "renamed", *MODEL[position + 1 :]]
         paired = pair_nodes(replayed, MODEL)
@@ -73,7 +73,7 @@ def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
 
 
 def test_a_graph_of_another_size_is_not_matched() -> None:
-    """Its products have other kernels: two of eight names."""
+    """Two of its eight kernel names differ."""
     other = [name.replace("gemm_", "gemm_64x64_") for name in MODEL]
     assert pair_nodes(MODEL, other) is None
     assert pair_nodes(MODEL, MODEL[:40]) is None
@@ -99,7 +99,7 @@ def _host(name: str, cat: str, ts: float, dur: float, **args: object) -> Event:
 
 
 def capture(sizes: tuple[int, ...] = (64, 8), *, named: bool = True) -> dict[str, Any]:
-    """A trace of captures: a graph for the embedding and one for each of three layers, of each size."""
+    """Return a trace of captures: a graph for the embedding and one for each of three layers, of each size."""
     events: list[Event] = []
     at, correlation = 0.0, 1
     for size in sizes:
@@ -133,7 +133,7 @@ def capture(sizes: tuple[int, ...] = (64, 8), *, named: bool = True) -> dict[str
 
 
 def replay(tokens: list[int], sizes: list[int], *, annotated: bool = True) -> dict[str, Any]:
-    """A trace of iterations, each replaying the four graphs of a size."""
+    """Return a trace of iterations, each of which replays the four graphs of a size."""
     events: list[Event] = []
     at, correlation = 0.0, 1
     for count, size in zip(tokens, sizes, strict=True):
@@ -163,7 +163,7 @@ def replay(tokens: list[int], sizes: list[int], *, annotated: bool = True) -> di
 
 
 def joined(folder: Path, trace: dict[str, Any], captured: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Ingest a pair; returns kernel, method, label, shapes and module of each replayed kernel in order."""
+    """Ingest a pair; return kernel, method, label, shapes and module of each replayed kernel in order."""
     (folder / "rank0.json").write_text(json.dumps(trace), encoding="utf-8")
     (folder / "graph_capture_rank_0.json").write_text(json.dumps(captured), encoding="utf-8")
     with hta_sql.ingest(folder, folder / "job.store") as store:
@@ -174,7 +174,7 @@ def joined(folder: Path, trace: dict[str, Any], captured: dict[str, Any]) -> lis
 
 
 def test_an_iteration_gets_the_graphs_of_its_size(tmp_path: Path) -> None:
-    """Each layer its own, the smallest size that holds the tokens; a file named as a capture is found."""
+    """Each layer has its own graph, of the smallest size that fits the tokens; a file named as a capture is found."""
     rows = joined(tmp_path, replay([64, 5], [64, 8]), capture())
     assert [row[1] for row in rows] == ["position"] * 14
     assert [row[2] for row in rows] == ["capture_64_PIECEWISE"] * 7 + ["capture_8_PIECEWISE"] * 7
@@ -192,7 +192,7 @@ def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None
 
 
 def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: Path) -> None:
-    """Two rounds over one captured size: the same layers each time."""
+    """With one captured size, two rounds have the same layers."""
     rows = joined(tmp_path, replay([8, 8], [8, 8], annotated=False), capture((8,)))
     modules = [row[4] for row in rows]
     assert modules[:7] == modules[7:]
@@ -200,7 +200,7 @@ def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: 
 
 
 def test_of_graphs_that_differ_in_shapes_only_none_is_chosen_without_a_size(tmp_path: Path) -> None:
-    """Two sizes with the same kernels: without the tokens of the iteration nothing tells which one ran."""
+    """Two sizes have the same kernels, so without the tokens of the iteration the graph is ambiguous."""
     captured = capture((64, 8))
     for event in captured["traceEvents"]:
         if event["args"].get("kernel") == "gemm_32":
@@ -217,7 +217,7 @@ def test_a_capture_without_kernel_names_says_that_it_is_matched_by_count(tmp_pat
 
 
 def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> None:
-    """VLLM writes its details of execution, a JSON list, into the folder of the capture."""
+    """The engine vLLM writes its execution details, a JSON list, into the folder of the capture."""
     (tmp_path / "graph_capture_rank_0.json").write_text(json.dumps(CAPTURE_ALONE), encoding="utf-8")
     (tmp_path / "execution_details.json").write_text("[]", encoding="utf-8")
     (found,) = discover(str(tmp_path))
@@ -226,7 +226,7 @@ def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> No
 
 
 def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_path: Path) -> None:
-    """A capture of rank 0 serves both ranks; the same capture again leaves all unchanged."""
+    """A capture of rank 0 applies to both ranks; the same capture again changes nothing."""
     for rank in (0, 1):
         trace = json.dumps(replay([8], [8]))
         (tmp_path / f"rank{rank}.json").write_text(trace, encoding="utf-8")
@@ -248,7 +248,7 @@ def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_pat
 
 
 def test_tables_by_operator_say_how_a_kernel_was_matched(tmp_path: Path) -> None:
-    """The sums of all tables stay those of the device."""
+    """The sums of all tables still equal those of the device."""
     joined(tmp_path, replay([64, 5], [64, 64]), capture((64,)))
     with hta_sql.open(tmp_path / "job.store") as store:
         rows = [
@@ -299,11 +299,11 @@ MATCHES = (
 def recorded_pair(
     folder: Path, change: Callable[[list[Event], list[Event]], list[Event]]
 ) -> list[tuple[Any, ...]]:
-    """Ingest the recorded replay after a change of its replayed kernels, with its capture.
+    """Ingest the recorded replay with changed kernels, and its capture.
 
     Args:
-        folder: Where to.
-        change: Takes all events and those of replays; returns all that are left.
+        folder: Output folder.
+        change: Takes all events and those of replays; returns the remaining events.
     """
     document = json.loads(gzip.decompress(REPLAYED.read_bytes()))
     events = document["traceEvents"]
@@ -319,13 +319,13 @@ def recorded_pair(
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, ...]]:
-    """The recorded pair as it is."""
+    """Ingest the recorded pair unchanged."""
     return recorded_pair(tmp_path_factory.mktemp("whole"), lambda events, _: events)
 
 
 @recorded
 def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[Any, ...]]) -> None:
-    """361 of 361 in 25 graphs, each with operator, shapes, module and line."""
+    """All 361 kernels in 25 graphs have operator, shapes, module and line."""
     assert len(whole) == 361
     assert {row[2] for row in whole} == {"position"}
     assert len({row[3] for row in whole}) == 25
@@ -336,7 +336,7 @@ def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[A
 def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """5 % lost: at least 99.9 % of the matches are right, and few of the others are without one."""
+    """With 5 % lost, at least 99.9 % of the matches are right, and few of the other kernels have none."""
     right = {(row[0], row[1]): row[3:5] for row in whole}
     matched = correct = left = 0
     for seed in range(3):
@@ -362,7 +362,7 @@ def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
 def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """One kernel of one layer: the others are matched as before."""
+    """Only one kernel of one layer is renamed, and the others match as before."""
 
     def rename(events: list[Event], kernels: list[Event]) -> list[Event]:
         kernels[100]["name"] = "renamed"
@@ -380,7 +380,7 @@ def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
 def test_a_recorded_capture_of_another_batch_size_matches_nothing(
     tmp_path: Path, tokens: int
 ) -> None:
-    """Too small for more tokens; for fewer, the products of the replay have other kernels."""
+    """It is too small for more tokens; for fewer, the products of the replay have other kernels."""
 
     def other_size(events: list[Event], kernels: list[Event]) -> list[Event]:
         for kernel in kernels:

@@ -1,4 +1,4 @@
-"""Hangs that are planted in simulated jobs on NCCL: rank, group, operation and number come out."""
+"""Hangs planted in simulated NCCL jobs: rank, group, operation and number are found."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def roots(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def planted_at(ranks: int, seed: str) -> tuple[int, int]:
-    """Choose the rank of a fault, and the operation of its program at which it is."""
+    """Choose the rank of a fault, and the position in its program."""
     rng = random.Random(seed)
     return rng.randrange(ranks), rng.randrange(OPS_A_STEP, (STEPS - 1) * OPS_A_STEP)
 
 
 @pytest.mark.parametrize(("ranks", "width"), SIZES)
 def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> None:
-    """All operations that a rank entered are finished."""
+    """All entered operations are finished."""
     assert rows_of(training(ranks, width, STEPS), tmp_path) == []
 
 
@@ -54,7 +54,7 @@ def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> No
 def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """All rows of the cause name it alone; the group in which it would go on is among them."""
+    """All rows of the cause name only this rank, and one of them has the group of its next operation."""
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"missing {ranks}")
     op = job.programs[rank][at]
@@ -82,7 +82,7 @@ def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
 def test_the_rank_that_entered_something_else_is_named(
     tmp_path: Path, ranks: int, width: int, change: dict[str, Any], differs: str
 ) -> None:
-    """With what it entered and what the others did."""
+    """The row has its operation and that of the others."""
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"{change} {ranks}")
     at -= at % OPS_A_STEP  # an all-reduce of the tensor-parallel group
@@ -105,7 +105,7 @@ def test_the_rank_that_entered_something_else_is_named(
 def test_groups_that_wait_for_each_other_are_all_roots(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """A rank enters the barrier of all before the all-reduce across groups, the others after it."""
+    """One rank enters the barrier of all before the all-reduce across groups, the others after it."""
     job = training(ranks, width, STEPS)
     rank, _ = planted_at(ranks, f"order {ranks}")
     program = job.programs[rank]
@@ -120,7 +120,7 @@ def test_groups_that_wait_for_each_other_are_all_roots(
 def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """What waits is said, with the ranks that have no dump; the culprit is named if its dump is there."""
+    """Waiting groups are reported with the ranks without a dump; the culprit is named if its dump exists."""
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"half {ranks}")
     del job.programs[rank][at:]
@@ -134,7 +134,7 @@ def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
 
 
 def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
-    """It names the pair of ranks; ranks in the group are not ranks of the job."""
+    """It has the pair of ranks of the job, not the ranks within the group."""
     world = Group("0", "default_pg", (0, 1, 2, 3))
     stages = Group("9", "pp", (1, 3))
     programs = {rank: [Op(world)] for rank in range(4)}
@@ -147,7 +147,7 @@ def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: Path) -> None:
-    """What waits for it directly is the cause; stages behind it follow."""
+    """Groups that wait for it directly are the cause; later stages follow."""
     job = pipeline()
     del job.programs[0][9:]  # at its fourth all-to-all
     rows = rows_of(job, tmp_path, without=(0,))
@@ -176,7 +176,7 @@ def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
 
 
 def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> None:
-    """Numbers are those of the group, whatever the dump has lost."""
+    """Numbers are those of the group, regardless of lost entries."""
     job = training(8, 4, 50)
     del job.programs[6][161:]
     write_pickles(job, tmp_path / "dumps", buffer=20)
@@ -187,7 +187,7 @@ def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> 
 
 
 def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
-    """By the times at which hosts enqueued the same collectives."""
+    """Lateness is measured by the times at which hosts enqueued the same collectives."""
     job = training(8, 4, 10)
     job.slow_ns[5] = 3_000_000
     write_pickles(job, tmp_path / "dumps")
@@ -199,7 +199,7 @@ def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
 
 
 def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> None:
-    """The rank is said to have no whole dump; the one that is missing elsewhere is the cause."""
+    """The damaged dump is reported as such; the rank that is missing elsewhere is the cause."""
     job = training(8, 4, 3)
     del job.programs[5][9:]
     write_pickles(job, tmp_path / "dumps")
@@ -217,7 +217,7 @@ def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> N
 def test_half_a_dump_is_read_as_far_as_it_is_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A process that was killed while it wrote its dump."""
+    """The process was killed while it wrote the dump."""
     job = training(4, 2, 3)
     write_pickles(job, tmp_path / "dumps")
     path = tmp_path / "dumps" / "nccl_trace_rank_2"

@@ -1,4 +1,4 @@
-"""Hardware counters by PM sampling: as stored, by kernel, and in redacted copies."""
+"""Hardware counters by PM sampling: stored, by kernel, and in redacted copies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_sample_has_its_device_and_category(
 
 
 def test_planted_values_of_two_devices_come_out_exactly(tmp_path: Path) -> None:
-    """1,000 launches under samples of 1 ms: the mean is the one that was planted, to the digit."""
+    """For 1,000 launches under samples of 1 ms, the mean is exactly the planted one."""
     events: list[dict[str, Any]] = []
     planted = {}
     for device in (0, 1):

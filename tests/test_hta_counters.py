@@ -1,4 +1,4 @@
-"""HTA's calls for counters, and the traces with counter tracks that it writes."""
+"""HTA's calls for counters, and traces with counter tracks."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ TRACES = Path(__file__).parent / "traces"
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of two ranks whose clocks start at different times."""
+    """Write a job of two ranks whose clocks start at different times."""
     spec = JobSpec(ranks=2, steps=3, layers=2, clock_offsets_ns={1: 1_234_567})
     return write_job(tmp_path_factory.mktemp("job") / "traces", spec)
 
 
 @pytest.fixture(scope="module")
 def analysis(job: Job) -> Iterator[TraceAnalysis]:
-    """The job, opened."""
+    """Open the job."""
     with TraceAnalysis(trace_dir=job.files[0].parent) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """Three kinds of copies, one of which records nothing, and a host without a device."""
+    """Ingest three kinds of copies, one without a bandwidth, and a host without a device."""
     folder = tmp_path_factory.mktemp("copies")
     shutil.copy(TRACES / "copies_at_once.json", folder / "rank0.json")
     shutil.copy(TRACES / "host_only.json", folder / "rank1.json")
@@ -62,14 +62,14 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
 def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
-    """Names and order of the positional parameters are HTA's; ours are keywords."""
+    """Names and order of the positional parameters are HTA's; our additional ones are keywords."""
     signature = inspect.signature(getattr(TraceAnalysis, method)).parameters
     by_position = [p.name for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position[1:] == parameters
 
 
 def test_queue_series_have_htas_columns_and_only_changes(analysis: TraceAnalysis) -> None:
-    """A frame per rank, µs, event ids as index, and no value twice in a row."""
+    """Each rank has a frame in µs with event ids as index, and no value twice in a row."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     assert list(series) == [0, 1]
     for frame in series.values():
@@ -84,7 +84,7 @@ def test_queue_series_have_htas_columns_and_only_changes(analysis: TraceAnalysis
 
 
 def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
-    """The SQL summary is what pandas says of the series."""
+    """The SQL summary equals the pandas summary of the series."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     before = {rank: frame.copy() for rank, frame in series.items()}
     summary: Any = analysis.get_queue_length_summary(ranks=[0, 1])
@@ -97,7 +97,7 @@ def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
 
 
 def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> None:
-    """Not the last one of each rank only (Q33); streams that were not asked for have none."""
+    """HTA returns only the last stream of each rank (Q33); streams that were not requested have none."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     full: Any = analysis.get_time_spent_blocked_on_full_queue(series, max_queue_length=1)
     assert list(full.columns) == [
@@ -121,7 +121,7 @@ def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> No
 
 
 def test_bandwidth_series_and_summary_have_htas_columns(copies: TraceAnalysis) -> None:
-    """µs and GB/s; a kind that records no bandwidth is NaN in the series and not described."""
+    """Units are µs and GB/s; a kind without bandwidth is NaN in the series and has no summary."""
     series: Any = copies.get_memory_bw_time_series(ranks=[0, 1])
     assert list(series) == [0]
     assert list(series[0].columns) == ["ts", "pid", "name", "memory_bw_gbps"]
@@ -141,7 +141,7 @@ def test_bandwidth_series_and_summary_have_htas_columns(copies: TraceAnalysis) -
 
 
 def test_a_host_without_a_device_has_no_series(copies: TraceAnalysis) -> None:
-    """Empty dictionaries and None, as HTA answers; an unknown rank is an error."""
+    """The answers are empty dictionaries and None, as in HTA; an unknown rank is an error."""
     assert copies.get_queue_length_time_series([1]) == {}
     assert copies.get_queue_length_summary([1]) is None
     assert copies.get_memory_bw_time_series([1]) == {}
@@ -152,7 +152,7 @@ def test_a_host_without_a_device_has_no_series(copies: TraceAnalysis) -> None:
 
 
 def load(path: str) -> dict[str, Any]:
-    """Parse a gzip trace; numbers with a fraction stay exact."""
+    """Parse a gzip trace; decimal numbers are exact."""
     trace: dict[str, Any] = json.loads(
         gzip.decompress(Path(path).read_bytes()), parse_float=Decimal
     )
@@ -162,7 +162,7 @@ def load(path: str) -> dict[str, Any]:
 def test_a_trace_with_counters_is_the_trace_and_its_counters(
     job: Job, analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """Both tracks, on the file's own clock to the nanosecond; nothing of the trace is missing."""
+    """Both tracks are on the file's own clock to the nanosecond, and no event of the trace is missing."""
     written = analysis.generate_trace_with_counters(ranks=[1], output_dir=tmp_path)
     assert list(written) == [1]
     source = load(str(job.files[1]))
@@ -201,7 +201,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
 
 @pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
-    """HTA's name, which ingest leaves alone; one series where one is asked for; fewer as a CSV."""
+    """The name is HTA's, which ingest skips; a single series can be selected, and a CSV has the same."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -231,7 +231,7 @@ def test_another_suffix_is_taken_with_a_warning(
 
 
 def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
-    """A text, as on the command line, is told what there is."""
+    """A text, as on the command line, is refused with the valid flags."""
     wanted: Any = "queue"
     with pytest.raises(ParameterError, match=r"TimeSeriesTypes\.QUEUE_LENGTH.* not 'queue'"):
         copies.generate_trace_with_counters(wanted, output_dir=tmp_path)
@@ -239,7 +239,7 @@ def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
 
 
 def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
-    """Its events are not those of the store any more; nothing is written."""
+    """Its events are not those of the store any more, so nothing is written."""
     source = tmp_path / "rank0.json"
     shutil.copy(TRACES / "copies_at_once.json", source)
     with hta_sql.ingest(tmp_path, tmp_path / "job.store") as store:
@@ -257,7 +257,7 @@ def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["broken_event.json", "bare_list.json", "cut_off.json"])
 def test_broken_traces_get_counters_too(name: str, tmp_path: Path) -> None:
-    """A broken event, a list without keys, a file that ends early: valid JSON with counters."""
+    """A broken event, a list without keys and a truncated file give valid JSON with counters."""
     whole = json.loads((TRACES / "queue_ties.json").read_text(encoding="utf-8"))
     text = json.dumps(whole)
     broken = {

@@ -35,7 +35,7 @@ SYMBOLS = [
 
 
 def test_flat_columns() -> None:
-    """Levels of names become one; a frame without levels stays as it is."""
+    """Levels of names become one; a frame without levels is unchanged."""
     wide = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "sum"), ("b", "")]))
     for _ in range(2):
         flatten_column_names(wide)
@@ -43,7 +43,7 @@ def test_flat_columns() -> None:
 
 
 def test_patterns() -> None:
-    """Categories as they stand in frames; a name that begins like one is none."""
+    """Categories must match entirely."""
     table = TraceSymbolTable(SYMBOLS)
     assert list(table.get_symbol_ids(types.KERNEL_CATEGORY_PATTERN)) == ["kernel", "gpu_memcpy"]
     assert list(table.get_symbol_ids(types.CPU_EVENTS_CATEGORY_PATTERN)) == SYMBOLS[:4]
@@ -52,7 +52,7 @@ def test_patterns() -> None:
 
 
 def test_symbol_tables() -> None:
-    """Numbers of groups of symbols, symbols of numbers."""
+    """Numbers map to groups of symbols, and symbols to numbers."""
     table = TraceSymbolTable(SYMBOLS)
     ids = table.sym_index
     assert table.get_gpu_kernel_cat_ids() == [ids["kernel"], ids["gpu_memcpy"]]
@@ -71,7 +71,7 @@ def test_symbol_tables() -> None:
 
 
 def test_masks_of_symbol_tables() -> None:
-    """Calls are found by what they launched, waits are none."""
+    """Calls are identified by their launches; waits are excluded."""
     table = TraceSymbolTable(SYMBOLS)
     ids = table.sym_index
     rows = [
@@ -95,7 +95,7 @@ def test_masks_of_symbol_tables() -> None:
 
 
 def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later file replaces keys; what is not there is the default; broken files say so."""
+    """A later file overrides keys; missing ones have the default; broken files are reported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     own, given = tmp_path / "trace_analyzer.json", tmp_path / "mine.json"
@@ -118,7 +118,7 @@ def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTA's three, in its order."""
+    """There are HTA's three, in its order."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = (Path(hta_sql.hta.__file__).parent, tmp_path / "home" / ".hta", tmp_path)
@@ -127,7 +127,7 @@ def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_parser_config() -> None:
-    """Arguments are added once, chosen, described; the default can be set and set back."""
+    """Arguments are added once, selected and described; the default can be changed and restored."""
     config = ParserConfig(ParserConfig.ARGS_MINIMUM)
     config.add_args([*ParserConfig.ARGS_COMMUNICATION, *ParserConfig.ARGS_MINIMUM])
     assert [spec.name for spec in config.get_args()][:3] == [
@@ -160,7 +160,7 @@ def test_parser_config() -> None:
 
 
 def test_types_of_arguments_agree() -> None:
-    """What frames have columns for is known to the check of types, with the same type."""
+    """The check of types knows each frame column with the same type."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
     checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:
@@ -170,7 +170,7 @@ def test_types_of_arguments_agree() -> None:
 
 @pytest.mark.slow
 def test_arguments_become_columns(tmp_path: Path) -> None:
-    """As a configuration says: typed, with its defaults; or all that occur."""
+    """The configuration selects typed columns with defaults, or all arguments that occur."""
     path = tmp_path / "rank0.json"
     path.write_bytes((ROOT / "tests" / "traces" / "arguments.json").read_bytes())
     mine = AttributeSpec("mine", "my/key~", ValueType.Object, "-", YamlVersion(1, 0, 0))
@@ -191,7 +191,7 @@ def test_arguments_become_columns(tmp_path: Path) -> None:
 
 
 def test_arguments_of_one_column_name_have_a_column_each(tmp_path: Path) -> None:
-    """Neither is dropped: the second has a 2 behind its name."""
+    """Neither is dropped: the name of the second ends in 2."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
     path = tmp_path / "rank0.json"
     path.write_text(json.dumps({"traceEvents": [{**event, "args": {"x y": 1, "x_y": 2}}]}))

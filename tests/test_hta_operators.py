@@ -1,4 +1,4 @@
-"""TraceAnalysis on operators, annotations and kernel sequences; numbers by hand, from one trace.
+"""TraceAnalysis on operators, annotations and kernel sequences, with numbers computed by hand from one trace.
 
 The trace is tests/traces/annotated_operators.json, whose rows the golden tests explain.
 """
@@ -48,7 +48,7 @@ SIGNATURES = {
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The trace as rank 0 of a job; the first that opens it ingests it."""
+    """Copy the trace as rank 0 of a job; the first test that opens it ingests it."""
     folder = tmp_path_factory.mktemp("traces")
     shutil.copy(TRACE, folder / "rank-0.json")
     return folder
@@ -56,19 +56,19 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def analysis(traces: Path) -> Iterator[TraceAnalysis]:
-    """The job, opened."""
+    """Open the job."""
     with TraceAnalysis(trace_dir=traces) as opened:
         yield opened
 
 
 def original() -> list[dict[str, Any]]:
-    """Events of the trace."""
+    """Return the events of the trace."""
     events: list[dict[str, Any]] = json.loads(TRACE.read_text(encoding="utf-8"))["traceEvents"]
     return events
 
 
 def overlaid(folder: Path) -> list[dict[str, Any]]:
-    """Events of the only trace in a folder."""
+    """Return the events of the only trace in a folder."""
     (path,) = folder.iterdir()
     assert path.name == "overlaid_rank-0.json.gz"
     events: list[dict[str, Any]] = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
@@ -83,7 +83,7 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
 
 
 def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Two calls of aten::linear launch the same three ops: 34 µs there, 40 µs here."""
+    """Two calls of aten::linear launch the same three operations: 34 µs and 40 µs."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -98,7 +98,7 @@ def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path:
 
 
 def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Uncompressed, only the events of the two calls differ, and only in the argument Patterns."""
+    """The file is uncompressed; only the events of the two calls differ, and only in the argument Patterns."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_patterns("aten::linear", out, compress_other_kernels=False)
@@ -110,7 +110,7 @@ def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path
 
 
 def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Other events lose arguments and name; an event behind the last one says what numbers mean."""
+    """Other events lose arguments and name; an event after the last one explains the numbers."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -129,7 +129,7 @@ def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: 
 
 
 def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path) -> None:
-    """As HTA writes them; no event is added then."""
+    """The format is HTA's, and no event is added."""
     folder, out = tmp_path / "traces", tmp_path / "out"
     folder.mkdir()
     out.mkdir()
@@ -145,7 +145,7 @@ def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path
 
 
 def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The frame has all of them, the trace the first one: bias, which comes before gemm by name."""
+    """The frame has all of them, the trace only the first: bias, which sorts before gemm."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences(
@@ -159,7 +159,7 @@ def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Pa
 def test_nothing_found_is_an_empty_frame_and_no_trace(
     analysis: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As HTA's columns, without rows."""
+    """The frame has HTA's columns without rows."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences("aten::clone", out)
@@ -173,7 +173,7 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
 def test_sequences_say_what_is_wrong_with_an_argument(
     analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """No name, no folder, no rank."""
+    """The cases are a missing name, folder and rank."""
     with pytest.raises(ParameterError, match="operator_name is empty"):
         analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
     with pytest.raises(ParameterError, match="is not a folder"):
@@ -192,7 +192,7 @@ def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
 
 
 def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None:
-    """aten::addmm waits 2 µs for its launch, that one 14 and 36 µs for the kernel."""
+    """aten::addmm waits 2 µs for its launch, which waits 14 and 36 µs for the kernel."""
     frames = analysis.get_aten_op_kernels_and_delay(sort_by=["avg_runtime_delay"])
     assert list(frames) == [0]
     assert frames[0].to_dict(orient="records") == [
@@ -252,7 +252,7 @@ def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> 
 
 
 def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) -> None:
-    """But not those that a pattern keeps."""
+    """Those that match a pattern remain."""
     frame = analysis.get_gpu_user_annotation_breakdown(
         use_gpu_annotation=False, num_kernels=1, allowlist_patterns=["^in"]
     )
@@ -262,7 +262,7 @@ def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) -> None:
-    """HTA's columns, µs; the path has the annotations around it."""
+    """Columns are HTA's, in µs; the path has the enclosing annotations."""
     frame = analysis.get_gpu_kernels_with_user_annotations(0)
     assert frame is not None
     known = analysis.t.symbol_table.get_sym_id_map()
@@ -288,7 +288,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
-    """Whatever was done to the frames of ``t``."""
+    """Changes to the frames of ``t`` have no effect."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)
     analysis.t.parse_traces()
     analysis.t.get_trace(0)["dur"] = -1
@@ -299,7 +299,7 @@ def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnaly
 
 
 def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
-    """None, as HTA says it."""
+    """The answer is None, as in HTA."""
     shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert analysis.get_gpu_user_annotation_breakdown() is None
@@ -315,7 +315,7 @@ def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
     ],
 )
 def test_charts_are_saved_on_request(draw: Any, analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Outside of a notebook as a page in the store."""
+    """Outside of a notebook a chart is a page in the store."""
     out = tmp_path / "out"
     out.mkdir()
     charts = analysis.store.path / "charts"

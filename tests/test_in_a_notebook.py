@@ -1,4 +1,4 @@
-"""What a notebook shows and completes: tables, descriptions, names."""
+"""Display and completion in a notebook: tables, descriptions, names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TRACE = str(TESTS / "traces" / "every_table.json")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """One small rank."""
+    """Ingest one small rank."""
     path = Path(tmp_path_factory.mktemp("notebook")) / "job.store"
     with hta_sql.ingest([TRACE], path, run="job", jobs=1) as opened:
         yield opened
 
 
 def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
-    """In human units, with the words of its columns and what it is; names of a trace are text."""
+    """Values have human units, columns and the result a description; names of a trace are text."""
     markup = store.run("gpu_kernels_by_name")._repr_html_()
     assert {"table", "th", "td"} <= set(Elements(markup).tags)
     assert "gpu_kernels_by_name_v1" in markup
@@ -44,7 +44,7 @@ def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) -> None:
-    """The runs that are in it; parameters, columns and SQL."""
+    """The store shows its runs; a description shows parameters, columns and SQL."""
     assert ">job</td>" in store._repr_html_()
     markup = store.describe("idle_causes")._repr_html_()
     assert "include_last_profiler_step" in markup
@@ -53,7 +53,7 @@ def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) ->
 
 
 def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
-    """With the parameters and the help of the SQL file."""
+    """Parameters and help come from the SQL file."""
     assert "idle_causes" in dir(store.analyses)
     assert "gpu_ops" in dir(store.tables)
     rows = store.analyses.profiler_steps(ranks=0).rows()
@@ -70,7 +70,7 @@ def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("ranks", [0, np.int64(0), [0], (0,), np.array([0])])
 def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: object) -> None:
-    """As users of pandas expect; a value of another type is told."""
+    """A single value is a list, as in pandas; a value of another type is reported."""
     assert store.run("profiler_steps", ranks=ranks, runs="job").rows() == (
         store.run("profiler_steps", ranks=[0], runs=["job"]).rows()
     )
@@ -79,7 +79,7 @@ def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: obj
 
 
 def shown(result: Result) -> dict[str, Any]:
-    """What a notebook gets of the chart of a result."""
+    """Return the notebook output of a result's chart."""
     data: Any = result.chart()._repr_mimebundle_()
     return dict(data)
 
@@ -87,12 +87,12 @@ def shown(result: Result) -> dict[str, Any]:
 REACHES = re.compile(
     r"""<script|<foreignObject|(?:href|src)=["'](?!#|data:)|url\((?!["']?#)|@import"""
 )
-"""What in a picture would reach out of it."""
+"""Patterns in a picture that would load something from outside."""
 
 
 @pytest.mark.parametrize("name", ["temporal_breakdown", "stragglers", "gpu_kernels_by_name"])
 def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name: str) -> None:
-    """A picture for every page, data for those that bring their own Vega; nothing is referred to."""
+    """The output has a picture for pages, and data for front ends with their own Vega; nothing is loaded."""
     bundle = shown(store.run(name))
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/svg+xml", "text/plain"}
     picture = bundle["image/svg+xml"]
@@ -104,7 +104,7 @@ def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name:
 
 
 def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
-    """By altair's own renderers; a chart stays what it is where it is sent elsewhere."""
+    """The renderers of altair create it; a chart sent elsewhere is unchanged."""
     chart = store.run("temporal_breakdown").chart()
     for picture in ("png", "svg"):
         with alt.renderers.enable(picture):
@@ -119,7 +119,7 @@ def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
 def test_a_page_that_altair_saves_holds_its_scripts(
     store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """Also of a chart that was changed."""
+    """This holds for a changed chart, too."""
     chart = store.run("temporal_breakdown").chart().properties(title="Mine")
     chart.save(tmp_path / "chart.html")
     for page in (chart.to_html(), (tmp_path / "chart.html").read_text(encoding="utf-8")):
@@ -130,7 +130,7 @@ def test_a_page_that_altair_saves_holds_its_scripts(
 def test_the_outputs_of_a_notebook_are_drawn_without_a_network(
     store: hta_sql.TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:
-    """Tables, and charts as pages show SVG: as an image, and as part of the page."""
+    """Tables and charts are shown as pages show SVG: as an image, and inline."""
     names = ("temporal_breakdown", "stragglers", "gpu_kernels_by_name")
     tables = "".join(store.run(name)._repr_html_() for name in names)
     pictures = [shown(store.run(name))["image/svg+xml"] for name in names]

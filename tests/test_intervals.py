@@ -1,6 +1,6 @@
-"""The interval macros of sql/lib against twins that are obviously right, and against their laws.
+"""The interval macros of sql/lib compared with simple reference functions, and their laws.
 
-The intervals are small integers, so a twin may look at every point in time.
+The intervals are small integers, so a reference function may check every point in time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Return its end."""
         return self.ts + self.dur
 
 
@@ -59,7 +59,7 @@ LANES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
-    """Lists of intervals: nested, touching, repeated, before 0 and of no length, by chance."""
+    """Draw lists of intervals: nested, touching, repeated, before 0 and of zero length."""
     span = st.builds(
         Span,
         st.sampled_from(LANES[lane_kind][1]),
@@ -72,7 +72,7 @@ def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     return engine_with(MACROS)
 
 
@@ -84,7 +84,7 @@ def _closed_at_the_end() -> Iterator[None]:
 
 
 def ask(macro: str, lane_kind: str, *relations: Iterable[Span]) -> list[Row]:
-    """Return the rows of a macro over one or two relations of intervals, sorted."""
+    """Return the sorted rows of a macro over one or two relations of intervals."""
     con = connection()
     names = ["left_spans", "right_spans"][: len(relations)]
     for name, spans in zip(names, relations, strict=True):
@@ -101,7 +101,7 @@ def ask(macro: str, lane_kind: str, *relations: Iterable[Span]) -> list[Row]:
 
 
 def canonical(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows whose lane may be NULL or a struct, which Python has no order for."""
+    """Sort rows whose lane may be NULL or a struct, which Python cannot order."""
     return sorted(((repr(row[0]), *row[1:]) for row in rows), key=repr)
 
 
@@ -114,12 +114,12 @@ def by_lane(spans: Iterable[Span]) -> list[tuple[Any, list[Span]]]:
 
 
 def touch(a: Span, b: Span) -> bool:
-    """Whether two intervals have a point in common, their ends included."""
+    """Return whether two closed intervals have a common point."""
     return a.ts <= b.end and b.ts <= a.end
 
 
 def merged_twin(spans: list[Span]) -> list[Row]:
-    """Join any two that touch until none do."""
+    """Merge any two that touch until none do."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         islands = [(span, 1) for span in members]
@@ -137,7 +137,7 @@ def merged_twin(spans: list[Span]) -> list[Row]:
 
 
 def gaps_twin(spans: list[Span]) -> list[Row]:
-    """Every pair of an end and a later start with nothing in between."""
+    """Return every pair of an end and a later start without an interval between."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         pairs = {(a.end, b.ts) for a in members for b in members if a.end < b.ts}
@@ -150,12 +150,12 @@ def gaps_twin(spans: list[Span]) -> list[Row]:
 
 
 def cells(spans: Iterable[Span]) -> set[int]:
-    """The unit cells [n, n + 1) that are covered."""
+    """Return the covered unit cells [n, n + 1)."""
     return {cell for span in spans for cell in range(span.ts, span.end)}
 
 
 def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
-    """Unit cells covered on both sides, runs of them joined."""
+    """Return the unit cells covered on both sides, with runs merged."""
     rows: list[Row] = []
     for lane, _ in by_lane([*left, *right]):
         sides = ([s for s in side if repr(s.lane) == repr(lane)] for side in (left, right))
@@ -167,17 +167,17 @@ def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
 
 
 def bounds(spans: list[Span]) -> list[int]:
-    """Every start and end, once."""
+    """Return every distinct start and end."""
     return sorted({s.ts for s in spans} | {s.end for s in spans})
 
 
 def covering(spans: Iterable[Span], start: int, end: int) -> list[Span]:
-    """The intervals that run all through a segment."""
+    """Return the intervals that cover a whole segment."""
     return [s for s in spans if s.ts <= start and s.end >= end]
 
 
 def depth_twin(spans: list[Span]) -> list[Row]:
-    """Count what covers the segment between each bound and the next."""
+    """Count the intervals that cover each segment between two bounds."""
     return canonical(
         (lane, start, end - start, len(covering(members, start, end)))
         for lane, members in by_lane(spans)
@@ -186,7 +186,7 @@ def depth_twin(spans: list[Span]) -> list[Row]:
 
 
 def classes_twin(spans: list[Span]) -> list[Row]:
-    """Likewise with the classes of what covers it, and an empty segment at the last end."""
+    """Return the classes of the intervals that cover each segment, and an empty segment at the last end."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         for start, end in pairwise(bounds(members)):
@@ -204,7 +204,7 @@ many = settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 @many
 def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
-    """Touching intervals become one island, which knows how many they were."""
+    """Touching intervals become one island with their number."""
     spans = data.draw(spans_of(lanes))
     assert ask("merged_intervals", lanes, spans) == merged_twin(spans)
 
@@ -213,7 +213,7 @@ def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
 @given(data=st.data())
 @many
 def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject) -> None:
-    """A gap lies between an end and a start with nothing in between, not even a point."""
+    """A gap lies between an end and a start, without even a point of an interval in between."""
     spans = data.draw(spans_of(lanes))
     assert ask("gaps", lanes, spans) == gaps_twin(spans)
 
@@ -222,7 +222,7 @@ def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject)
 @given(data=st.data())
 @many
 def test_intersected_intervals_run_on_both_sides(lanes: str, data: st.DataObject) -> None:
-    """The common time in whole pieces, lane by lane."""
+    """The common time is returned in merged pieces, by lane."""
     left, right = data.draw(spans_of(lanes)), data.draw(spans_of(lanes))
     assert ask("intersected_intervals", lanes, left, right) == intersected_twin(left, right)
 
@@ -240,7 +240,7 @@ def test_overlap_depth_counts_what_runs(lanes: str, data: st.DataObject) -> None
 @given(data=st.data())
 @many
 def test_class_segments_know_the_classes_that_run(lanes: str, data: st.DataObject) -> None:
-    """Each segment between two bounds has the classes of what covers it; syncs are none."""
+    """Each segment between two bounds has the classes of its intervals; syncs are excluded."""
     spans = data.draw(spans_of(lanes))
     assert ask("class_segments", lanes, spans) == classes_twin(spans)
 
@@ -259,7 +259,7 @@ def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject)
 @given(spans_of("number"), spans_of("number"))
 @settings(max_examples=examples(60), deadline=None)
 def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]) -> None:
-    """Left with right is right with left."""
+    """Left with right equals right with left."""
     there = ask("intersected_intervals", "number", left, right)
     assert there == ask("intersected_intervals", "number", right, left)
 
@@ -267,7 +267,7 @@ def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]
 @given(spans_of("number"))
 @many
 def test_merging_twice_is_merging_once(spans: list[Span]) -> None:
-    """Islands do not touch each other; every interval is in one of them."""
+    """Islands do not touch each other, and every interval is in one of them."""
     once = ask("merged_intervals", "number", spans)
     islands = [Span(None if lane == "None" else int(lane), ts, dur) for lane, ts, dur, _ in once]
     twice = ask("merged_intervals", "number", islands)
@@ -278,7 +278,7 @@ def test_merging_twice_is_merging_once(spans: list[Span]) -> None:
 @given(spans_of("number"))
 @many
 def test_islands_and_gaps_make_up_the_hull(spans: list[Span]) -> None:
-    """From the first start to the last end there is nothing but islands and gaps."""
+    """The time from the first start to the last end consists of islands and gaps."""
     total: Counter[str] = Counter()
     for lane, _, dur, *_ in [
         *ask("merged_intervals", "number", spans),
@@ -299,7 +299,7 @@ def test_depth_times_length_is_the_sum_of_durations(spans: list[Span]) -> None:
 
 
 def test_touching_nested_and_repeated_intervals_are_one_island() -> None:
-    """[0, 5) twice, [1, 2) inside and [5, 9) behind it make [0, 9); [10, 11) stands apart."""
+    """[0, 5) twice, [1, 2) inside and [5, 9) after it make [0, 9); [10, 11) is separate."""
     spans = [Span(1, 0, 5), Span(1, 0, 5), Span(1, 1, 1), Span(1, 5, 4), Span(1, 10, 1)]
     assert ask("merged_intervals", "number", spans) == [("1", 0, 9, 4), ("1", 10, 1, 1)]
     assert ask("gaps", "number", spans) == [("1", 9, 1)]

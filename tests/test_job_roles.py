@@ -1,4 +1,4 @@
-"""Jobs of several roles: each analysis by role is that of the role's traces alone."""
+"""Jobs of several roles: each analysis by role equals that of the role's traces alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PER_RANK = ("step_accounting", "temporal_breakdown", "kernel_table", "gpu_kernel
 
 
 def write_role(folder: Path, role: str, count: int, first: int, world: int) -> dict[int, str]:
-    """Write the traces of a role: its own groups of ranks, in the ranks of the whole job."""
+    """Write the traces of a role, with groups in the rank numbers of the whole job."""
     job = write_job(folder / role, JobSpec(ranks=count, steps=3, layers=2, seed=first, gzip=False))
     found = {}
     for path in job.files:
@@ -68,7 +68,7 @@ def job(
 
 
 def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
-    """The rank in the role counts the ranks of the role if the trace does not state it."""
+    """Without a stated rank, the ranks of the role are numbered."""
     rows = job.store.sql("SELECT rank, role, role_rank FROM ranks ORDER BY rank").rows()
     assert rows == [
         (rank, role, place)
@@ -78,7 +78,7 @@ def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
 
 
 def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
-    """Every row and column, and no row of another role."""
+    """Every row and column agrees, and there is no row of another role."""
     for role, traces in job.traces.items():
         with job.alone(role) as alone:
             for name in PER_RANK:
@@ -88,7 +88,7 @@ def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
 
 
 def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
-    """A rank that is alone in its role has no peer, whatever the others do."""
+    """A rank that is alone in its role has no peer."""
     rows = job.store.run("stragglers").arrow().to_pylist()
     assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
     assert not any(row["is_straggler"] for row in rows)
@@ -100,7 +100,7 @@ def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
 
 
 def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
-    """Both together select the ranks that are in both; an empty choice is refused."""
+    """The intersection is selected; an empty one is refused."""
     role = next(iter(job.traces))
     rows = job.store.run("temporal_breakdown", roles=[role], ranks=[1, 99]).arrow().to_pylist()
     assert [row["rank"] for row in rows] == [1]
@@ -116,7 +116,7 @@ def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
 
 
 def test_runs_that_disagree_about_a_role_are_not_mixed(job: Roles, tmp_path: Path) -> None:
-    """The ranks of a role in one run are others in the second: a run must be named."""
+    """If the ranks of a role differ between runs, a run must be selected."""
     first, second = list(job.traces)[:2]
     with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
         pass
@@ -139,7 +139,7 @@ def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[
 
 @pytest.mark.slow
 def test_a_report_takes_roles(job: Roles, tmp_path: Path) -> None:
-    """It has no row of another role."""
+    """There is no row of another role."""
     role, traces = next(iter(job.traces.items()))
     page = write_report(job.store, tmp_path / "role.html", roles=[role])
     by_ranks = write_report(job.store, tmp_path / "ranks.html", ranks=list(traces))

@@ -1,4 +1,4 @@
-"""Time by the lowest of several layers that run, in lanes and in steps, against twins that look at every unit of it."""
+"""Time by the lowest of several running layers, in lanes and in steps, compared with reference functions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MACROS = ("layer_segments", "layers_in_steps")
 LAYERS = range(1, 9)
 
 MOST_AT_ONCE = 8191
-"""Of each layer; a counter has 13 bits."""
+"""Maximum number of spans of each layer; a counter has 13 bits."""
 
 
 class Span(NamedTuple):
-    """What runs on a rank, and its layer."""
+    """A span of a rank, and its layer."""
 
     run: str
     rank: int
@@ -51,7 +51,7 @@ RANKS = (("a", 0), ("a", 1), ("b", 0))
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     con = engine_with(MACROS)
     con.execute(
         "CREATE TABLE spans (run VARCHAR, rank INTEGER, layer INTEGER, ts BIGINT, dur BIGINT)"
@@ -64,7 +64,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def fill(table: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Put other rows into a table."""
+    """Replace the rows of a table."""
     con = connection()
     con.execute(f"DELETE FROM {table}")  # noqa: S608 - one of two names
     if rows:
@@ -73,7 +73,7 @@ def fill(table: str, rows: Sequence[tuple[object, ...]]) -> None:
 
 @st.composite
 def spans(draw: st.DrawFn) -> list[Span]:
-    """Few spans of all layers: nested, touching, of no length, by chance."""
+    """Draw a few spans of all layers: nested, touching, of zero length."""
     layers, starts, lengths = st.sampled_from(LAYERS), st.integers(0, 12), st.integers(0, 6)
     span = st.tuples(st.sampled_from(RANKS), layers, starts, lengths).map(
         lambda drawn: Span(*drawn[0], *drawn[1:])
@@ -83,7 +83,7 @@ def spans(draw: st.DrawFn) -> list[Span]:
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[Step]:
-    """Steps one after the other, with or without time between them, some of no length."""
+    """Draw consecutive steps, with and without gaps, some of zero length."""
     found = []
     for run, rank in RANKS:
         bounds = draw(st.lists(st.integers(0, 18), max_size=6))
@@ -93,14 +93,14 @@ def steps(draw: st.DrawFn) -> list[Step]:
 
 
 def lowest(some: Sequence[Span], at: int) -> int:
-    """Layer that counts in a unit of time; 0 where none runs."""
+    """Return the lowest layer in a unit of time; 0 if none runs."""
     return min((s.layer for s in some if s.ts <= at < s.ts + s.dur), default=0)
 
 
 @given(some=spans())
 @settings(max_examples=examples(25), deadline=None)
 def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
-    """From each start or end in a lane to the next, also where nothing runs between them."""
+    """Segments extend from each start or end in a lane to the next, including empty ones."""
     fill("spans", some)
     found = connection().execute("FROM lib.layer_segments('lanes')").fetchall()
     wanted = []
@@ -114,7 +114,7 @@ def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
 @given(some=spans(), rows=steps())
 @settings(max_examples=examples(25), deadline=None)
 def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Step]) -> None:
-    """Each unit of a step counts for the lowest layer that runs in it; time without any for none."""
+    """Each unit of a step counts for the lowest running layer, if there is one."""
     fill("spans", some)
     fill("steps", rows)
     found = connection().execute("FROM lib.layers_in_steps('steps', 'spans')").fetchall()
@@ -131,7 +131,7 @@ def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Ste
 @pytest.mark.parametrize("count", [4096, MOST_AT_ONCE])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_many_spans_at_once_are_no_other_layer(layer: int, count: int) -> None:
-    """As many of a layer and the one above it as a counter holds, and half of that."""
+    """The number of spans of two layers is the maximum of a counter, and half of it."""
     con = connection()
     con.execute("DELETE FROM spans")
     con.execute(

@@ -1,4 +1,4 @@
-"""The shape of the package, held by machine: who may import whom, where SQL may be, what ships."""
+"""The structure of the package: imports, SQL and the contents of the wheel."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ROOMS = (
     *("charts", "critical_path", "report", "exports", "overlay", "authoring", "serve"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
-"""The rooms in the order in which data flows: a room imports only rooms before it."""
+"""Packages in the order of the data flow; each imports only earlier ones."""
 
 STORE_FOLDERS = ("disk", "catalog", "query", "maintenance")
-"""The folders of the store, each of which imports only folders before it."""
+"""The folders of the store; each imports only earlier ones."""
 
 BELOW_INGESTION = ("hta_sql.store.disk", "hta_sql.store.catalog")
-"""The folders of the store that ingestion writes with: it needs no query and no maintenance."""
+"""The folders of the store that ingestion uses; it needs no query and no maintenance."""
 
 # Names of objects cannot be bound, so a few modules put them into SQL text: names of the
 # library, never values.
@@ -58,7 +58,7 @@ PRINTING_ALLOWED: dict[str, str] = {}
 
 
 def name_of(path: Path) -> str:
-    """Dotted name of a module: hta_sql.ingestion.rank."""
+    """Return the dotted name of a module: hta_sql.ingestion.rank."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -69,7 +69,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Every import of a module, wherever in it: (module, name), the name empty for a whole module."""
+    """Return every import of a module at any position: (module, name), with an empty name for a whole module."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
@@ -79,12 +79,12 @@ def imports_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def within(name: str, packages: tuple[str, ...]) -> bool:
-    """Whether a module is one of these or inside one of them."""
+    """Return whether a module is one of these or inside one of them."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Modules that an import may mean: ``from a import b`` is a, and a.b if that is a module."""
+    """Return the modules that an import may mean: for ``from a import b`` a, and a.b if that is a module."""
     found = set()
     for module, name in imports_of(path):
         found.add(module)
@@ -94,7 +94,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def test_the_rules_see_the_package() -> None:
-    """A moved package would make the other tests pass over nothing."""
+    """After a move of the package, the other tests would pass vacuously."""
     assert len(MODULES) > 20
     assert "hta_sql.ingestion.rank" in map(name_of, MODULES)
     assert "hta_sql.library.sql_files" in imported_modules(PACKAGE / "ingestion" / "rank.py")
@@ -102,7 +102,7 @@ def test_the_rules_see_the_package() -> None:
 
 
 def arrows() -> Iterator[tuple[str, str]]:
-    """Every import from one room into another: (importing module, imported module)."""
+    """Return every import between packages: (importing module, imported module)."""
     known = {name_of(path) for path in MODULES}
     for path in MODULES:
         for module, name in imports_of(path):
@@ -114,17 +114,17 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 
 def short(name: str) -> str:
-    """Name of a module without the package's."""
+    """Return the name of a module without the package's."""
     return name.partition(".")[2] or "__init__"
 
 
 def room_of(name: str) -> str:
-    """The room that a module stands in."""
+    """Return the package that contains a module."""
     return short(name).partition(".")[0]
 
 
 def test_every_room_is_on_the_list() -> None:
-    """And the list has no room that is not there."""
+    """The list has no package that does not exist."""
     assert sorted({room_of(name_of(path)) for path in MODULES}) == sorted(ROOMS)
 
 
@@ -138,7 +138,7 @@ def test_how_it_works_lists_the_folders_in_that_order() -> None:
 
 
 def test_data_flows_one_way() -> None:
-    """A room imports only rooms that stand before it."""
+    """A package imports only earlier ones of the list."""
     place = {room: at for at, room in enumerate(ROOMS)}
     back = {
         (importing, imported)
@@ -149,7 +149,7 @@ def test_data_flows_one_way() -> None:
 
 
 def store_arrows() -> Iterator[tuple[str, str]]:
-    """Every import from one folder of the store into another: (importing folder, imported folder)."""
+    """Return every import between folders of the store: (importing folder, imported folder)."""
     for path in (PACKAGE / "store").rglob("*.py"):
         folder = path.relative_to(PACKAGE / "store").parts[0]
         for module in imported_modules(path):
@@ -160,14 +160,14 @@ def store_arrows() -> Iterator[tuple[str, str]]:
 
 
 def test_every_module_of_the_store_stands_in_one_of_its_folders() -> None:
-    """Only the names that everyone needs stand in the package itself."""
+    """Only shared names are in the package itself."""
     store = PACKAGE / "store"
     assert [path.name for path in store.glob("*.py")] == ["__init__.py"]
     assert sorted(path.parent.name for path in store.glob("*/__init__.py")) == sorted(STORE_FOLDERS)
 
 
 def test_folders_of_the_store_import_only_lower_ones() -> None:
-    """Files know no catalog, a catalog knows no query, and a query knows no maintenance."""
+    """Files do not import the catalog, the catalog no query, and queries no maintenance."""
     floor = {folder: at for at, folder in enumerate(STORE_FOLDERS)}
     found = set(store_arrows())
     assert len(found) >= 5
@@ -175,7 +175,7 @@ def test_folders_of_the_store_import_only_lower_ones() -> None:
 
 
 def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
-    """An ingest writes files and the catalog; it opens no store for queries."""
+    """An ingest writes files and the catalog, and opens no store for queries."""
     found = {
         (name_of(path), module)
         for path in (PACKAGE / "ingestion").rglob("*.py")
@@ -187,7 +187,7 @@ def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Not within a room either, nor for types alone."""
+    """This holds within a package and for type imports, too."""
     known = {name_of(path): path for path in MODULES}
     graph = {
         name: {
@@ -204,13 +204,13 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """A module is read in one sitting."""
+    """A module is short enough to be read at once."""
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
 def sql_with_values(path: Path) -> Iterator[int]:
-    """Lines where a value is put into text that begins like a statement, in any of Python's ways."""
+    """Return lines that insert a value into text that begins like a statement, in any of Python's ways."""
     for node in ast.walk(tree_of(path)):
         head: ast.AST | None = None
         match node:
@@ -226,7 +226,7 @@ def sql_with_values(path: Path) -> Iterator[int]:
 
 
 def test_no_sql_is_assembled_from_values() -> None:
-    """SQL lives in .sql files; values are bound. The exceptions put in names, and are listed."""
+    """SQL is in .sql files, and values are bound. Listed exceptions insert names."""
     found = {
         f"{name_of(path)}:{line}"
         for path in MODULES
@@ -237,7 +237,7 @@ def test_no_sql_is_assembled_from_values() -> None:
 
 
 def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
-    """A statement with a value put in is found, a message and a constant are not."""
+    """It finds a statement with an inserted value, but not a message or a constant."""
     path = tmp_path / "module.py"
     lines = [
         'f"SELECT * FROM {name}"',
@@ -253,7 +253,7 @@ def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
 
 
 def test_nothing_prints() -> None:
-    """Data goes to stdout through the command line alone; a library is silent."""
+    """Only the command line writes to stdout."""
     calls = {
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES
@@ -268,7 +268,7 @@ def test_nothing_prints() -> None:
 
 @pytest.mark.slow
 def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
-    """sql/ stands at top level in the repository and inside the package in the wheel."""
+    """sql/ is at top level in the repository and inside the package in the wheel."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 - our own command
     (wheel,) = tmp_path.glob("*.whl")

@@ -1,4 +1,4 @@
-"""Macros of sql/lib that tell what a name stands for: groups, frames, captures, types; and quantiles."""
+"""Macros of sql/lib that interpret names: groups, frames, captures, types; and quantiles."""
 
 from __future__ import annotations
 
@@ -84,55 +84,55 @@ TYPES = {
     16: "10",
     None: "16 17 22 -1 Float",
 }
-"""By c10/core/ScalarType.h; packed types have no whole bytes."""
+"""Types of c10/core/ScalarType.h; packed types have no whole number of bytes."""
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     return engine_with(MACROS)
 
 
 def value(call: str, *values: object) -> object:
-    """What a macro says."""
+    """Return the value of a macro."""
     return value_in(connection(), call, values)
 
 
 @pytest.mark.parametrize("kind", GROUPS)
 def test_kinds_of_groups(kind: str | None) -> None:
-    """Frameworks name their groups in words; a part of a word is none."""
+    """Frameworks name their groups in words; parts of words do not count."""
     names = GROUPS[kind].split()
     assert {name: value("lib._group_kind(?)", name) for name in names} == dict.fromkeys(names, kind)
 
 
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
 def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: str) -> None:
-    """Addresses, folders, lines, numbers of instances."""
+    """Addresses, folders, lines and numbers of instances are removed."""
     assert value("lib.stable_name(?)", raw) == steady
 
 
 @pytest.mark.parametrize("frame", LEFT_OUT)
 def test_frames_that_torch_leaves_out(frame: str) -> None:
-    """Those that start the backward pass, and its own tests."""
+    """These frames start the backward pass, or belong to torch's own tests."""
     assert value("lib.counted_stack(?)", f"a;{frame};b") == ["a", "b"]
 
 
 def test_frames_that_torch_shows() -> None:
-    """All others, in their order; no stack has none."""
+    """All other frames are in order; an empty stack has none."""
     assert value("lib.counted_stack(?)", ";".join([*KEPT, ""])) == list(KEPT)
     assert value("lib.counted_stack(NULL)") == []
 
 
 @pytest.mark.parametrize("size", TYPES)
 def test_bytes_of_a_numbered_type(size: int | None) -> None:
-    """By the number that an operator is asked with."""
+    """The number is that of an operator's argument."""
     numbers = TYPES[size].split()
     found = {number: value("lib._scalar_type_bytes(?)", number) for number in numbers}
     assert found == dict.fromkeys(numbers, size)
 
 
 def within(t: float, freedom: int) -> float:
-    """Share of Student's distribution between -t and t, by its finite series."""
+    """Return the probability of Student's distribution between -t and t, by its finite series."""
     angle = math.atan(t / math.sqrt(freedom))
     odd = freedom % 2
     term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
@@ -145,7 +145,7 @@ def within(t: float, freedom: int) -> float:
 
 @pytest.mark.parametrize(("of_many", "share"), [(True, 0.999), (False, 0.99)])
 def test_quantiles_of_students_distribution(of_many: bool, share: float) -> None:
-    """To three places, for each degree of freedom; beyond 30 that of 30."""
+    """They are accurate to three places for each degree of freedom; above 30 the value of 30 applies."""
     for freedom in range(1, 31):
         t = value("lib.student_t(?, ?)", of_many, freedom)
         assert isinstance(t, float)

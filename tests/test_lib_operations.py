@@ -1,4 +1,4 @@
-"""Macros of sql/lib for operations against twins that are obviously right."""
+"""Macros of sql/lib for operations, compared with simple reference functions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.macros import engine_with
 MACROS = ("_enclosing_intervals", "exact_std", "short_name", "short_names", "is_requested")
 
 Span = tuple[int | None, int, int]
-"""Lane, start, length."""
+"""Lane, start and length."""
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     return engine_with(MACROS)
 
 
 def relation(spans: list[Span]) -> pa.Table:
-    """Number the spans; a table for the engine."""
+    """Create a table of numbered spans."""
     columns: list[list[Any]] = [list(column) for column in zip(*spans, strict=True)] or [[], [], []]
     return pa.table(
         {
@@ -42,14 +42,14 @@ def relation(spans: list[Span]) -> pa.Table:
 
 
 def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
-    """Intervals that nest, cross, touch and repeat by chance."""
+    """Draw intervals that nest, cross, touch and repeat."""
     span = st.tuples(st.sampled_from([None, 1, 2]), st.integers(-5, last), st.integers(0, last))
     return st.lists(span, max_size=12)
 
 
 @pytest.mark.parametrize("extent", [4095, 4096, 4097, 9000])
 def test_each_instant_encloses_itself(extent: int) -> None:
-    """Whatever part of a cell it takes."""
+    """This holds for any part of a cell."""
     instants: list[Span] = [
         (1, ts, 0) for ts in (*range(0, extent - 2, 97), extent - 2, extent - 1)
     ]
@@ -65,7 +65,7 @@ def test_each_instant_encloses_itself(extent: int) -> None:
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.DataObject) -> None:
-    """Each pair of a lane in which one lies inside the other, once, and no other."""
+    """Each pair of a lane with one interval inside the other is returned exactly once."""
     inner, outer = data.draw(spans_up_to(last)), data.draw(spans_up_to(last))
     con = connection()
     con.register("validation_inner", relation(inner))
@@ -84,7 +84,7 @@ def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.Data
 
 
 def shortened(name: str) -> str:
-    """What the macro's comment says, with a stack."""
+    """Return the name by the rule in the macro's comment, with a stack."""
     if name.startswith(("Memcpy", "Memset", "dma")) or not ("<" in name or "(" in name):
         return name
     kept: list[str] = []
@@ -98,7 +98,7 @@ def shortened(name: str) -> str:
 
 
 def short_names(names: list[str]) -> dict[str, str]:
-    """Ask the macro."""
+    """Return the names of the macro."""
     con = connection()
     con.register("validation_names", pa.table({"name": pa.array(names, pa.string())}))
     rows = con.execute("FROM lib.short_names('validation_names')").fetchall()
@@ -109,7 +109,7 @@ def short_names(names: list[str]) -> dict[str, str]:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
 def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
-    """Balanced or not, whatever the brackets."""
+    """Any balanced or unbalanced brackets agree."""
     assert short_names(names) == {name: shortened(name) for name in names}
 
 
@@ -132,7 +132,7 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:
-    """Names as profilers write them."""
+    """The names are those that profilers write."""
     assert short_names([name]) == {name: short}
 
 
@@ -159,7 +159,7 @@ def test_wanted(asked: list[int] | None, value: int | None, expected: bool | Non
 @given(values=st.lists(st.one_of(st.none(), st.integers(0, 2**40)), max_size=8))
 @settings(max_examples=examples(40))
 def test_exact_std(values: list[int | None]) -> None:
-    """The sample standard deviation as fractions have it; NULL for fewer than two values."""
+    """It is the sample standard deviation in fractions; NULL for fewer than two values."""
     known = [Fraction(value) for value in values if value is not None]
     (((found,),)) = (
         connection()

@@ -1,4 +1,4 @@
-"""Macros of sql/lib that say one value of others: sizes, factors and peaks."""
+"""Macros of sql/lib that return one value: sizes, factors and peaks."""
 
 from __future__ import annotations
 
@@ -66,37 +66,37 @@ FACTORS = {
     1.0: "broadcast reduce send recv send_recv",
     None: "barrier",
 }
-"""Of four ranks."""
+"""Factors for four ranks."""
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros, for all examples."""
+    """Return one engine with the macros for all examples."""
     return engine_with(MACROS)
 
 
 def value(call: str, *arguments: object) -> object:
-    """What a macro says."""
+    """Return the value of a macro."""
     return value_in(connection(), call, arguments)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_bytes_of_an_element(size: int | None) -> None:
-    """By the names of PyTorch, of Ascend and of MindSpore; NULL for a type that nobody knows."""
+    """Type names of PyTorch, Ascend and MindSpore are known; an unknown type is NULL."""
     sizes = {name: value("lib.elem_bytes(?)", name) for name in SIZES[size].split()}
     assert sizes == dict.fromkeys(sizes, size)
 
 
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
-    """By the model [GB/s]; a card without links between devices has none that is known."""
+    """The peak depends on the model [GB/s]; a card without links between devices has none."""
     peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
-    """As nccl-tests has it, for four ranks."""
+    """The factors are those of nccl-tests, for four ranks."""
     factors = {name: value("lib.busbw_factor(?, 4)", name) for name in FACTORS[factor].split()}
     assert factors == dict.fromkeys(factors, factor)
 
@@ -120,13 +120,13 @@ def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
 def test_bytes_of_a_message(
     collective: str, sent: int | None, received: int | None, size: int | None
 ) -> None:
-    """What a rank has in the end, or at the start, of two bytes each; 0 elements are not recorded."""
+    """The size is the larger of a rank's output and input, two bytes each; 0 elements mean unknown."""
     call = "lib.message_bytes(?, 'Half', ?::BIGINT, ?::BIGINT)"
     assert value(call, collective, sent, received) == size
 
 
 def test_a_message_of_unknown_type() -> None:
-    """It has no size."""
+    """Its size is unknown."""
     assert value("lib.message_bytes('all_reduce', 'Nothing', 1, 1)") is None
 
 
@@ -170,7 +170,7 @@ IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
 def test_operations_of_an_operator(
     operator: str, shapes: str | None, scalars: str | None, flops: int | None
 ) -> None:
-    """By torch's formulas; without inputs, or for other operators, not known."""
+    """The formulas are torch's; without inputs, or for other operators, the count is unknown."""
     assert value("lib._operator_flops(?, ?, ?)", operator, shapes, scalars) == flops
 
 
@@ -186,7 +186,7 @@ def test_operations_of_an_operator(
     ],
 )
 def test_names_without_overload(recorded: str, name: str) -> None:
-    """Only what has the form of an operator has an overload."""
+    """Only a name in the form of an operator has an overload."""
     assert value("lib.op_base_name(?)", recorded) == name
 
 
@@ -201,7 +201,7 @@ def test_names_without_overload(recorded: str, name: str) -> None:
     ],
 )
 def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
-    """A list of tensors has none; what was not recorded is empty."""
+    """A list of tensors has none; an unrecorded shape is empty."""
     assert value("lib._counted_shapes(?, ?)", shapes, types) == shown
 
 
@@ -224,7 +224,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
     ],
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
-    """Up to twelve parts, each as long as it says; other names stay as they are."""
+    """Up to twelve parts are read with their stated lengths; other names are unchanged."""
     assert value("lib.demangled_name(?)", mangled) == name
 
 
@@ -240,7 +240,7 @@ def test_names_in_mangled_ones(mangled: str, name: str) -> None:
     ],
 )
 def test_annotations_that_load_data(name: str, loads: bool) -> None:
-    """Torch's own, and what people write."""
+    """Torch's own annotations and common user annotations are recognized."""
     assert value("lib.loads_data(?)", name) == loads
 
 
@@ -257,14 +257,14 @@ def test_annotations_that_load_data(name: str, loads: bool) -> None:
     ],
 )
 def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
-    """Of what is known, to a millionth; of no weight there is none."""
+    """The mean of known values is exact to a millionth; zero weight has none."""
     call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
 
 
 def test_operators_of_the_backward_pass() -> None:
-    """By the forward operator that they belong to, or by their name."""
+    """They are recognized by their forward operator, or by their name."""
     names = (
         *("AddmmBackward0", "CompiledFunctionBackward", "torch::autograd::AccumulateGrad"),
         "autograd::engine::evaluate_function: NllLossBackward0",
@@ -287,6 +287,6 @@ def test_operators_of_the_backward_pass() -> None:
 def test_modules_have_a_name_and_a_class(
     frame: str | None, name: str | None, kind: str | None
 ) -> None:
-    """The number behind a name tells instances of one class apart."""
+    """The number after a name distinguishes instances of one class."""
     sql = "SELECT lib.module_name($frame), lib.module_class(lib.module_name($frame))"
     assert connection().execute(sql, {"frame": frame}).fetchall() == [(name, kind)]

@@ -1,4 +1,4 @@
-"""The longest path through edges, against trying all paths."""
+"""The longest path through edges, compared with an exhaustive search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ edges_of_dags = st.lists(
 
 
 def paths(edges: Edges) -> Iterator[Edges]:
-    """Every path of at least one edge, by trying all."""
+    """Return every path of at least one edge."""
     for first in edges:
         yield [first]
         for rest in paths([e for e in edges if e[0] >= first[1]]):
@@ -35,7 +35,7 @@ def paths(edges: Edges) -> Iterator[Edges]:
 
 
 def solved(edges: Edges) -> tuple[Edges, int]:
-    """What longest_path answers, as edges."""
+    """Return the edges of longest_path."""
     begin, end, weight = (np.array([e[i] for e in edges], np.int64) for i in range(3))
     path, length = longest_path(begin, end, weight, 8)
     return [edges[at] for at in path.tolist()], length
@@ -43,7 +43,7 @@ def solved(edges: Edges) -> tuple[Edges, int]:
 
 @given(edges_of_dags)
 def test_no_path_is_longer(edges: Edges) -> None:
-    """The length is the greatest of all paths, and the path has that length and is one."""
+    """The result is a valid path of maximum length."""
     path, length = solved(edges)
     assert length == max((sum(e[2] for e in p) for p in paths(edges)), default=0)
     assert sum(e[2] for e in path) == length
@@ -52,14 +52,14 @@ def test_no_path_is_longer(edges: Edges) -> None:
 
 @given(edges_of_dags, st.randoms())
 def test_ties_do_not_depend_on_the_order_of_edges(edges: Edges, random: Any) -> None:
-    """Equally long paths: always the same one."""
+    """Among equally long paths the same one is always returned."""
     shuffled = list(edges)
     random.shuffle(shuffled)
     assert solved(edges) == solved(shuffled)
 
 
 def test_ties_go_through_the_latest_node() -> None:
-    """0-1-3 and 0-2-3 are as long; 4 follows at no time."""
+    """0-1-3 and 0-2-3 have the same length; 4 follows with zero length."""
     assert solved([(0, 1, 5), (0, 2, 5), (1, 3, 2), (2, 3, 2), (3, 4, 0)])[0] == [
         (0, 2, 5),
         (2, 3, 2),

@@ -1,4 +1,4 @@
-"""A store of 200 runs of 8 ranks: opening it, listing it and asking of one run."""
+"""A store of 200 runs of 8 ranks: opening it, listing it, and queries of one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cpu_s(task: Callable[[], object]) -> float:
-    """CPU time of a task, at its best of five."""
+    """Return the CPU time of a task, the best of five."""
     times = []
     for _ in range(5):
         started = time.process_time()
@@ -30,7 +30,7 @@ def cpu_s(task: Callable[[], object]) -> float:
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Within twice the time; the list of runs opens no file, a question of one run its own, through a view too."""
+    """It takes at most twice the time; listing runs opens no file, and a query of one run only its own, through a view, too."""
     with ingest_trace("gap_causes.json") as opened:
         one = opened.path
     many = tmp_path / "many.store"

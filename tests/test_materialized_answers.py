@@ -1,4 +1,4 @@
-"""Answers that are kept run by run: views read them, and compute what is not kept, with equal rows."""
+"""Materialized answers of single runs: views read them and compute the others, with equal rows."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parent / "traces"
 
 NAMES = ("temporal_breakdown", "gpu_kernels_by_name")
-"""One whose order its columns tell, and one whose order they do not."""
+"""An analysis whose columns determine its order, and one whose columns do not."""
 
 Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs of a tiny trace, of other kernels each, the names not in the order of ingest."""
+    """Ingest three runs of a tiny trace with different kernels; their names are not in the order of ingest."""
     store = tmp_path_factory.mktemp("whole") / "job.store"
     for run, name in (("b", "two_ranks_0"), ("c", "gap_causes"), ("a", "overlap_two_streams")):
         traces = {0: str(TRACES / f"{name}.json")}
@@ -58,20 +58,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(whole: Path, tmp_path: Path) -> Path:
-    """A copy of them, to be changed."""
+    """Copy this store."""
     copied = Path(shutil.copytree(whole, tmp_path / "tiny.store"))
     build_catalog(copied)
     return copied
 
 
 def shown(store: Path, query: str = "FROM {name}", names: tuple[str, ...] = NAMES) -> list[Rows]:
-    """What the views show to a client that knows nothing of this package."""
+    """Return the rows of the views for a client without this package."""
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         return [con.sql(query.format(name=name)).fetchall() for name in names]
 
 
 def kept_files(store: Path, run: str) -> list[Path]:
-    """The files of the kept answers of a run."""
+    """Return the files of the materialized answers of a run."""
     kept = (
         one for one in read_manifest(store).materialized if one.run == run and one.table in NAMES
     )
@@ -79,12 +79,12 @@ def kept_files(store: Path, run: str) -> list[Path]:
 
 
 def is_kept(store: Path) -> set[tuple[str, str]]:
-    """What is kept and up to date."""
+    """Return the answers that are materialized and current."""
     return set(kept_tables(read_manifest(store), load_library()))
 
 
 def all_of(*runs: str) -> set[tuple[str, str]]:
-    """Both analyses of some runs."""
+    """Return both analyses for some runs."""
     return {(name, run) for name in NAMES for run in runs}
 
 
@@ -97,7 +97,7 @@ def all_of(*runs: str) -> set[tuple[str, str]]:
     ids="-".join,
 )
 def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
-    """In the same order, whichever runs are kept; so do those in microseconds."""
+    """The order is equal for any materialized runs, and in microseconds."""
     computed = shown(store), shown(store, "FROM us.{name}")
     assert all(len(rows) > 2 for rows in computed[0])
     materialize_answers(store, NAMES, runs)
@@ -107,7 +107,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
 
 @pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
-    """That of its answer, and no table; of a run that is not kept the tables' files of that run."""
+    """It reads the file of its answer and no table; for a run without one, the tables' files of that run."""
     materialize_answers(store, NAMES)
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         for name in NAMES:
@@ -119,7 +119,7 @@ def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
 
 @pytest.mark.slow
 def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """With the defaults, of all runs or of some; anything else is computed, and what cannot be read."""
+    """It reads them for default parameters and any runs; everything else, and unreadable files, is computed."""
     questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
     with hta_sql.open(store) as opened:
         computed = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
@@ -139,7 +139,7 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
 
 @pytest.mark.slow
 def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
-    """Nobody sees the old rows, and the old files go with the next write; the others stay."""
+    """The old rows are never visible, and the next write deletes the old files; other runs are unchanged."""
     materialize_answers(store, NAMES)
     old = kept_files(store, "b")
     ingest_trace("gap_causes.json", run="b").close()
@@ -156,7 +156,7 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
 
 @pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
-    """The new rank may begin before the others, so that all times of the run are others."""
+    """The new rank may start before the others, which shifts all times of the run."""
     materialize_answers(store, NAMES)
     ingest_trace({1: "two_ranks_1.json"}, run="b").close()
     assert is_kept(store) == all_of("a", "c")
@@ -166,7 +166,7 @@ def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -
 
 @pytest.mark.slow
 def test_a_run_that_is_taken_out(store: Path) -> None:
-    """Its rows are gone, from what is kept as well."""
+    """Its materialized rows are removed, too."""
     materialize_answers(store, NAMES)
     with store_lock(store_folder(store)):
         publish_manifest(store_folder(store), read_manifest(store).without(["b"]))
@@ -177,7 +177,7 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
 
 @pytest.mark.slow
 def test_other_sql_is_another_answer(store: Path) -> None:
-    """A new version, a macro below or a line of a table's CSV changes what is kept; a comment does not."""
+    """A new version, a changed macro or a line of a table's CSV invalidates it; a comment does not."""
     library = load_library()
     materialize_answers(store, NAMES)
     manifest = read_manifest(store)
@@ -206,7 +206,7 @@ def test_other_sql_is_another_answer(store: Path) -> None:
 
 
 def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
-    """Where another relation beside the files appears, the key of a run has to tell its rows."""
+    """If a new relation depends on more than files, the key of a run must include its rows."""
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         query = (
             "SELECT view_name FROM duckdb_views() WHERE schema_name = 'stored' "
@@ -228,7 +228,7 @@ def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
 
 
 def test_keys_tell_what_rank_scope_says(store: Path) -> None:
-    """The zero of a run, its steps, the columns and the definitions of its files."""
+    """The key includes the zero of a run, its steps, the columns and the definitions of its files."""
     manifest = read_manifest(store)
     library = load_library()
     before = keys_of(manifest, library, NAMES)
@@ -245,7 +245,7 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
 
 @pytest.mark.slow
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise they are computed once, found to be large and left; views compute them."""
+    """Otherwise they are computed once, found to be large and not stored; views compute them."""
     computed = shown(store)
     monkeypatch.setattr(compute, "SMALL_BYTES", 0)
     monkeypatch.setattr("hta_sql.store.catalog.materialized_tables.answers", few)
@@ -261,12 +261,12 @@ def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyP
 
 
 def few(library: Any) -> dict[str, Any]:
-    """Stand for all answers."""
+    """Return a few analyses in place of all."""
     return {name: about for name, about in answers(library).items() if name in NAMES}
 
 
 def test_the_command_says_what_is_kept(store: Path) -> None:
-    """A line an analysis, and what was computed goes to the log."""
+    """Each analysis has a line, and computed answers are logged."""
     done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
     assert "Computed temporal_breakdown of run a: " in done.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
@@ -279,7 +279,7 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["call_stack", "trace_diff", "comparison"])
 def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
-    """The message says so."""
+    """The message gives the reason."""
     with pytest.raises(ParameterError, match="is not kept"):
         materialize_answers(store, [name])
 
@@ -289,7 +289,7 @@ def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
 def test_a_broken_file_is_computed_again(
     store: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With a warning; the next materialize keeps it anew."""
+    """There is a warning, and the next materialize stores it again."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     hta_sql.open(store).close()
@@ -309,7 +309,7 @@ def test_a_broken_file_is_computed_again(
 
 @pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
-    """One that is built where a file is gone computes that run, and reads the others."""
+    """A catalog built without the file computes that run, and reads the others."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):
@@ -332,7 +332,7 @@ materialize_answers(sys.argv[1], sys.argv[2:])
 
 @pytest.mark.slow
 def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
-    """One keeps an answer, one another, and one ingests: what all of them wrote is there."""
+    """One materializes an answer, one another, and one ingests: all results are stored."""
     processes = [
         subprocess.Popen([sys.executable, "-c", KEEP, str(store), name])  # noqa: S603 - our own
         for name in NAMES
@@ -348,7 +348,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
 
 @pytest.mark.slow
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
-    """Its catalog is rebuilt, of what is kept as well; one with relative paths finds it."""
+    """Its catalog is rebuilt with the materialized answers; one with relative paths finds them."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     moved = Path(shutil.move(store, tmp_path / "moved.store"))
@@ -362,7 +362,7 @@ def test_a_moved_store(store: Path, tmp_path: Path) -> None:
 
 
 def test_orders_by_columns() -> None:
-    """Of most analyses; one that orders by more than its columns has none that is known."""
+    """Most analyses are sorted by columns; for others the order is unknown."""
     library = answers(load_library())
     assert order_of(library["temporal_breakdown"]) == '"run" , "rank"'
     assert order_of(library["gpu_kernels_by_name"]) is None
@@ -370,7 +370,7 @@ def test_orders_by_columns() -> None:
 
 
 def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
-    """Up to what is more than a column; rows that fall are said to."""
+    """They end at the first item that is not a column; descending ones are marked."""
     library = answers(load_library())
     assert first_terms(library["temporal_breakdown"]) == [("run", False), ("rank", False)]
     names = [term.name for term in first_terms(library["gpu_kernels_by_name"])]
@@ -380,7 +380,7 @@ def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
 
 @pytest.mark.slow
 def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
-    """When it is asked to, also where the traces had been read already."""
+    """This holds on request, even if the traces had been ingested already."""
     ingest_trace("two_ranks_0.json", run="a").close()
     with ingest_trace("two_ranks_0.json", run="a", materialize=True) as opened:
         found = is_kept(Path(opened.path))

@@ -12,7 +12,7 @@ import hta_sql
 TRACE = Path(__file__).parent / "traces" / "recorded" / "memory_cpu_torch_2_13.json.gz"
 
 STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS = 4, 32, 64, 256, 10
-"""Those of record_memory.py."""
+"""Sizes in record_memory.py."""
 
 FLOAT = 4
 LAYERS = [INPUTS * HIDDEN, HIDDEN, HIDDEN * OUTPUTS, OUTPUTS]
@@ -47,7 +47,7 @@ def test_parameters_states_and_gradients_have_the_size_of_the_network(
 
 
 def test_gradients_and_activations_are_of_their_layers(store: hta_sql.TraceStore) -> None:
-    """A gradient is of the module whose forward operator it belongs to; biases have sums, of no module."""
+    """A gradient belongs to the module of its forward operator; bias gradients are sums without a module."""
     query = """
         SELECT category, operator_name, module, frame, bytes
         FROM memory_allocations(steps := [2])
@@ -65,7 +65,7 @@ def test_gradients_and_activations_are_of_their_layers(store: hta_sql.TraceStore
 
 
 def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.TraceStore) -> None:
-    """The kept output of each step grows; parameters and momentum are kept once."""
+    """The retained output of each step grows; parameters and momentum do not."""
     query = """
         SELECT is_growing, operator_name, frame, category, growth_bytes, live_bytes
         FROM memory_leaks
@@ -82,7 +82,7 @@ def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.Trac
 def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_step(
     store: hta_sql.TraceStore,
 ) -> None:
-    """In the backward pass of the last step: parameters, momentum, gradients, the gradient of the layer between, what is kept."""
+    """The peak is in the backward pass of the last step: parameters, momentum, gradients, the gradient of the inner layer, retained outputs."""
     ((highest,),) = store.sql("SELECT max(total_allocated_bytes) FROM memory_events").rows()
     query = "SELECT category, sum(bytes)::BIGINT FROM live_at_peak GROUP BY ALL"
     parts = dict(store.sql(query).rows())
@@ -101,7 +101,7 @@ def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_ste
 
 
 def test_what_operators_keep_is_what_more_is_in_use(store: hta_sql.TraceStore) -> None:
-    """Nothing was in use before; the curve has the peak."""
+    """The initial memory is 0, and the curve has the peak."""
     ((before, after, at),) = store.sql(
         "SELECT before_bytes, end_bytes, peak_event_id FROM memory_peaks"
     ).rows()

@@ -1,4 +1,4 @@
-"""A template may be corrected after a release; a code or a placeholder that an analysis uses may not go."""
+"""A message template may be corrected after a release; a code or a placeholder in use may not be removed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ a    The device ran 1 operations for 3.0 s.
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A library with one released analysis that returns a message."""
+    """Write a library with one released analysis that returns a message."""
     source, root = sql_root(), tmp_path / "sql"
     computed = [path.name.replace("_v1", "") for path in (source / "derived").iterdir()]
     shutil.copytree(source / "tables", root / "tables", ignore=lambda *_: computed)
@@ -81,7 +81,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file and the folders above it."""
+    """Write a file and its parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -96,7 +96,7 @@ def problems_with(root: Path, old: str, new: str, file: str = "messages/timeline
 
 
 def test_a_word_is_corrected_after_a_release(root: Path) -> None:
-    """No new version, nothing frozen again; also the order of the placeholders and their formats may change."""
+    """It needs no new version and no new lock; the order and the formats of placeholders may change, too."""
     assert freeze(root) == ["device_work_v1"]
     assert find_problems(root) == []
     library = parse_library(root)
@@ -113,12 +113,12 @@ def test_a_word_is_corrected_after_a_release(root: Path) -> None:
 
 
 def digest(library: Library, root: Path) -> str:
-    """Return what the lock says of the answers."""
+    """Return the lock's digest of the answers."""
     return answers_digest(root, library.find("device_work"))
 
 
 def test_the_lock_keeps_other_columns_of_golden_answers(root: Path) -> None:
-    """Only sentences may change."""
+    """Only messages may change."""
     library = parse_library(root)
     before = digest(library, root)
     golden = root.parent / "tests" / "golden" / "timeline" / "device_work_v1.test"
@@ -187,7 +187,7 @@ def test_a_catalogue_that_does_not_fit_is_refused(
     ],
 )
 def test_a_sentence_in_sql_is_refused(root: Path, literal: str) -> None:
-    """Words are data."""
+    """Messages must be in the catalog."""
     file = "analyses/timeline/device_work_v1.sql"
     found = problems_with(root, "'device_work.nothing' AS", f"{literal} AS", file)
     assert any("move it to sql/messages and return lib.message" in one for one in found), found

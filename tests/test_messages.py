@@ -1,4 +1,4 @@
-"""Messages: analyses return codes with numbers, and the sentences are data of the catalogue."""
+"""Messages: analyses return codes with values, and the texts are in the catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def con() -> duckdb.DuckDBPyConnection:
-    """An engine with the macros of messages, and nothing else."""
+    """Return an engine with only the macros of messages."""
     con = duckdb.connect(":memory:")
     con.execute("CREATE SCHEMA lib")
     for path in sorted((sql_root() / "lib" / "messages").glob("*.sql")):
@@ -76,18 +76,18 @@ def test_a_placeholder_is_rendered_by_its_format(
 
 
 def test_a_name_with_braces_is_no_placeholder(con: duckdb.DuckDBPyConnection) -> None:
-    """Names come out of traces."""
+    """Names come from traces."""
     fields = """{'name': 'k{n:count}<"x">', 'n': 7}"""
     assert text_of(con, "{name} ran {n} times.", fields) == 'k{n:count}<"x"> ran 7 times.'
 
 
 def test_a_missing_template_has_no_sentence(con: duckdb.DuckDBPyConnection) -> None:
-    """A row without a message."""
+    """The row has no message."""
     assert con.execute("SELECT lib.message_text(NULL, to_json({'n': 1}))").fetchall() == [(None,)]
 
 
 def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
-    """The rules of the library find it before anybody runs it."""
+    """The rules of the library find it before it runs."""
     with pytest.raises(duckdb.Error, match="seconds"):
         text_of(con, "{n:seconds}", "{'n': 1}")
 
@@ -95,7 +95,7 @@ def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
 def test_fields_of_an_analysis_are_added_to_those_of_a_message(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
-    """Also to a message without any."""
+    """This holds for a message without fields, too."""
     for fields in ("{'n': 1}", "NULL"):
         message = f"lib.message('a.b', {fields}).fields"
         query = f"SELECT lib.message_text('{{x}}', lib.with_fields({message}, {{'x': 2}}))"
@@ -104,7 +104,7 @@ def test_fields_of_an_analysis_are_added_to_those_of_a_message(
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks, one of which is late."""
+    """Ingest two ranks, one of which is late."""
     path = tmp_path_factory.mktemp("messages") / "job.store"
     traces = {rank: str(TRACES / f"late_{rank}.json") for rank in (0, 1)}
     hta_sql.ingest(traces, path).close()
@@ -112,7 +112,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None:
-    """The code comes with the sentence, and the sentence with its numbers."""
+    """Rows have the code, the message and its values."""
     with hta_sql.open(store) as opened:
         frame = opened.run("advice").df()
     told = list(zip(frame["message_code"], frame["message"], frame["remedy"], strict=True))
@@ -127,7 +127,7 @@ def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None
 
 
 def test_each_sentence_stands_next_to_its_code() -> None:
-    """Whoever filters or translates uses the code."""
+    """Programs filter or translate by the code."""
     for analysis in load_library().newest():
         names = [column.name for column in analysis.columns]
         for name in SENTENCES & {"message", "reason", "about"} & set(names):
@@ -140,7 +140,7 @@ def test_each_sentence_stands_next_to_its_code() -> None:
 def test_a_corrected_word_makes_materialized_answers_stale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They hold sentences. The definition of the analysis stays the same."""
+    """They contain messages, although the definition of the analysis is unchanged."""
     library = parse_library(sql_root())
     advice = library.find("advice")
     before = sql_digest(library, advice), definition_digest(advice)

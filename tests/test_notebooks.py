@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks: what is saved is what the cells show today."""
+"""The notebooks of docs/notebooks: saved outputs are current."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ QUICK = ("trace_analysis_demo",)
 
 
 def saved(name: str) -> dict[str, Any]:
-    """A notebook as it stands in the repository."""
+    """Return a notebook of the repository."""
     notebook: dict[str, Any] = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
     return notebook
 
 
 def shown(notebook: dict[str, Any]) -> list[str]:
-    """What code cells print and return; of charts, that there is one."""
+    """Return the outputs of code cells; for a chart, only that there is one."""
     texts = []
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
@@ -35,7 +35,7 @@ def shown(notebook: dict[str, Any]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where they run, one after the other: what one has read the next need not read."""
+    """Return the folder in which they run one after the other; later ones reuse earlier ingests."""
     with standing_in(tmp_path_factory.mktemp("notebooks") / "root"):
         yield
 
@@ -46,14 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 )
 @pytest.mark.usefixtures("place")
 def test_outputs_are_current(name: str) -> None:
-    """``make docs`` writes them; a chart may be drawn otherwise by another version of its library."""
+    """``make docs`` writes them; charts may differ between versions of the chart library."""
     before = saved(name)
     assert shown(executed(before)) == shown(before)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_saved_and_name_no_place(name: str) -> None:
-    """Tables and, but for the cookbook's, charts; no folder of who ran it, nothing from a network."""
+    """They have tables and, except the cookbook's, charts; no local folder, and nothing from a network."""
     outputs = [output for cell in saved(name)["cells"] for output in cell.get("outputs", [])]
     kinds = {kind for output in outputs for kind in output.get("data", {})}
     assert ("image/svg+xml" in kinds) == (name != COOKBOOK)
@@ -66,7 +66,7 @@ def test_outputs_are_saved_and_name_no_place(name: str) -> None:
 
 
 def test_the_cookbook_is_that_of_the_page() -> None:
-    """Its recipes as they stand there, but for those that a simulated job has no rows for."""
+    """Its recipes are those of the page, except those without rows for a simulated job."""
     page = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
     made = {"".join(cell["source"]) for cell in cookbook(page)["cells"]}
     kept = ["".join(cell["source"]) for cell in saved(COOKBOOK)["cells"]]

@@ -1,4 +1,4 @@
-"""A catalog that today's DuckDB built opens in the oldest that BI tools bundle, with equal answers."""
+"""A catalog of the current DuckDB opens in the oldest supported one, with equal answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Environment = dict[str, str]
 
 @pytest.fixture(scope="module")
 def oldest(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment in which Python finds the oldest supported DuckDB first."""
+    """Create an environment in which Python finds the oldest supported DuckDB first."""
     folder = tmp_path_factory.mktemp("oldest")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run(  # noqa: S603 - our own interpreter
@@ -86,7 +86,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[object]]]:
-    """Ask everything that a catalog offers; returns the engine's version and name ─▶ rows, hash."""
+    """Query everything in a catalog; return the engine's version and name ─▶ rows, hash."""
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK, str(catalog)],
         env=environment,
@@ -101,7 +101,7 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
 
 @pytest.mark.slow
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
-    """Each gives the same rows there as here, of a synthetic job with every kind of event."""
+    """Each returns the same rows in both versions, for a synthetic job with every kind of event."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))
     store = tmp_path / "job.store"
     hta_sql.ingest(tmp_path / "traces", store, run="job").close()
@@ -123,7 +123,7 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
-    """Its answers are right there, too."""
+    """Its answers are right in the oldest version, too."""
     catalog = ingest_cookbook(tmp_path) / CATALOG
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK_QUERIES, str(catalog)],

@@ -1,4 +1,4 @@
-"""What kind of work an operation does, by its name: the list operation_categories."""
+"""Kind of work of an operation by its name: the list operation_categories."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KERNELS = {
 
 
 def categories(side: str, names: list[str]) -> dict[str, str]:
-    """Name ─▶ category, of those that a rule knows."""
+    """Return name ─▶ category of the names that a rule knows."""
     library = load_library()
     with duckdb.connect(":memory:") as con:
         create_empty_tables(con, library)
@@ -82,14 +82,14 @@ def categories(side: str, names: list[str]) -> dict[str, str]:
     ids=["operators", "kernels"],
 )
 def test_categories_of_names(side: str, examples: dict[str | None, list[str]]) -> None:
-    """The first rule that fits decides; a name that none knows has no category."""
+    """The first matching rule decides; other names have no category."""
     wanted = {name: category for category, names in examples.items() for name in names if category}
     found = categories(side, [name for names in examples.values() for name in names])
     assert found == wanted
 
 
 def test_the_constant_rules_are_those_of_the_list() -> None:
-    """For every name that is listed here: the rule of the lowest priority that fits."""
+    """For every name listed here, it is the matching rule of the lowest priority."""
     library = load_library()
     joined = """
         SELECT arg_min(r.category, r.priority)

@@ -1,8 +1,9 @@
-"""PyTorch's tutorial "Profiling your PyTorch module": the operator that eats time and memory is found, mended, compared.
+"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the operator with the highest cost.
 
-Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py): a mask of
+Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py): a mask
+of
 doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three steps count.
-docs/notebooks/operator_story.ipynb tells the same.
+docs/notebooks/operator_story.ipynb has the same analysis.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ MASK_BYTES = {"version1": 8 * ELEMENTS, "version2": 4 * ELEMENTS}
 
 
 def make(path: Path) -> None:
-    """A run for each version."""
+    """Ingest a run for each version."""
     for version in VERSIONS:
         ingest_only(str(TRACES / f"{version}.json.gz"), path, run=version)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """The three versions."""
+    """Return a store of the three versions."""
     with hta_sql.open(made_once(tmp_path_factory, "operator_story", make)) as opened:
         yield opened
 
 
 def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -> dict[str, Any]:
-    """The first row of an analysis, which is its answer."""
+    """Return the first row of an analysis, which is its answer."""
     return store.run(analysis, runs=[run], **given).records()[0]
 
 
@@ -57,7 +58,7 @@ def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -
 def test_which_operator_takes_most_time(
     store: hta_sql.TraceStore, run: str, operator: str, self_ns: int
 ) -> None:
-    """The copies; in the third version the one that looks for the places."""
+    """The copies take most; in the third version it is the operator that searches positions."""
     row = first(store, "operator_table", run=run)
     assert (row["name"], row["host_self_ns"]) == (operator, self_ns)
 
@@ -73,21 +74,21 @@ def test_which_operator_takes_most_time(
 def test_in_which_line_of_mine(
     store: hta_sql.TraceStore, run: str, frame: str, total_ns: int
 ) -> None:
-    """The function that looks for the places, with what PyTorch and NumPy do for it."""
+    """The function that searches positions includes the operations of PyTorch and NumPy that it calls."""
     hidden = r"^<built-in|^nn\.Module: |^torch/|^numpy/"
     row = first(store, "source_lines", run=run, hidden=hidden)
     assert (row["frame"], row["host_self_ns"], row["call_count"]) == (frame, total_ns, STEPS)
 
 
 def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
-    """Of the six copies, the four of large tensors are called from there."""
+    """Four of the six copies are of large tensors and are called from there."""
     row = first(store, "operator_table", run="version1", stack_frames=2)
     assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
     assert row["stack"].endswith(f'"{FRAME}"]')
 
 
 def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> None:
-    """What the Python tracer saw around an operator is what verbose=True recorded on it: also where it did not."""
+    """Frames around an operator in the Python tracer equal those that verbose=True recorded on it, even where it has none."""
     query = """
         SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
         FROM cpu_ops AS c
@@ -99,7 +100,7 @@ def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> N
 
 
 def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
-    """The mask is of doubles; the places that were found are as many as there should be."""
+    """The mask is of doubles, and the number of positions is right."""
     rows = store.run("operator_unique_args", runs=["version1"]).records()
     copies = {row["input_shapes"]: row["input_types"] for row in rows if row["name"] == "aten::to"}
     assert copies["[[128,128,128],[],[],[],[],[],[],[]]"].startswith('["double"')
@@ -117,7 +118,7 @@ def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
 def test_which_operator_takes_most_memory(
     store: hta_sql.TraceStore, run: str, operator: str, each_step: int
 ) -> None:
-    """What copies allocate: the mask again and the places; then the places alone. 4 bytes are of the threshold."""
+    """Copies allocate the mask again and the positions; then only the positions. 4 bytes are of the threshold."""
     row = first(store, "memory_by_operator", run=run)
     small = 4 * STEPS if operator == "aten::empty_strided" else 0
     assert row["operator_name"] == operator
@@ -135,13 +136,13 @@ def test_which_operator_takes_most_memory(
 def test_who_holds_the_memory_at_the_peak(
     store: hta_sql.TraceStore, run: str, operator: str, frame: str, held: int
 ) -> None:
-    """The mask and the places of this step, and of the step before, which the loop still holds."""
+    """The mask and the positions of this step, and those of the previous step, which the loop still references."""
     row = first(store, "live_at_peak", run=run)
     assert (row["operator_name"], row["frame"], row["bytes"]) == (operator, frame, held)
 
 
 def test_it_is_mended(store: hta_sql.TraceStore) -> None:
-    """Time of the steps and the peak of memory fall from version to version."""
+    """The time of the steps and the memory peak decrease from version to version."""
     rows = store.run("operator_table").records()
     times = [row["host_total_ns"] for row in rows if row["name"] == "ProfilerStep*"]
     peaks = [first(store, "memory_peaks", run=run)["peak_allocated_bytes"] for run in VERSIONS]
@@ -166,7 +167,7 @@ def test_the_versions_are_compared(
     label_ns: tuple[int, int],
     copies_ns: tuple[int, int],
 ) -> None:
-    """By the label around it and by operator."""
+    """They are compared by the enclosing label and by operator."""
     rows = {row["name"]: row for row in store.run("trace_diff", runs=["version1", test]).records()}
     label, copies = rows["MASK INDICES"], rows["aten::copy_"]
     assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns
@@ -175,7 +176,7 @@ def test_the_versions_are_compared(
 
 
 def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
-    """The tutorial's call: of operators, the copies by their stack stand first, of all three steps."""
+    """In the tutorial's call, the copies come first when operators are grouped by stack, over all three steps."""
     with TraceAnalysis(store=store.path, run="version1") as analyzer:
         averages = analyzer.key_averages(group_by_stack_n=5)
     by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)

@@ -1,4 +1,4 @@
-"""What operators have to do for their inputs: formulas with literals, and operators with shapes."""
+"""Work of operators for their inputs: formulas with literals, and operators with shapes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MACROS = (
     *("_attended_pairs", "_attention_flops", "gemm_bytes", "_operator_models", "_operator_work"),
     *("roofline_ns", "_vector_flops"),
 )
-"""What is tested here."""
+"""Macros that are tested here."""
 
 HALF, BF16, FP8 = "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn"
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """One engine with the macros that need no tables, for all examples."""
+    """Return one engine with the macros that need no tables, for all examples."""
     library = load_library()
     (work,) = (macro for macro in library.macros if macro.name == "_operator_work")
     wanted = {"gemm_bytes", "roofline_ns"} | {m.name for m in library.stands_on(work)}
@@ -38,7 +38,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def value(call: str) -> Any:
-    """What a macro says of literals."""
+    """Return the value of a macro for literals."""
     (found,) = connection().execute(f"SELECT {call}").fetchall()[0]
     return found
 
@@ -86,12 +86,12 @@ def value(call: str) -> Any:
     ],
 )  # fmt: skip
 def test_formulas_with_literals(call: str, expected: Any) -> None:
-    """A shape without a trace."""
+    """A formula needs a shape and no trace."""
     assert value(call) == expected
 
 
 def test_pairs_of_an_attention() -> None:
-    """Those that a mask of any windows leaves, counted one by one."""
+    """Pairs within any mask windows are counted one by one."""
     sides = (None, -1, 0, 1, 2, 9)
     masks = list(product(range(1, 6), range(1, 6), sides, sides))
     columns = [list(column) for column in zip(*masks, strict=True)]
@@ -104,7 +104,7 @@ def test_pairs_of_an_attention() -> None:
 
 
 def counted(queries: int, keys: int, left: int | None, right: int | None) -> int:
-    """Pairs that are not masked: the last query is opposite the last key."""
+    """Count pairs that are not masked; the last query is aligned with the last key."""
     opposite = keys - queries
     return sum(
         (left is None or left < 0 or j >= i + opposite - left)
@@ -236,12 +236,12 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::cat", [[[2], [3]], []], ["TensorList", S], ["", "0"], None),
 ]
 # fmt: on
-"""Operator, shapes, types, scalars; type that it computes with, operations, bytes, or why not, None without a formula."""
+"""Operator, shapes, types, scalars; math type, operations, bytes, or the reason; None without a formula."""
 
 
 @cache
 def answers() -> dict[int, tuple[Any, ...]]:
-    """What the macro says of all calls at once: binding it takes longest."""
+    """Return the rows of the macro for all calls at once, because binding it takes longest."""
     con = connection()
     con.execute(
         "CREATE OR REPLACE TABLE calls (call_id BIGINT, name VARCHAR, input_shapes VARCHAR, "
@@ -258,7 +258,7 @@ def answers() -> dict[int, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("place", range(len(CALLS)), ids=[call[0] for call in CALLS])
 def test_work_of_an_operator(place: int) -> None:
-    """Type that it computes with, operations, bytes of inputs and outputs, each once."""
+    """The result has the math type, operations, and bytes of inputs and outputs, each counted once."""
     assert answers().get(place) == CALLS[place][-1]
 
 
@@ -294,7 +294,7 @@ def test_work_of_an_operator(place: int) -> None:
     ],
 )  # fmt: skip
 def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None) -> None:
-    """By the first pattern in its name; a model that is not in the list has none."""
+    """The first pattern in its name decides; an unlisted model has none."""
     rows = (
         connection()
         .execute(
@@ -308,7 +308,7 @@ def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None)
 
 
 def test_every_peak_has_a_source() -> None:
-    """Patterns are tried in the order of their priorities; each line says where its numbers are from."""
+    """Patterns are tried in order of priority; each line has the source of its numbers."""
     rows = connection().execute("SELECT priority, source FROM device_peaks").fetchall()
     assert [place for place, _ in rows] == sorted({place for place, _ in rows})
     assert all("NVIDIA" in source or "AMD" in source for _, source in rows)

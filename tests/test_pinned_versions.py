@@ -1,4 +1,4 @@
-"""Calls of HTA's names stand on pinned versions: a new version of an analysis changes none of their answers."""
+"""Calls under HTA's names use pinned versions: a new version of an analysis changes none of their answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print([frame.to_csv() for frame in job.get_gpu_kernel_breakdown(visualize=False)
 
 
 def test_new_versions_change_no_answer_of_hta(tmp_path: Path) -> None:
-    """Five analyses get a version without rows; the default of SQL and Python follows it, HTA's names do not."""
+    """Five analyses get a version without rows; the default of SQL and Python changes, HTA's names do not."""
     copy = Copy(tmp_path)
     trace = str(TRACES / "recorded_with_everything.json")
     before = copy.run("-c", CALLS, trace, str(tmp_path / "before.store"))
@@ -48,7 +48,7 @@ def test_new_versions_change_no_answer_of_hta(tmp_path: Path) -> None:
 
 
 def test_hta_names_no_analysis_without_its_version() -> None:
-    """Neither in a call nor in SQL."""
+    """This holds for calls and for SQL."""
     names = {analysis.base_name for analysis in load_library().newest()}
     called = {"result", "_told", "run", "run_over"}
     for path in (ROOT / "hta_sql" / "hta").rglob("*.py"):

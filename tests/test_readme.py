@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python runs, its SQL runs, its commands and links exist."""
+"""The README is correct: its Python and SQL run, its commands and links exist."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a folder where the demo has been run."""
+    """Change to a folder with a completed demo."""
     monkeypatch.chdir(tmp_path)
     write_job(tmp_path / "hta_sql_demo" / "traces" / "8ranks-4steps", JobSpec(ranks=6, steps=2))
     return tmp_path
 
 
 def test_python_runs(demo: Path) -> None:
-    """Every Python block runs as it stands, in the order of the page."""
+    """Every Python block runs unchanged, in page order."""
     assert demo.is_dir()
     for block in blocks("python"):
         exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - our own page
@@ -47,7 +47,7 @@ def test_sql_runs(demo: Path) -> None:
 
 
 def test_each_command_exists() -> None:
-    """Each ``hta-sql NAME``, and each analysis that it is called with."""
+    """This covers ``hta-sql NAME``, and each analysis after it."""
     commands = re.findall(r"(?:^|`|\$ )hta-sql ([a-z][\w-]*)", README, re.MULTILINE)
     assert len(commands) > 15
     assert all(map(command_of, commands))
@@ -56,7 +56,7 @@ def test_each_command_exists() -> None:
 
 
 def test_each_link_leads_to_a_file() -> None:
-    """Pages, pictures and folders."""
+    """Links lead to pages, pictures and folders."""
     links = re.findall(r"\]\(([^)#:]+)\)", README)
     assert len(links) > 20
     assert [link for link in links if not (ROOT / link).exists()] == []

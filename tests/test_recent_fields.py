@@ -17,7 +17,7 @@ TRACE = Path(__file__).parent / "traces" / "recent_fields.json"
 def store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[hta_sql.TraceStore]:
-    """The trace, as read by both readers."""
+    """Ingest the trace with both readers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTA_SQL_NATIVE", "1" if request.param == "compiled" else "0")
         with hta_sql.ingest({0: str(TRACE)}, tmp_path_factory.mktemp("job") / "store") as opened:
@@ -27,7 +27,7 @@ def store(
 def test_arguments_without_a_column_are_complete_in_event_args(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Priority, channel and occupancy of kernels, rank and id of communicators, devices of copies."""
+    """These are priority, channel and occupancy of kernels, rank and id of communicators, and devices of copies."""
     rows = store.sql("SELECT event_id, args FROM event_args ORDER BY event_id").rows()
     found = {event: json.loads(args) for event, args in rows if args}
     assert found[0]["Comms Id"] == 42
@@ -41,7 +41,7 @@ def test_arguments_without_a_column_are_complete_in_event_args(
 def test_categories_without_a_table_are_complete_in_other_events(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Synchronizations and collectives of XPUs on the host, and records of CUDA events."""
+    """These are host synchronizations and collectives of XPUs, and records of CUDA events."""
     rows = store.sql("SELECT category, name, args FROM other_events ORDER BY event_id").rows()
     assert [(category, name) for category, name, _ in rows] == [
         ("xpu_sync", "zeEventHostSynchronize"),
@@ -56,7 +56,7 @@ def test_categories_without_a_table_are_complete_in_other_events(
 
 
 def test_counters_of_a_kernel_on_xpus_are_no_second_kernel(store: hta_sql.TraceStore) -> None:
-    """Kineto writes them as a kernel over the time of the real one; busy time counts it once."""
+    """Kineto writes them as a kernel during the real one; busy time counts it once."""
     rows = store.run("kernel_table").arrow().to_pylist()
     assert [(row["name"], row["sum_ns"]) for row in rows] == [("gemm", 20_000)]
     assert store.sql("SELECT device, value FROM counters ORDER BY ts").rows() == [

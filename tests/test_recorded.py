@@ -1,4 +1,4 @@
-"""A trace that torch 2.13 recorded on the CPU: two steps of a small network, everything on."""
+"""A trace that torch 2.13 recorded on the CPU: two steps of a small network, with all options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_event_is_there(store: hta_sql.TraceStore) -> None:
 
 
 def test_python_parents_are_those_of_torch(store: hta_sql.TraceStore) -> None:
-    """Where a frame's parent in our call tree is a frame, it is the one that torch recorded."""
+    """If a frame's parent in our call tree is a frame, it is the one that torch recorded."""
     query = """
         SELECT count(*), count(*) FILTER (p.python_id = c.python_parent_id)
         FROM python_calls AS c
@@ -43,7 +43,7 @@ def test_python_parents_are_those_of_torch(store: hta_sql.TraceStore) -> None:
 
 
 def test_operators_know_their_surroundings(store: hta_sql.TraceStore) -> None:
-    """The two forward passes run inside of their annotation, and of the modules that torch names."""
+    """The two forward passes are inside of their annotation, and of the modules that torch names."""
     query = """
         SELECT a.name, m.name, count(*)
         FROM cpu_ops AS c
@@ -60,7 +60,7 @@ def test_operators_know_their_surroundings(store: hta_sql.TraceStore) -> None:
 
 
 def test_backward_operators_know_their_forward_operator(store: hta_sql.TraceStore) -> None:
-    """AddmmBackward0 belongs to aten::addmm, by the arrows that torch recorded."""
+    """AddmmBackward0 belongs to aten::addmm, by the recorded arrows."""
     query = """
         SELECT DISTINCT f.name
         FROM cpu_ops AS b

@@ -1,4 +1,4 @@
-"""The report: one file that opens anywhere, says what costs most, and never runs what a trace holds."""
+"""The report: one file that opens anywhere, shows the highest costs, and never runs content of a trace."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ PAYLOADS = [
 
 @pytest.fixture(scope="module")
 def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """A simulated job of four ranks."""
+    """Ingest a simulated job of four ranks."""
     with hta_sql.open(job_report(tmp_path_factory)[0]) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its report."""
+    """Write its report."""
     return job_report(tmp_path_factory)[1]
 
 
 def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
-    """No address but places inside of the page; no handler; every chart has its data."""
+    """Links are within the page, there are no handlers, and every chart has its data."""
     text = page.read_text(encoding="utf-8")
     elements = Elements(text)
     assert elements.handlers == []
@@ -84,7 +84,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
 
 
 def test_every_topic_has_its_analyses(page: Path) -> None:
-    """Each has a chart or rows and the SQL that made them, or stands in the list of what is not shown."""
+    """Each has a chart or rows with its SQL, or is in the list of omitted ones."""
     text = page.read_text(encoding="utf-8")
     sections = [section for topic in topics(load_library()) for section in topic.sections]
     assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= {s.name for s in sections}
@@ -100,7 +100,7 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
 
 
 def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
-    """In its order, each answered by the section of its command, or with what is needed."""
+    """They are in order; the section of the command answers each, or states what is missing."""
     text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")
     asked = re.findall(r"^\| (.+?) \| `hta-sql run STORE (\w+)` \|", text, re.MULTILINE)
     assert list(QUESTIONS.items()) == asked
@@ -112,7 +112,7 @@ def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
 
 
 def test_a_message_calls_analyses_by_their_headings() -> None:
-    """Where they are on the page they are links; names out of a trace stay text."""
+    """They are links if the analysis is on the page; names from a trace are text."""
     message = "Rank 1 is late in <b>; look at step_accounting. links says more than no_such_thing"
     assert linked(message, {"step_accounting"}) == (
         'Rank 1 is late in &lt;b&gt;; look at <a href="#step_accounting">“Where a step goes”</a>. '
@@ -125,7 +125,7 @@ def test_a_message_calls_analyses_by_their_headings() -> None:
 def narrow_page(
     job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, str]:
-    """The page about two ranks with three rows a table, as the command writes it; what it printed."""
+    """Write the page about two ranks with three rows per table by the command; return its output."""
     out, err = io.StringIO(), io.StringIO()
     page = tmp_path_factory.mktemp("narrow") / "out.html"
     scope = ("--runs", "job", "--ranks", "1,2", "--rows", "3")
@@ -140,7 +140,7 @@ def narrow_page(
 def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """The call can be pasted: it holds the scope, quoted."""
+    """The call can be pasted: it contains the quoted scope."""
     text = narrow_page[0].read_text(encoding="utf-8")
     call = html.unescape(re.findall(r"<pre>(.*?)</pre>", section_of(text, "temporal_breakdown"))[0])
     assert call == "FROM temporal_breakdown_v1(runs := ['job'], ranks := [1, 2]);"
@@ -154,7 +154,7 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """Those with the highest times stay, in their order; both are said."""
+    """Rows with the highest times stay in order; a note has both facts."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
     said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
@@ -166,7 +166,7 @@ def test_rows_that_are_left_out_are_counted(
 
 @pytest.mark.slow
 def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
-    """Byte by byte: no time of day, no random names."""
+    """Pages are equal byte by byte, without times of day or random names."""
     again = write_report(job_store, tmp_path / "again.html")
     assert again.read_bytes() == page.read_bytes()
 
@@ -175,7 +175,7 @@ def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_pa
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """No empty chart: what is needed is said."""
+    """There are no empty charts, and the sentences state the requirement."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
     left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]
@@ -197,7 +197,7 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
 def test_odd_traces_have_reports(
     trace: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """Nothing at all, kernels that last nothing, durations that cannot be true."""
+    """The traces are empty, have kernels of zero duration, or impossible durations."""
     text = write_report(ingest_trace(trace), tmp_path / "a.html").read_text(encoding="utf-8")
     assert "The chart could not be drawn" not in text
     assert section_of(text, "rank_health")
@@ -205,7 +205,7 @@ def test_odd_traces_have_reports(
 
 @pytest.mark.slow
 def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """Statements per run, a column with the run; --runs leaves the others out."""
+    """Each run has statements, and tables have a column with the run; --runs selects runs."""
     both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<title>base, test: GPU performance</title>" in both
     assert "<h3>Run base</h3>" in both
@@ -220,7 +220,7 @@ def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> 
 
 
 def page_of_kernels(folder: Path, names: list[str]) -> Path:
-    """The report about a kernel of each name."""
+    """Write the report about a kernel of each name."""
     trace = {"traceEvents": [kernel(number, name) for number, name in enumerate(names)]}
     (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
     with hta_sql.ingest(folder / "trace.json", folder / "a.store", run="run") as store:
@@ -229,13 +229,13 @@ def page_of_kernels(folder: Path, names: list[str]) -> Path:
 
 @pytest.fixture(scope="module")
 def payload_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report about kernels with names that do harm."""
+    """Write the report about kernels with harmful names."""
     return page_of_kernels(tmp_path_factory.mktemp("payloads"), PAYLOADS)
 
 
 @pytest.mark.slow
 def test_names_make_no_elements(payload_page: Path, tmp_path: Path) -> None:
-    """The page has those that it has of plain names."""
+    """The elements are those of a page with plain names."""
     plain = page_of_kernels(tmp_path, [f"k{number}" for number in range(len(PAYLOADS))])
     plain_tags = Elements(plain.read_text(encoding="utf-8")).tags
     # Long names have a middle that is folded away.
@@ -244,7 +244,7 @@ def test_names_make_no_elements(payload_page: Path, tmp_path: Path) -> None:
 
 
 def test_names_of_a_trace_are_text(payload_page: Path, page: Path) -> None:
-    """Whatever a kernel is called, no element and no handler comes of it."""
+    """No name of a kernel becomes an element or a handler."""
     text = payload_page.read_text(encoding="utf-8")
     elements = Elements(text)
     assert set(elements.tags) <= set(Elements(page.read_text(encoding="utf-8")).tags) | {"s"}
@@ -264,7 +264,7 @@ def test_the_command_writes_it(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """One line on stderr, nothing on stdout; a wrong rank is one line."""
+    """The output is one line on stderr and nothing on stdout; so is that for a wrong rank."""
     page, out, err = narrow_page
     assert out == ""
     assert err.startswith("Wrote ")
@@ -280,7 +280,7 @@ def test_the_command_writes_it(
 def test_the_command_opens_it(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --open, once it is written."""
+    """--open opens it after writing."""
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
     page = tmp_path / "a.html"
@@ -292,14 +292,14 @@ def test_the_command_opens_it(
 
 @pytest.fixture(scope="module")
 def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report about 4,096 ranks."""
+    """Write the report about 4,096 ranks."""
     path = tmp_path_factory.mktemp("many") / "many.html"
     return write_report(ManyRanks(job_store), path)  # type: ignore[arg-type]  # what a report needs of a store
 
 
 @pytest.mark.slow
 def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
-    """Rows are left out and say so; every chart is there."""
+    """Rows are omitted with a note; every chart is there."""
     text = many_page.read_text(encoding="utf-8")
     assert 1 * MEGABYTE < len(text) < 10 * MEGABYTE
     for name in ("temporal_breakdown", "idle_time_breakdown", "comm_comp_overlap"):
@@ -313,7 +313,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
 
 @pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
-    """Readable at once, all charts drawn within 20 s of a slow machine."""
+    """It is readable at once, with all charts drawn within 20 s on a slow machine."""
     chromium.complaints()
     started = time.perf_counter()
     chromium.open(many_page)
@@ -334,7 +334,7 @@ DRAWN_ALONE = {"temporal_breakdown", "gpu_timeline", "stragglers", "memory_bandw
 def test_chart_pages_draw_by_themselves(
     name: str, job_store: TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:
-    """What --chart FILE.html writes needs nothing else either."""
+    """The output of --chart FILE.html needs nothing else."""
     path = tmp_path / "chart.html"
     charts.save(job_store.run(name).chart(), path)
     chromium.complaints()
@@ -349,7 +349,7 @@ def test_chart_pages_draw_by_themselves(
 
 @pytest.mark.slow
 def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
-    """Not even if one slipped through: the page's policy runs its own scripts only."""
+    """The policy of the page allows only its own scripts, even if a name became an element."""
     chromium.open(payload_page)
     assert chromium.ask("return document.title") == "Safe: GPU performance"
     assert chromium.ask("return document.querySelectorAll('main img, main [onload]').length") == 0

@@ -1,4 +1,4 @@
-"""The report in a browser without a network: drawn, chosen from, searched, sorted, printed."""
+"""The report in a browser without a network: charts, selection, search, sorting, printing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.report_pages import Browser, job_report
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report about a simulated job of four ranks."""
+    """Write the report about a simulated job of four ranks."""
     return job_report(tmp_path_factory)[1]
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, width: int) -> None:
-    """In a browser, panel by panel: marks in every chart, no complaint, no request but the file itself."""
+    """Panel by panel, every chart has marks, without console messages or requests other than the file itself."""
     chromium.complaints()
     chromium.requests()
     chromium.open(page, width)
@@ -55,7 +55,7 @@ return [...document.querySelectorAll('.panel.open .chart .role-axis-label')].fil
 
 
 def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browser) -> None:
-    """Where the two ends of names are equal their parts between are shown; captions say what is above."""
+    """If both ends of names are equal, the parts between are shown; captions explain what is above."""
     chromium.open(page, 390)
     chromium.go("#topic-kernels")
     assert "…" in chromium.ask("return document.querySelector('#kernel_table .chart').textContent")
@@ -67,7 +67,7 @@ def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browse
 
 
 def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> None:
-    """At 1400 x 900 all of it is seen, down to what to do."""
+    """At 1400 x 900 all of it is visible, including the recommendations."""
     chromium.open(page, 1400)
     last = (
         "[...document.querySelectorAll('#overview .advice')].pop().getBoundingClientRect().bottom"
@@ -79,7 +79,7 @@ def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> N
 def test_what_is_written_into_the_bar_of_a_step_is_whole(
     page: Path, chromium: Browser, width: int
 ) -> None:
-    """What does not fit its part is left to the key; the widest part has its words."""
+    """A text that does not fit is in the key; the widest part has its text."""
     chromium.open(page, width)
     parts = (
         "return [...document.querySelectorAll('[data-run] .step span')].filter(p => p.textContent)"
@@ -95,7 +95,7 @@ def test_what_is_written_into_the_bar_of_a_step_is_whole(
 
 
 def test_a_link_opens_its_panel(page: Path, chromium: Browser) -> None:
-    """Only that one is seen; the side bar says which."""
+    """Only this panel is visible, and the side bar marks it."""
     chromium.open(page)
     chromium.go("#stragglers")
     seen = "[...document.querySelectorAll('.panel')].filter(p => p.offsetHeight)"
@@ -114,7 +114,7 @@ select.dispatchEvent(new Event('change'));
 
 
 def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> None:
-    """Tables and the bar of a step follow; what cannot says so."""
+    """Tables and the bar of a step are filtered; other parts have a note."""
     chromium.open(page)
     before = chromium.ask("return document.querySelector('#overview .key').textContent")
     chromium.ask(CHOOSE, "rank", "3")
@@ -141,7 +141,7 @@ def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> N
 
 
 def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser) -> None:
-    """The bar of a rank is that of the step then, and the page does not say that it is of all."""
+    """The bar of a rank then shows the step, and the note about all steps is removed."""
     chromium.open(page)
     chromium.go("#step_accounting")
     read = "return [...document.querySelectorAll('#step_accounting .mark-rect path')].map(p => p.getAttribute('d'))"
@@ -161,7 +161,7 @@ def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser)
 
 @pytest.mark.slow
 def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> None:
-    """Each leads from the first screen to what answers it, or says what the traces lack."""
+    """Each links from the first screen to its answer, or states what the traces lack."""
     chromium.open(page)
     links = "[...document.querySelectorAll('#overview .questions a:not(.why)')]"
     for at, answer in enumerate(chromium.ask(f"return {links}.map(a => a.hash)")):
@@ -176,7 +176,7 @@ def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> N
 
 
 def test_rows_are_searched(page: Path, chromium: Browser) -> None:
-    """Those with the words stay, and their number is said."""
+    """Rows with the words stay, with their number."""
     chromium.open(page)
     chromium.go("#kernel_table")
     find = (
@@ -194,12 +194,12 @@ def test_rows_are_searched(page: Path, chromium: Browser) -> None:
 
 
 def _light(color: str) -> float:
-    """Mean of red, green and blue, of 1."""
+    """Return the mean of red, green and blue, as a share of 1."""
     return sum(map(int, re.findall(r"\d+", color))) / 3 / 255
 
 
 def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None:
-    """A button, reached by keys; light again by a second press. What is much stands out from either paper."""
+    """A button, reached by keys, toggles the theme. High values contrast with either background."""
     chromium.open(page)
     chromium.go("#stragglers")
     ground = "return getComputedStyle(document.body).backgroundColor"
@@ -235,7 +235,7 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
 
 
 def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -> None:
-    """Before printing its charts are drawn and its tables open; the names of what is left out are printed."""
+    """Before printing, charts are drawn and tables open; the names of omitted sections are printed."""
     chromium.open(page)
     chromium.ask("dispatchEvent(new Event('beforeprint'))")
     seen = "[...document.querySelectorAll('main section')].filter(s => s.offsetHeight)"
@@ -257,7 +257,7 @@ def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -
 
 
 def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
-    """A click sorts numbers downwards, another one upwards; texts the other way round."""
+    """A click sorts numbers in descending order, another one in ascending order; texts the other way round."""
     chromium.open(page)
     chromium.go("#temporal_breakdown")
     read = (
@@ -292,7 +292,7 @@ WIDE = "const box = document.querySelector('#kernel_table .table'); const shown 
 
 @pytest.mark.parametrize("width", [1400, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, width: int) -> None:
-    """Those that tell most; a button, reached by keys, shows all, and takes them back."""
+    """They are the most important ones; a button, reached by keys, shows all, and hides them again."""
     chromium.open(page, width)
     chromium.go("#kernel_table")
     chromium.ask("document.querySelector('#kernel_table details.rows').open = true")
@@ -312,7 +312,7 @@ def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, 
 
 @pytest.mark.slow
 def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
-    """From the side bar to a topic, a table opened, sorted and searched; what has the focus is seen."""
+    """Keys lead from the side bar to a topic and open, sort and search a table; the focus is visible."""
     chromium.complaints()
     chromium.open(page, 1400)
     chromium.tab_to("nav a[href='#topic-timeline']")
@@ -336,7 +336,7 @@ def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
 
 @pytest.mark.slow
 def test_names_and_sql_are_copied_whole(page: Path, chromium: Browser) -> None:
-    """The button copies a call; a long name that is folded away in its cell is copied with its middle."""
+    """The button copies a call; a long name that is folded in its cell is copied in full."""
     chromium.complaints()
     chromium.open(page, 1400)
     chromium.allow_clipboard()

@@ -1,4 +1,4 @@
-"""Columns of a report as people read them."""
+"""Column headings of a report for people."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hta_sql.report.headings import column_texts, column_words, headings
     ],
 )
 def test_names_are_words(name: str, words: str) -> None:
-    """The unit goes, acronyms are large, what is counted is a plural."""
+    """The unit is removed, acronyms are uppercase, and counts are plurals."""
     assert column_words(name, None) == words
 
 
 def test_a_column_has_one_unit() -> None:
-    """One that fits most of its numbers; what is not known is a dash, and no number becomes zero."""
+    """The unit suits most of its numbers; unknown values are a dash, and no number becomes zero."""
     heading, cells = column_texts("wait_ns", [1_500_000, 2_000_000, 900_000, 20, 0, None], None)
     assert heading == "Wait (ms)"
     assert cells == ["1.500", "2.000", "0.900", "<0.001", "0", "–"]  # noqa: RUF001 - an en dash
@@ -40,7 +40,7 @@ def test_a_column_has_one_unit() -> None:
 
 
 def test_the_unit_of_a_column_is_not_that_of_its_largest_number_alone() -> None:
-    """A second among microseconds does not make them thousandths of a thousandth."""
+    """One second among microseconds does not turn them into millionths."""
     heading, cells = column_texts("self_ns", [1_500_000_000, 890_000, 37_000, 41_000], None)
     assert heading == "Self (ms)"
     assert cells == ["1,500.000", "0.890", "0.037", "0.041"]
@@ -49,7 +49,7 @@ def test_the_unit_of_a_column_is_not_that_of_its_largest_number_alone() -> None:
 
 
 def test_columns_of_the_same_words_are_told_apart() -> None:
-    """By what they are about where their units do not say it; what is alone keeps its words."""
+    """The prefix distinguishes them if the units do not; a single column has no prefix."""
     rows: dict[str, Any] = {
         "self_ns": [5, 6],
         "self_bytes": None,
@@ -70,7 +70,7 @@ def test_columns_of_the_same_words_are_told_apart() -> None:
 
 
 def test_a_point_in_time_stays_a_number() -> None:
-    """Nanoseconds since 1970 are not days."""
+    """Nanoseconds since 1970 are not shown as days."""
     assert column_texts("start_ns", [1765622428262054711], None) == (
         "Start (ns)",
         ["1765622428262054711"],

@@ -1,4 +1,4 @@
-"""The first screen of the report: what it says of a run, in a sentence."""
+"""The first screen of the report: its sentences about a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JOBS = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """A job with a late rank, one with too little to tell, one of a single rank."""
+    """Ingest a job with a slow rank, one with too little data, and one of a single rank."""
     folder = tmp_path_factory.mktemp("overview") / "store"
     for run, names in JOBS.items():
         traces = {rank: str(TRACES / name) for rank, name in enumerate(names)}
@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 @pytest.fixture(scope="module")
 def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
-    """Ask what the first screen asks, of some runs or of all; each time once."""
+    """Run the analyses of the first screen for some runs or all, each once."""
     return cache(lambda *runs: first_screen(store, {"runs": [*runs]} if runs else {}))
 
 
@@ -62,19 +62,19 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
 def test_who_is_late_stands_in_a_sentence(
     answered: Callable[..., FirstScreen], run: str, words: str
 ) -> None:
-    """Also that nobody is, or that nothing can be said."""
+    """So is the absence of a slow rank or of a verdict."""
     page, sentence = overview_markup(answered(run), set()), linked(words, set())
     assert unescape(sentence) in unescape(page)
 
 
 def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:
-    """What no trace says is left out; nothing is zero for want of knowing."""
+    """Facts that no trace states are omitted instead of zero."""
     told = job_text(answered("alone"), ["alone"])
     assert told == "1 rank on 1 device · no profiler steps · 6 events, none lost"
 
 
 def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
-    """A column of figures for each run, and the bars of their steps on one scale."""
+    """Each run has a column of figures, and the bars of their steps share one scale."""
     markup = overview_markup(answered(), set())
     for run in JOBS:
         assert f'<th scope="col">{run}</th>' in markup
@@ -84,7 +84,7 @@ def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
 def test_what_is_not_in_the_traces_is_not_nought(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """A job without a device does not compute 0 % of its time on one."""
+    """Without a device, the share of compute time on it is not 0 %."""
     assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
     assert "; GPUs compute " in unescape(overview_markup(answered("alone"), set()))
 
@@ -92,7 +92,7 @@ def test_what_is_not_in_the_traces_is_not_nought(
 def test_summaries_alone_lead_to_what_they_tell(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """Of ranks without events no step is accounted for; else it is said what steps need."""
+    """For ranks with summaries only, there is a link to the summaries; otherwise a note on the requirements of steps."""
     accounted = answered("host").step_accounting
     nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
     answers = replace(answered("host"), step_accounting=nothing)
@@ -112,7 +112,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
-    """Rounded to tenths, none of them by more than a tenth."""
+    """Shares are rounded to tenths, each by at most a tenth."""
     whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
     told = shares(whole)
     assert round(sum(told.values()), 6) == 100
@@ -120,7 +120,7 @@ def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
 
 
 def test_a_part_too_small_for_a_tenth_is_none() -> None:
-    """It is not lifted to 0.1 %, which is twice of what it is at least."""
+    """It is not rounded up to 0.1 %."""
     parts = dict.fromkeys(STEP_PARTS, 1) | {"compute_ns": 50_004, "exposed_wait_ns": 49_990}
     told = shares({"step_ns": sum(parts.values()), **parts})
     assert {name: share for name, share in told.items() if share} == {
@@ -130,7 +130,7 @@ def test_a_part_too_small_for_a_tenth_is_none() -> None:
 
 
 def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) -> None:
-    """The JSON of the first screen holds the exact rows that its marks are made of."""
+    """The JSON of the first screen contains the exact rows of its marks."""
     text = figures_markup(answered("late"))
     held = json.loads(text.partition(">")[2].rpartition("</")[0])
     rows = [dict(zip(held["steps"]["columns"], row, strict=True)) for row in held["steps"]["rows"]]

@@ -1,4 +1,4 @@
-"""Names of a trace that would run: in the report, in a browser without a network, they are text.
+"""Hostile names of a trace are text in the report, in a browser without a network.
 
 ``REPORT_PAYLOADS=5000 REPORT_SEED=1 pytest -m slow tests/test_report_payloads.py`` opens as many pages as
 it takes to show so many.
@@ -28,7 +28,7 @@ const within = (node) => [...node.querySelectorAll('*')].flatMap(
 );
 const all = within(document);
 """
-"""All elements, those inside of elements of the page's own making, too."""
+"""Selector of all elements, including those in shadow roots."""
 
 ELEMENTS = (
     f"{ALL} return all.map(one => one.localName + [...one.attributes]"
@@ -51,7 +51,7 @@ NOT_OURS = {"img", "iframe", "object", "embed", "base", "video", "marquee", "mat
 
 @pytest.mark.slow
 def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
-    """Where nobody makes text of them: else that they do not would mean nothing."""
+    """Without escaping they run, so the test can fail."""
     ran = 0
     for number, name in enumerate(itertools.islice(payloads(SEED), 40)):
         page = tmp_path / f"{number}.html"
@@ -68,7 +68,7 @@ def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
 def test_names_of_every_kind_do_not_run(
     chromium: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of kernels, operators, modules, frames, groups, devices, metadata; in tables and in charts."""
+    """The names are of kernels, operators, modules, frames, groups, devices, metadata; in tables and in charts."""
     names, shown, pages = payloads(SEED), 0, 0
     while shown < COUNT:
         folder = tmp_path / f"{pages}"
@@ -85,7 +85,7 @@ def test_names_of_every_kind_do_not_run(
 
 
 def safe_on(page: Path, chromium: Browser) -> int:
-    """Open a page, have everything drawn, and see that nothing ran; returns how many names it shows."""
+    """Open a page, draw everything, and assert that nothing ran; return the number of names that it shows."""
     chromium.complaints()
     chromium.requests()
     chromium.open(page)

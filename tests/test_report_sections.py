@@ -1,4 +1,4 @@
-"""Sections of the report: what they say where there is nothing, and which columns of a table tell most."""
+"""Sections of the report: empty ones, and the most important columns of a table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTHING: dict[str, float | None] = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Two ranks without steps, one of them late; and operators whose shapes are not recorded."""
+    """Ingest two ranks without steps, one of them late, and operators without shapes."""
     folder = tmp_path_factory.mktemp("sections") / "store"
     traces = {rank: str(TRACES / f"late_{rank}.json") for rank in (0, 1)}
     ingest_only(traces, folder, run="late")
@@ -79,13 +79,13 @@ def test_nothing_found_is_told_from_nothing_recorded() -> None:
 def test_sections_say_of_which_steps_they_are(
     name: str, values: dict[str, list[int]], steps: int, said: str
 ) -> None:
-    """Of steps or of the whole capture; the last step, in which profilers stop, is left out of most."""
+    """A section is about steps or the whole capture; most exclude the last step, in which profilers stop."""
     analysis = load_library().find(name)
     assert scope_of(analysis, values, [{"step_count": steps}, {"step_count": None}]) == said
 
 
 def test_what_asks_for_a_value_says_how_to_give_one() -> None:
-    """What was asked for, and the command."""
+    """The section has the parameter and the command."""
     said = no_rows(load_library().find("frequent_kernel_sequences"), [NOTHING])
     assert "named like aten::, each of which launches 3 or more kernels and copies" in said
     assert said.endswith(
@@ -94,7 +94,7 @@ def test_what_asks_for_a_value_says_how_to_give_one() -> None:
 
 
 def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceStore) -> None:
-    """The question about shapes says what is lacking, and leads to no table without them."""
+    """The question about shapes states what is missing, and has no link."""
     found = (s for topic in topics(store.library) for s in topic.sections)
     section = next(section for section in found if section.name == "operator_unique_args")
     given = {"runs": ["host"]}
@@ -106,7 +106,7 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
 def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     store: hta_sql.TraceStore,
 ) -> None:
-    """There is no step of which it could be a share, or that could become shorter."""
+    """Without steps there is no step that could become shorter."""
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
@@ -117,7 +117,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
-    """The first and what says what it means, then numbers; a whole name comes behind its telling part."""
+    """The first column and messages come first, then numbers; a full name follows its short one."""
     names = ["rank", "short_name", "name", "sum_ns", "message", "next_analysis"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)
@@ -128,7 +128,7 @@ def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
 
 
 def test_names_of_roofs_do_not_touch() -> None:
-    """Peaks that are a factor of two apart are nearer than a line on a scale of eight decades."""
+    """Peaks that differ by a factor of two are closer than a line on a scale of eight decades."""
     kinds = {"fp8": 1979.0, "bf16": 989.0, "tf32": 495.0}
     shared = {"run": "a", "rank": 0, "name": "aten::mm", "input_shapes": None, "kernels": None}
     rows = [
@@ -149,7 +149,7 @@ def test_names_of_roofs_do_not_touch() -> None:
 
 
 def test_sentences_are_whole_and_names_are_folded() -> None:
-    """What it means is read without a pointer; of a long name the middle is folded away."""
+    """Messages are readable without a pointer; the middle of a long name is folded."""
     words = "The host waits " * 9
     table = pa.table({"name": ["k" * 99], "message": [words], "rank": [0]})
     markup = table_markup(TableRows(table), 10)
@@ -158,7 +158,7 @@ def test_sentences_are_whole_and_names_are_folded() -> None:
 
 
 def test_names_in_a_flame_graph_fit_at_any_width() -> None:
-    """Their room is that of the rectangle as it is drawn, not as it was planned."""
+    """Their space is that of the rectangle as drawn."""
     rows = {"run": "a", "rank": 0, "stack": "main;step", "device_ns": 0, "host_ns": 5}
     spec = spec_of(folded_stacks(pd.DataFrame([rows])))
     text = next(
@@ -169,7 +169,7 @@ def test_names_in_a_flame_graph_fit_at_any_width() -> None:
 
 
 def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
-    """Not by the first column of times that comes; their order stays, and both are said in words."""
+    """The first column of times does not decide; rows stay in order, and a note has both facts."""
     analysis = load_library().find("operator_unique_args")
     rows = {"run": "a", "rank": [0, 0, 1, 1], "name": ["w", "x", "y", "z"], "kernel_count": 1}
     times = {"host_total_ns": [9_000, 1_000, 8_000, 2_000], "device_self_ns": [70, 60, 90, 80]}
@@ -185,7 +185,7 @@ def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
 
 
 def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> None:
-    """Not what is the same in all rows, an id, or when it began; shapes where names are the same."""
+    """Constant columns, ids and start times are hidden; shapes are shown if names are equal."""
 
     def first(analysis: str, **rows: object) -> list[str]:
         table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
@@ -206,7 +206,7 @@ def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> 
 
 
 def test_a_question_about_waits_needs_ranks_that_wait() -> None:
-    """Where a step goes is known of a single rank as well, but says nothing about that."""
+    """The accounting of a step exists for a single rank, but does not answer it."""
     where = '<a href="#step_accounting">'
     assert questions_markup({"step_accounting", "collective_waits"}, {}).count(where) == 2
     alone = questions_markup({"step_accounting"}, {"collective_waits": "There is one rank."})
@@ -215,13 +215,13 @@ def test_a_question_about_waits_needs_ranks_that_wait() -> None:
 
 
 def test_titles_are_unique() -> None:
-    """Two entries of the side bar with one title could not be told apart."""
+    """Two entries of the side bar with one title would be ambiguous."""
     titles = Counter(analysis.title for analysis in load_library().newest())
     assert [title for title, count in titles.items() if count > 1] == []
 
 
 def test_each_position_in_a_topic_is_taken_once() -> None:
-    """Without gaps, so that the header of a new section states where it stands."""
+    """There are no gaps, so the header of a new section states its position."""
     for topic in topics(load_library()):
         stated = [s.position for s in topic.sections if math.isfinite(s.position)]
         assert stated == [*range(1, len(stated) + 1)], topic.key

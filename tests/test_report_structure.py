@@ -1,4 +1,4 @@
-"""The shape of the report: one module runs analyses, one names the few that it reads by name."""
+"""The structure of the report: one module runs analyses, one names the few that it reads by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLD
 
 
 def test_only_the_answers_are_read_from_a_store() -> None:
-    """Everything else renders plain results; ``write_report`` hands the store over."""
+    """All other modules render plain results; ``write_report`` passes the store."""
     naming = {
         name
         for name, tree in TREES.items()
@@ -24,7 +24,7 @@ def test_only_the_answers_are_read_from_a_store() -> None:
 
 
 def test_a_section_needs_no_entry_in_the_report() -> None:
-    """A name of an analysis stands in the module of the first screen, or nowhere."""
+    """Only the module of the first screen contains names of analyses."""
     names = {a.base_name for a in load_library().newest() if "_" in a.base_name}
     found = {
         (name, node.value)

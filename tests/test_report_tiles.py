@@ -1,4 +1,4 @@
-"""The figures that people quote: what is known in part is a bound."""
+"""Headline figures: a partly known one is a bound."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ from hta_sql.report.tiles import mfu_figure
 def test_mfu_of_little_covered_time_is_a_lower_bound(
     covered: float | None, expected: tuple[str, str]
 ) -> None:
-    """With the coverage next to it."""
+    """The coverage is next to it."""
     assert mfu_figure(40.0, covered) == expected

@@ -1,4 +1,4 @@
-"""Names of iterations as serving engines write them, and what is read from each."""
+"""Names of iterations as serving engines write them, and the values in each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OTHERS = (
 
 
 def trace(names: list[str]) -> dict[str, Any]:
-    """One annotation after the other, each with a kernel."""
+    """Return consecutive annotations, each with a kernel."""
     events: list[dict[str, Any]] = []
     for at, name in enumerate(names):
         host = {"ph": "X", "pid": 1, "tid": 1, "ts": 100 * at}
@@ -60,7 +60,7 @@ def trace(names: list[str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def iterations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, Any]]]:
-    """Name ─▶ row."""
+    """Return name ─▶ row."""
     folder = tmp_path_factory.mktemp("serving")
     (folder / "rank0.json").write_text(json.dumps(trace([*NAMES, *OTHERS])), encoding="utf-8")
     with hta_sql.ingest(folder / "rank0.json", folder / "job.store") as store:
@@ -69,7 +69,7 @@ def iterations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, d
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str, Any]]) -> None:
-    """Phase, requests, tokens and pairs; what the name leaves open is NULL."""
+    """Phase, requests, tokens and pairs are parsed; missing values are NULL."""
     row = iterations[name]
     columns = ("phase", "request_count", "new_tokens", "attention_pair_count")
     assert tuple(row[column] for column in columns) == NAMES[name]
@@ -77,19 +77,19 @@ def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str
 
 
 def test_other_names_are_no_iterations(iterations: dict[str, dict[str, Any]]) -> None:
-    """But for one whose number is too large to be one: it is an iteration of unknown size."""
+    """A name with an impossibly large number is an iteration of unknown size."""
     assert set(iterations) == {*NAMES, OTHERS[-1]}
     assert iterations[OTHERS[-1]]["request_count"] is None
 
 
 def test_gaps_are_between_operations(iterations: dict[str, dict[str, Any]]) -> None:
-    """From the end of one on the device to the start of the next."""
+    """A gap is the time from the end of one on the device to the start of the next."""
     gaps = [row["gap_before_ns"] for row in iterations.values()]
     assert gaps[:3] == [None, 70_000, 70_000]
 
 
 def test_an_engine_writes_no_names_into_a_trace_of_training(tmp_path: Path) -> None:
-    """No row, and none of the other analyses of serving."""
+    """There is no row, nor in the other analyses of serving."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace(["forward"])), encoding="utf-8")
     with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
         assert [len(store.run(name)) for name in ("iterations", "serving", "serving_kinds")] == [

@@ -1,4 +1,4 @@
-"""What the analyses of serving answer on engines of known truth, to the nanosecond."""
+"""Analyses of serving on engines with known truth, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.serving_jobs import (
 
 
 def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list[dict[str, Any]]]:
-    """Ingest a job; returns the rows of analyses."""
+    """Ingest a job; return the rows of analyses."""
     file = folder / "rank0.json"
     file.write_text(json.dumps(trace(iterations)), encoding="utf-8")
     with hta_sql.ingest(file, folder / "job.store") as store:
@@ -41,7 +41,7 @@ def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list
     ("seed", "count"), [(1, 10), (2, 100), pytest.param(3, 1_000, marks=pytest.mark.slow)]
 )
 def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: int) -> None:
-    """Phases, quantiles, tokens, busy time, gaps and kinds of work; and the pairs of attention."""
+    """Phases, quantiles, tokens, busy time, gaps, kinds of work and pairs of attention agree."""
     job = continuous_batching(seed, count)
     found, by_iteration, kinds = answers(tmp_path, job, "serving", "iterations", "serving_kinds")
     planted = truth_of(job)
@@ -82,7 +82,7 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
 
 
 def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Path) -> None:
-    """Prompts, chunks and decodes; half of the layers with a window, and none."""
+    """The cases are prompts, chunks and decodes, with a window in half of the layers, and without."""
     job = [replace(one, is_graph=False) for one in continuous_batching(4, 60)]
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job, has_shapes=True)), encoding="utf-8")
@@ -118,7 +118,7 @@ def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Pa
 
 
 def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
-    """Three tokens a request: at least one of them is output, at most all."""
+    """With three tokens per request, the output is between one and all of them."""
     job = [replace(decode(), generations=((3, 500),) * 4) for _ in range(5)]
     ((row,),) = answers(tmp_path, job, "serving")
     assert row["phase"] == "speculative"
@@ -126,7 +126,7 @@ def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
-    """Gaps are as long as it takes, and the rest is as before."""
+    """Gaps are as long as the scheduler takes, and other figures are unchanged."""
     job = continuous_batching(5, 20)
     rows = []
     for name, iterations in (("fast", job), ("slow", slowed(job, 400_000))):
@@ -142,7 +142,7 @@ def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
 
 
 def _compared(folder: Path, *jobs: list[Iteration]) -> list[dict[str, Any]]:
-    """Ingest two jobs as the runs a and b; returns how they compare."""
+    """Ingest two jobs as the runs a and b; return their comparison."""
     for run, job in zip("ab", jobs, strict=True):
         file = folder / f"{run}.json"
         file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -153,7 +153,7 @@ def _compared(folder: Path, *jobs: list[Iteration]) -> list[dict[str, Any]]:
 
 
 def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
-    """Of two jobs with other requests, the kernel that takes 10 % longer is slower, and the others are not."""
+    """With different requests, the kernel that takes 10 % longer is slower, and the others are not."""
     slower = [
         replace(
             one,
@@ -176,7 +176,7 @@ def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
 
 
 def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
-    """Also in the difference, up to the rounding of each."""
+    """So do their differences, up to rounding."""
     rows = _compared(
         tmp_path, continuous_batching(1, 200), slowed(continuous_batching(1, 200), 80_000)
     )
@@ -193,7 +193,7 @@ def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_an_imbalanced_expert_makes_the_other_ranks_wait(tmp_path: Path) -> None:
-    """Each call waits as long as it takes longer than on the rank whose experts have most to do."""
+    """Each call waits for the additional time of the rank with the most work."""
     extra, count = 7_000, 6
 
     def job(wait: int) -> list[Iteration]:

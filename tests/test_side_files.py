@@ -31,7 +31,7 @@ MEMORY = SHARED / "traces" / "hta_memory_analysis" / "memory_timeline.raw.gz"
 
 
 def node(number: int, name: str, rf_id: int, schema: str = "") -> dict[str, Any]:
-    """A node as PyTorch writes it since 2023."""
+    """Return a node as PyTorch has written it since 2023."""
     attrs = [("rf_id", "uint64", rf_id), ("op_schema", "string", schema), ("tid", "uint64", 1)]
     return {
         "id": number,
@@ -44,7 +44,7 @@ def node(number: int, name: str, rf_id: int, schema: str = "") -> dict[str, Any]
 
 
 def event(name: str, ts: int, cat: str = "cpu_op", **args: Any) -> dict[str, Any]:
-    """A host event."""
+    """Return a host event."""
     base = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 1}
     return base | {"args": {key.replace("_", " "): value for key, value in args.items()}}
 
@@ -68,7 +68,7 @@ NODES = [
 
 
 def write(path: Path, content: Any) -> Path:
-    """Write JSON, gzip where the name says so."""
+    """Write JSON, compressed with gzip according to the name."""
     text = json.dumps(content).encode("utf-8")
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
@@ -76,7 +76,7 @@ def write(path: Path, content: Any) -> Path:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Trace]:
-    """A trace with ids of record functions."""
+    """Write a trace with ids of record functions."""
     path = write(tmp_path / "trace.json", {"traceEvents": EVENTS})
     with Trace({0: str(path)}) as opened:
         yield opened
@@ -85,7 +85,7 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["et.json", "et.json.gz"])
 def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
-    """By Record function id, else by External id; the name has to be the same."""
+    """Nodes match by Record function id, otherwise by External id, and only with the same name."""
     et = load_execution_trace(write(tmp_path / name, {"schema": "1.1.1", "nodes": NODES}))
     correlate_execution_trace(trace, 0, et)
     frame = trace.get_trace(0)
@@ -107,7 +107,7 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing fits: a warning, and the column is there."""
+    """Without a match there is a warning, and the column exists."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))
     with caplog.at_level(logging.WARNING):
         correlate_execution_trace(trace, 0, et)
@@ -116,7 +116,7 @@ def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
-    """PyTorch 2.0 kept everything in the node."""
+    """PyTorch 2.0 stored everything in the node."""
     old = {"id": 2, "name": "aten::mm", "parent": 1, "rf_id": 5, "op_schema": "s"}
     old |= {"inputs": [[1, 2], 3], "input_shapes": [[4], []], "input_types": ["Tensor", "Int"]}
     old |= {"outputs": [], "output_shapes": [], "output_types": []}
@@ -168,7 +168,7 @@ RAW = [
 
 
 def test_memory_timeline(tmp_path: Path) -> None:
-    """Running sums by category; what was there before is put at the first instant."""
+    """It has running sums by category; initial memory is at the first time."""
     frame = MemoryAnalysis(write(tmp_path / "memory.raw.json.gz", RAW)).get_memory_timeline()
     assert frame.pop("ts").tolist() == [1000, 1000, 2000, 1500]
     assert frame.to_numpy().tolist() == [
@@ -181,14 +181,14 @@ def test_memory_timeline(tmp_path: Path) -> None:
 
 
 def shown(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
-    """The rows of a chart."""
+    """Return the rows of a chart."""
     (rows,) = chart.to_dict()["datasets"].values()
     return list(rows)
 
 
 @pytest.mark.slow
 def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Peaks stay when instants are left out; the picture goes where HTA puts it."""
+    """Peaks survive thinning; the picture is written to HTA's path."""
     monkeypatch.chdir(tmp_path)
     raw = [[1000 + i, 1, 1 << 30 if i == 777 else 0, 4] for i in range(5000)]
     raw[778][2] = -(1 << 30)
@@ -202,7 +202,7 @@ def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
-    """A trace is none."""
+    """A trace is not a memory timeline."""
     path = write(tmp_path / "x.json", {"traceEvents": []})
     with pytest.raises(TraceFormatError, match=r"x\.json.*raw memory timeline"):
         MemoryAnalysis(path).get_memory_timeline()
@@ -210,7 +210,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
 def test_a35_a_real_memory_timeline() -> None:
-    """The numbers that HTA's own test has."""
+    """The numbers are those of HTA's own test."""
     frame = MemoryAnalysis(MEMORY).get_memory_timeline()
     assert len(frame) == 7721
     expected = [102440608, 102228128, 19395584, 0, 2618160128, 58417152, 41811968, 25494440]

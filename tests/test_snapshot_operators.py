@@ -14,7 +14,7 @@ OPERATORS = ("aten::mm", "aten::relu", "aten::add")
 
 
 def allocations(count: int = 30) -> list[tuple[int, int]]:
-    """Return addresses and block sizes; each size is there twice in a row, and no address is used again."""
+    """Return addresses and block sizes; each size occurs twice in a row, and no address is reused."""
     return [(4096 * (n + 1), 512 * (1 + n // 2)) for n in range(count)]
 
 
@@ -67,14 +67,14 @@ def joined(
 
 
 def by_operator(found: list[dict[str, Any]]) -> dict[tuple[str | None, str | None], int]:
-    """Return the number of allocations by operator and by how they were joined."""
+    """Return the number of allocations by operator and by join method."""
     return {(row["operator_name"], row["matched_by"]): row["allocation_count"] for row in found}
 
 
 def expected(
     made: Sequence[tuple[int, int]], method: str
 ) -> dict[tuple[str | None, str | None], int]:
-    """Return what the addresses say."""
+    """Return the expected numbers by the addresses."""
     names = [OPERATORS[address // 4096 % 3] for address, _ in made]
     return {(name, method): names.count(name) for name in OPERATORS}
 
@@ -88,7 +88,7 @@ def test_a_shared_clock_joins_by_address_and_time(tmp_path: Path) -> None:
 
 
 def test_without_a_shared_clock_the_order_joins(tmp_path: Path) -> None:
-    """The trace begins within the history and ends before it; rows outside of the trace do not count."""
+    """The trace begins and ends within the history; rows outside of the trace do not count."""
     made = allocations()
     found = joined(tmp_path / "job", made[8:20], made)
     assert by_operator(found) == expected(made[8:20], "sequence")
@@ -103,7 +103,7 @@ def test_a_base_time_of_another_day_is_no_shared_clock(tmp_path: Path) -> None:
 
 
 def test_lost_events_of_either_file_shift_the_order(tmp_path: Path) -> None:
-    """What is lost in the trace has no operator and lowers the match rate; all others are right."""
+    """Allocations lost in the trace have no operator and lower the match rate; all others are right."""
     made = allocations()
     in_trace = made[:9] + made[10:]
     in_snapshot = made[:20] + made[21:]
@@ -114,7 +114,7 @@ def test_lost_events_of_either_file_shift_the_order(tmp_path: Path) -> None:
 
 
 def test_equal_sizes_at_one_address_are_told_apart_by_their_neighbors(tmp_path: Path) -> None:
-    """An address is used twice in a row with one size; the trace lost the first of the two."""
+    """An address is used twice in a row with one size, and the trace lost the first of the two."""
     made = allocations()
     in_snapshot = [*made[:10], made[10], *made[10:]]
     found = joined(tmp_path / "job", made, in_snapshot)
@@ -124,7 +124,7 @@ def test_equal_sizes_at_one_address_are_told_apart_by_their_neighbors(tmp_path: 
 
 
 def test_steps_that_repeat_each_other_are_not_guessed(tmp_path: Path) -> None:
-    """The history has the sequence of the trace twice, and nothing tells which of both it is."""
+    """The history contains the sequence of the trace twice, so the match is ambiguous."""
     made = allocations(12)
     found = joined(tmp_path / "job", made, [*made, (1 << 30, 512), *made])
     assert by_operator(found) == {(None, None): 25}
@@ -132,7 +132,7 @@ def test_steps_that_repeat_each_other_are_not_guessed(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_memory_events_joins_by_time_alone(tmp_path: Path) -> None:
-    """The innermost operator at the time of the allocation made it."""
+    """The innermost operator at the time of the allocation is selected."""
     made = allocations()
     other = [(1 << 40, 512) for _ in made]
     found = joined(tmp_path / "job", other, made, BASE_NS)

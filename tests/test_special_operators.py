@@ -1,4 +1,4 @@
-"""What special_operators counts: names as recorders write them, and those beside them that do not count."""
+"""special_operators counts recorded names, and excludes similar ones around them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def kinds() -> dict[str, list[str]]:
-    """Name ─▶ the kinds that it is of."""
+    """Return name ─▶ its kinds."""
     macro = next(m for m in load_library().macros if m.name == "_special_operator_kinds")
     with duckdb.connect(":memory:") as con:
         con.execute("CREATE SCHEMA lib")
@@ -68,5 +68,5 @@ def kinds() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_a_name_is_of_one_kind(kinds: dict[str, list[str]], name: str, kind: str | None) -> None:
-    """Or of none: what stands around another one would count it twice."""
+    """An enclosing operator has none, because it would count twice."""
     assert kinds.get(name, []) == ([kind] if kind else [])

@@ -1,4 +1,4 @@
-"""What the header of a trace and the end of its file say about its health."""
+"""Health facts in the header of a trace and at the end of its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATOR = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, 
 
 
 def finding(store: TraceStore, name: str) -> dict[str, Any]:
-    """The one finding of a name."""
+    """Return the only finding of a name."""
     (row,) = [row for row in store.run("findings").records() if row["finding"] == name]
     return row
 
@@ -45,7 +45,7 @@ def test_an_option_that_was_on_is_no_remedy(
 def test_a_truncated_file_is_called_so(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """Two events and the start of a third."""
+    """The file has two events and the start of a third."""
     path = tmp_path / "trace.json"
     text = json.dumps({"traceEvents": [OPERATOR] * 3})
     path.write_text(text[: text.rindex("aten")], encoding="utf-8")
@@ -60,7 +60,7 @@ def test_a_truncated_file_is_called_so(
 def test_an_empty_device_name_is_unknown(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """NULL, which no pattern of a device matches."""
+    """It is NULL, which matches no pattern of a device."""
     path = tmp_path / "trace.json"
     device = {"id": 0, "name": "", "numSms": 3}
     trace = {"deviceProperties": [device], "traceEvents": [OPERATOR]}

@@ -1,4 +1,4 @@
-"""The store that an ingest returns: as the ingest left it, though it is opened when it is asked."""
+"""The store that an ingest returns has the ingest's snapshot, although it is opened at the first query."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FIRST, SECOND = (str(TRACES / f"{name}.json") for name in ("arguments", "aten_cl
 
 
 def descriptors() -> list[str]:
-    """Name the files that this process has open."""
+    """Return the names of this process's open files."""
     folder = Path("/proc/self/fd")
     return [str(file.readlink()) for file in folder.iterdir() if file.is_symlink()]
 
 
 def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
-    """Until then no engine runs for it, and afterwards nothing is held beside that."""
+    """Until then no engine runs for it."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert store._connection._opened is None
     assert store.runs() == ["one"]
@@ -32,7 +32,7 @@ def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
 
 
 def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
-    """It answers from what was there, whether it was asked before or after another ingest."""
+    """It answers from its snapshot, whether it was queried before or after another ingest."""
     asked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert asked.runs() == ["one"]
     unasked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
@@ -45,14 +45,14 @@ def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_was_built_anew_serves_it(tmp_path: Path) -> None:
-    """Of the same manifest: another file in the place of the one that was there."""
+    """The catalog is another file with the same manifest."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     build_catalog(tmp_path / "s")
     assert store.runs() == ["one"]
 
 
 def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
-    """An ingest that finds nothing to read leaves the catalog that is there; the question does not."""
+    """An ingest without new traces leaves the old catalog; the query replaces it."""
     hta_sql.ingest(FIRST, tmp_path / "s", run="one").close()
     catalog = tmp_path / "s" / "catalog.duckdb"
     catalog.write_bytes(b"no catalog at all")
@@ -63,7 +63,7 @@ def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
-    """Its runs are known; their files are missed."""
+    """Its runs are known, but their files are missing."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     shutil.rmtree(tmp_path / "s")
     assert store.runs() == ["one"]
@@ -72,7 +72,7 @@ def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_it_travels_and_closes_unasked(tmp_path: Path) -> None:
-    """A copy opens the store that is there; of one that was closed, or let go, no file stays open."""
+    """A copy opens the existing store; a closed or deleted one leaves no file open."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert pickle.loads(pickle.dumps(store)).runs() == ["one"]  # noqa: S301 - ours
     store.close()

@@ -1,4 +1,4 @@
-"""Which kernels run on tensor cores: names as recorders write them, and what is known of each."""
+"""Kernels on tensor cores: recorded names, and what is known of each."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NOT_TOLD = (
 
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """The table and the macro that reads it."""
+    """Return an engine with the table and its macro."""
     library = load_library()
     with duckdb.connect(":memory:", config={"threads": 1}) as opened:
         create_empty_tables(opened, library)
@@ -76,7 +76,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_names_tell(
     names: tuple[str, ...], truth: bool | None, con: duckdb.DuckDBPyConnection
 ) -> None:
-    """Yes, no, or that nobody knows; a name that is given twice has one row."""
+    """The answer is yes, no or unknown; a repeated name has one row."""
     con.execute(
         "CREATE OR REPLACE TABLE ops AS SELECT unnest($names || $names) AS name",
         {"names": list(names)},
@@ -86,7 +86,7 @@ def test_names_tell(
 
 
 def test_rules_of_one_priority_agree_in_any_order(con: duckdb.DuckDBPyConnection) -> None:
-    """Patterns stand once each, in lower case, and give a reason."""
+    """Each pattern occurs once, in lower case, with a reason."""
     rows = con.execute("SELECT pattern, reason FROM tensor_core_kernels").fetchall()
     patterns = [pattern for pattern, _ in rows]
     assert len(set(patterns)) == len(patterns)
@@ -95,7 +95,7 @@ def test_rules_of_one_priority_agree_in_any_order(con: duckdb.DuckDBPyConnection
 
 
 def test_a_csv_has_the_columns_of_its_view(tmp_path: Path) -> None:
-    """A line that lacks a cell is an error that names the file and the columns."""
+    """The error of an incomplete line has the file and the columns."""
     table = next(t for t in load_library().tables if t.name == "tensor_core_kernels")
     broken = replace(table, path=tmp_path / "tensor_core_kernels.sql")
     csv = broken.path.with_suffix(".csv")

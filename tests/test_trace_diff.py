@@ -33,7 +33,7 @@ SIDES = ["control_rank", "test_rank", "control_iteration", "test_iteration", "de
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Run one with one rank, run three with three ranks of the same trace."""
+    """Ingest run one with one rank, and run three with three ranks of the same trace."""
     path = tmp_path_factory.mktemp("diff") / "job.store"
     trace = str(OPERATORS)
     ingest_only({0: trace}, path, run="one")
@@ -44,13 +44,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def one(store: TraceStore) -> LabeledTrace:
-    """The run of one rank."""
+    """Return the run of one rank."""
     return LabeledTrace("before", store, run="one")
 
 
 @pytest.fixture(scope="module")
 def three(store: TraceStore) -> LabeledTrace:
-    """The run of three ranks."""
+    """Return the run of three ranks."""
     return LabeledTrace("after", store, run="three")
 
 
@@ -66,13 +66,13 @@ def three(store: TraceStore) -> LabeledTrace:
     ],
 )
 def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
-    """Names and order of the parameters are HTA's; what else there is has to be named."""
+    """Names and order of the parameters are HTA's; additional ones are keywords."""
     found = inspect.signature(method).parameters  # type: ignore[arg-type]
     assert [p.name for p in found.values() if p.kind is not p.KEYWORD_ONLY] == parameters
 
 
 def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: TraceStore) -> None:
-    """The last step is one of them. The label is the run's name unless given."""
+    """The last step is included. The default label is the run's name."""
     assert three.ranks() == [0, 1, 5]
     assert three.iterations() == [1, 2]
     assert LabeledTrace(t=store, run="three").label == "three"
@@ -80,7 +80,7 @@ def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: T
 
 
 def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
-    """By default the first rank and the first step; a step has what was launched in it."""
+    """The default is the first rank and the first step; a step has what was launched in it."""
     frame = three.extract_ops(device_type=DeviceType.GPU)
     assert list(frame.columns) == [*three.t.get_trace(0).columns, "rank"]
     three.t.symbol_table.decode_df(frame)
@@ -100,7 +100,7 @@ def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
 
 
 def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
-    """Counts and durations of what was extracted."""
+    """Counts and durations of the extracted operations are summed."""
     summary = three.get_ops_summary(three.extract_ops(device_type=DeviceType.GPU))
     known = three.t.symbol_table.get_sym_id_map()
     assert summary.to_dict(orient="list") == {
@@ -120,7 +120,7 @@ def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
 
 
 def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: LabeledTrace) -> None:
-    """Step 1 of rank 0 against step 2 of rank 5: HTA's columns, µs."""
+    """Step 1 of rank 0 and step 2 of rank 5 have HTA's columns in µs."""
     frame = TraceDiff.compare_traces(
         one,
         three,
@@ -144,7 +144,7 @@ def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: Labeled
 
 
 def test_several_ranks_and_steps_are_added_up(one: LabeledTrace, three: LabeledTrace) -> None:
-    """Ranks 1 and 5, not the first two; both steps of each."""
+    """Ranks 1 and 5 are not the first two; both steps of each count."""
     frame = TraceDiff.compare_traces(
         one, three, test_rank=[1, 5], control_iteration=[1, 2], test_iteration=[1, 2]
     )
@@ -184,7 +184,7 @@ def test_names_come_and_go(one: LabeledTrace) -> None:
 
 
 def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptureFixture) -> None:
-    """The test's gets an ending, and a warning says so."""
+    """The test's label gets a suffix, and a warning says so."""
     with caplog.at_level(logging.WARNING):
         frame = TraceDiff.compare_traces(one, one)
     assert "before_test_counts" in frame
@@ -193,7 +193,7 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
 
 
 def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceStore) -> None:
-    """HTA's TraceDiff takes a Trace, which is what TraceAnalysis has as t."""
+    """HTA's TraceDiff takes a Trace, which TraceAnalysis has as t."""
     one = TraceAnalysis(store=store.path, run="one")
     three = TraceAnalysis(store=store.path, run="three")
     whole = TraceDiff.compare_traces(one, three)
@@ -232,7 +232,7 @@ def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
 def test_two_stores_give_what_one_store_gives(
     store: TraceStore, tmp_path: Path, *, by_category: bool
 ) -> None:
-    """The analysis trace_diff inside one store, and the same two runs apart."""
+    """The analysis trace_diff in one store equals the same two runs in separate stores."""
     options: dict[str, Any] = {
         "by_short_name": True,
         "by_category": by_category,
@@ -249,7 +249,7 @@ def test_two_stores_give_what_one_store_gives(
 def test_what_is_not_there_is_named(
     one: LabeledTrace, three: LabeledTrace, store: TraceStore
 ) -> None:
-    """Ranks, steps, runs and arguments."""
+    """The error names the rank, step, run or argument."""
     with pytest.raises(RankError, match=r"No rank 2 in after; it has: \[0, 1, 5\]"):
         TraceDiff.compare_traces(one, three, test_rank=2)
     with pytest.raises(ParameterError, match=r"No iteration 9 in before; it has: \[1, 2\]"):
@@ -270,7 +270,7 @@ def test_what_is_not_there_is_named(
 
 @pytest.mark.parametrize("name", ["visualize_counts_diff", "visualize_duration_diff"])
 def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Path) -> None:
-    """The frame is enough; another one is refused."""
+    """The frame is sufficient; another one is refused."""
     frame = TraceDiff.compare_traces(one, one, test_iteration=2)
     path = tmp_path / "diff.html"
     getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))

@@ -1,4 +1,4 @@
-"""Trace: HTA's frames and calls; trace files by themselves."""
+"""Trace: HTA's frames and calls; trace files without an analysis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COLUMNS = [
 
 
 def files(folder: Path, *names: str) -> dict[int, str]:
-    """Copies of tiny traces, one rank each."""
+    """Copy tiny traces, one rank each."""
     found = {}
     for rank, name in enumerate(names):
         found[rank] = str(folder / f"{rank}-{name}")
@@ -66,14 +66,14 @@ def files(folder: Path, *names: str) -> dict[int, str]:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Trace]:
-    """Two ranks, all steps."""
+    """Open two ranks with all steps."""
     with Trace(files(tmp_path, "filters.json", "two_steps_drop_last.json")) as opened:
         yield opened
 
 
 @pytest.mark.slow
 def test_columns_and_values(trace: Trace) -> None:
-    """HTA's columns, its defaults where the trace says nothing, microseconds."""
+    """Columns and defaults are HTA's, in microseconds."""
     frame = trace.get_trace(0)
     assert set(frame.columns) == set(COLUMNS)
     assert list(frame.index) == list(frame["index"]) == list(range(18))
@@ -93,7 +93,7 @@ def test_columns_and_values(trace: Trace) -> None:
 
 
 def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
-    """As in HTA, whose users choose ranks so."""
+    """HTA's users select ranks in this way."""
     del trace.trace_files[0]
     trace.parse_traces()
     assert trace.get_ranks() == [1]
@@ -105,7 +105,7 @@ def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_scope(trace: Trace) -> None:
-    """All steps at first; then as align_and_filter_trace is told."""
+    """All steps are in scope at first; align_and_filter_trace changes it."""
     assert trace.get_ranks() == [0, 1]
     assert trace.get_iterations() == [550, 551]
     assert trace.get_iterations(1) == [1, 2]
@@ -123,7 +123,7 @@ def test_scope(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
-    """parse_traces leaves each rank on its own clock; then time 0 is the first event of all ranks."""
+    """parse_traces leaves each rank on its own clock; aligned, time 0 is the first event of all ranks."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
     paths = {}
     for rank, ts in enumerate((1682725898237042, 1682725898237050.5)):
@@ -142,7 +142,7 @@ def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
 
 
 def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
-    """Nanoseconds since 1970 do not fit into a float: 1682725898237042000 would become ...8237041.75."""
+    """Nanoseconds since 1970 exceed the precision of floats: 1682725898237042000 would become ...8237041.75."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
     starts = [1682725898237000 + n for n in range(300)]
     path = tmp_path / "0.json"
@@ -153,7 +153,7 @@ def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> None:
-    """What a call graph adds as well."""
+    """The columns of a call graph have the clock of the frame, too."""
     event = {"ph": "X", "pid": 1, "tid": 1, "args": {"correlation": 1}}
     events = [
         {**event, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100, "dur": 2},
@@ -170,7 +170,7 @@ def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> N
 
 
 def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
-    """Analyses would not see it: the error says what to do, the frames stay."""
+    """Analyses would ignore it, so the error has a remedy, and the frames are unchanged."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         frame = analysis.t.get_trace(0)
         with pytest.raises(ParameterError, match=r"docs/filters\.md"):
@@ -184,7 +184,7 @@ def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
 
 
 def test_times(trace: Trace) -> None:
-    """A duration ends with the last event."""
+    """The span ends with the end of the last event."""
     assert trace.get_trace_duration() == 200.0
     assert trace.get_trace_duration(1) == 220.0
     with pytest.raises(TraceFormatError, match="no baseTimeNanoseconds"):
@@ -207,7 +207,7 @@ def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
 
 
 def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
-    """Each rank's own first event (HTA: the first event of all ranks)."""
+    """It is each rank's own first event (HTA: the first event of all ranks)."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
     paths = {}
     for rank, ts in ((0, 10.5), (1, 300.25)):
@@ -225,14 +225,14 @@ def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
 
 
 def test_files_are_paths() -> None:
-    """The message says what was given."""
+    """The message contains the given value."""
     with pytest.raises(ParameterError, match="not 42"):
         Trace(42)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.slow
 def test_names(trace: Trace) -> None:
-    """Numbers are alphabetical and the same for all ranks; decoding adds texts."""
+    """Numbers are alphabetical and equal for all ranks; decoding adds texts."""
     symbols = trace.symbol_table.get_sym_table()
     assert symbols == sorted(symbols)
     trace.decode_symbol_ids()
@@ -244,7 +244,7 @@ def test_names(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
-    """Metadata, raw contents and the kind of device."""
+    """Metadata, raw contents and the kind of device are available."""
     assert trace.meta_data[0]["distributedInfo"] == {"backend": "nccl", "rank": 0, "world_size": 1}
     assert trace.get_device_type() == "NVIDIA GPU"
     raw = trace.get_raw_trace_for_one_rank(0)
@@ -257,7 +257,7 @@ def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_some_ranks(trace: Trace) -> None:
-    """The first ones that are asked for are kept; another one is an error."""
+    """The first requested ones are loaded; another one is an error."""
     trace.parse_traces(max_ranks=1)
     assert trace.get_ranks() == [0]
     with pytest.raises(RankError):
@@ -265,7 +265,7 @@ def test_some_ranks(trace: Trace) -> None:
 
 
 def test_time_zero(tmp_path: Path) -> None:
-    """In the trace's own clock, once frames are aligned."""
+    """It is on the trace's own clock, once frames are aligned."""
     (path,) = files(tmp_path, "call_stacks.json").values()
     text = Path(path).read_text(encoding="utf-8").replace('"ts": ', '"ts": 1000')
     Path(path).write_text(text, encoding="utf-8")
@@ -278,7 +278,7 @@ def test_time_zero(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
-    """TraceAnalysis.t has the analysis's scope; without the last step by default."""
+    """TraceAnalysis.t has the analysis's scope, without the last step by default."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         assert list(analysis.t.get_trace(0)["index"]) == [0, 2, 3, 4, 5, 6, 7]
         assert analysis.t is analysis.t
@@ -288,7 +288,7 @@ def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
 
 
 def test_no_device(tmp_path: Path) -> None:
-    """A trace of nothing has an empty frame with all columns, and no known device."""
+    """An empty trace has an empty frame with all columns, and no known device."""
     with Trace(files(tmp_path, "no_events.json")) as trace:
         assert set(trace.get_trace(0).columns) == set(COLUMNS)
         assert len(trace.get_trace(0)) == 0
@@ -297,7 +297,7 @@ def test_no_device(tmp_path: Path) -> None:
 
 
 def test_symbol_table() -> None:
-    """Numbers stay; matching is by expression or by contained text."""
+    """Numbers are stable; names match by expression or by contained text."""
     table = TraceSymbolTable(["b", "a.c", "b", "abc"])
     assert table.get_sym_id_map() == {"b": 0, "a.c": 1, "abc": 2}
     assert table.find_matches(["a.c"]) == [1]
@@ -318,7 +318,7 @@ def test_symbol_table() -> None:
     ],
 )
 def test_short_names(name: str, short: str) -> None:
-    """Template and call arguments and the return type go."""
+    """Template arguments, call arguments and the return type are removed."""
     assert shorten_name(name) == short
 
 
@@ -331,7 +331,7 @@ def test_reading_what_is_no_json(tmp_path: Path) -> None:
 
 
 def test_writing_fails_whole(tmp_path: Path) -> None:
-    """What cannot be written leaves nothing behind."""
+    """A failed write leaves no file."""
     contents: dict[str, Any] = {"traceEvents": [object()]}
     with pytest.raises(TypeError):
         write_trace(contents, tmp_path / "out.json")

@@ -1,4 +1,4 @@
-"""Every rule of the SQL library catches a file that breaks it, and says what to do."""
+"""Every rule of the SQL library detects a file that breaks it, with a remedy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIB = (
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A library in small that keeps the rules: all tables, five macros, one analysis."""
+    """Write a small library that follows the rules: all tables, five macros, one analysis."""
     source, root = sql_root(), tmp_path / "sql"
     # Not those that sql/derived computes, which takes most of lib.
     computed = [path.name.replace("_v1", "") for path in (source / "derived").iterdir()]
@@ -63,19 +63,19 @@ def problems_after(root: Path) -> Callable[..., list[str]]:
 
 
 def without_lines(problems: list[str]) -> list[str]:
-    """Leave out which line of its file a problem is in; :mod:`tests.user_analyses` holds those."""
+    """Remove the line numbers of problems; :mod:`tests.user_analyses` checks those."""
     return [re.sub(r"(\.sql):\d+: ", r"\1: ", problem) for problem in problems]
 
 
 def test_a_macro_with_one_caller_is_private(root: Path) -> None:
-    """Of a part of the library some macros have fewer callers than their names say."""
+    """In a part of the library some macros have fewer callers than their names imply."""
     found = [str(problem) for problem in private_problems(parse_library(root))]
     said = "it has one caller; call it lib._is_requested, in the file's name too"
     assert any("is_requested.sql" in line and said in line for line in found)
 
 
 def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
-    """A new version is two files: macros that the old one alone called keep their names."""
+    """A new version is two files: macros that only the old one called retain their names."""
     one_version = [str(problem) for problem in private_problems(parse_library(root))]
     second_version(root)
     assert [str(problem) for problem in private_problems(parse_library(root))] == one_version
@@ -83,7 +83,7 @@ def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
 
 
 def test_a_share_states_its_denominator(root: Path) -> None:
-    """A column that ends in _pct without one is named."""
+    """A column that ends in _pct without a denominator is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     assert "overlapped / communication" in text
@@ -102,14 +102,14 @@ def test_the_library_keeps_its_rules() -> None:
 
 @pytest.mark.slow
 def test_the_small_library_keeps_its_rules(root: Path) -> None:
-    """What the other tests break is whole."""
+    """The files that other tests break are valid."""
     assert find_problems(root) == []
     assert [a.name for a in check_library(root).analyses] == ["comm_comp_overlap_v1"]
 
 
 @pytest.mark.parametrize("rule", list(TEXT_RULES))
 def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """The message names the file and what to do."""
+    """The message has the file and the remedy."""
     relative, edits, message = TEXT_RULES[rule]
     problems = problems_after(relative, *edits)
     assert any(f"sql/{relative}: {message}" in problem for problem in problems), problems
@@ -118,7 +118,7 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """Words and engine agree, or the message shows both."""
+    """Comments and engine must agree; otherwise the message has both."""
     relative, edits, message = ENGINE_RULES[rule]
     (problem,) = problems_after(relative, *edits)
     assert f"sql/{relative}: {message}" in problem
@@ -126,13 +126,13 @@ def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., l
 
 @pytest.mark.slow
 def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]]) -> None:
-    """The macros and the analysis that stand on a refused table are not looked at."""
+    """Macros and analyses based on a refused table are not checked."""
     (problem,) = problems_after("tables/gpu_ops.sql", ("    x.seq,\n", "    x.sequence AS seq,\n"))
     assert "sql/tables/gpu_ops.sql: the engine refuses it" in problem
 
 
 def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
-    """Whoever adds an argument reads what to run, not that a view is broken."""
+    """After adding an argument, the message is the command to run, not a broken view."""
     assert stored_problems(root) == []
     (root / "stored_columns.json").write_text("{}\n", encoding="utf-8")
     (problem,) = stored_problems(root)
@@ -140,7 +140,7 @@ def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
 
 
 def test_an_analysis_needs_a_golden_test(root: Path) -> None:
-    """One more analysis is two files."""
+    """A new analysis is two files."""
     (root.parent / "tests/golden/communication/comm_comp_overlap_v1.test").unlink()
     (problem,) = without_lines(find_problems(root))
     assert problem == (
@@ -151,13 +151,13 @@ def test_an_analysis_needs_a_golden_test(root: Path) -> None:
 
 @pytest.mark.slow
 def test_an_installation_without_tests_is_not_blamed(root: Path) -> None:
-    """The wheel holds no golden tests; the other rules hold."""
+    """The wheel has no golden tests; the other rules apply."""
     shutil.rmtree(root.parent / "tests")
     assert find_problems(root) == []
 
 
 def test_a_topic_is_one_of_the_list(root: Path) -> None:
-    """A new folder is a decision, not a typing error."""
+    """A new folder must be listed, so a typo is detected."""
     (root / "analyses/communication").rename(root / "analyses/comms")
     (root.parent / "tests/golden/communication").rename(root.parent / "tests/golden/comms")
     (problem,) = find_problems(root)
@@ -176,7 +176,7 @@ def second_version(root: Path, *edits: Edit) -> None:
 
 @pytest.mark.slow
 def test_a_second_version_says_what_changed(root: Path) -> None:
-    """Versions stand side by side, each with its reason."""
+    """Versions coexist, each with its reason."""
     second_version(root)
     (problem,) = find_problems(root)
     assert "version 2 does not say what changed; add a line '-- Changed: ...'" in problem
@@ -195,7 +195,7 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
 
 @pytest.mark.parametrize("part", ["num_kernels := 10", "first", "without shapes: Unknown."])
 def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, part: str) -> None:
-    """Also a parameter or a column that the analysis does not have."""
+    """So is a parameter or a column that the analysis does not have."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Report: first 4", f"-- Report: first 4; {part}"))
@@ -204,7 +204,7 @@ def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, par
 
 
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:
-    """The version is part of the name from the start."""
+    """The version is part of the name from the beginning."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8").replace("overlap_v1(", "overlap(")
     path.with_name("comm_comp_overlap.sql").write_text(text, encoding="utf-8")
@@ -215,7 +215,7 @@ def test_an_unversioned_analysis_is_refused(root: Path) -> None:
 
 
 def test_a_file_that_is_no_macro_is_named(root: Path) -> None:
-    """What cannot even be read is one problem with a file name, not a traceback."""
+    """An unreadable file is one problem with its name, without a traceback."""
     (root / ANALYSIS).write_text("SELECT 1\n", encoding="utf-8")
     (problem,) = find_problems(root)
     assert problem.startswith(f"sql/{ANALYSIS}:1: no 'CREATE OR REPLACE MACRO name('")
@@ -231,7 +231,7 @@ def release(root: Path, heading: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("heading", ["0.1.0 (unreleased)", "Unreleased", "0.0.9 (2026-01-31)"])
 def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
-    """A heading without a date is no release; an older release does not hold the analysis."""
+    """A heading without a date is not a release; an older release does not contain the analysis."""
     release(root, heading)
     assert freeze(root) == []
     assert find_problems(root) == []
@@ -239,7 +239,7 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
 
 @pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
-    """From the date in the changelog on, a changed file is refused in favor of a new version."""
+    """From the date in the changelog on, a changed file must be a new version."""
     release(root, "0.1.0 (2026-01-31)")
     assert find_problems(root) == [
         f"sql/{ANALYSIS}: it is released but not frozen; run: make freeze."
@@ -262,7 +262,7 @@ def test_a_release_freezes_its_analyses(root: Path) -> None:
 
 @pytest.fixture
 def frozen(root: Path) -> Path:
-    """The small library after a release, with one pinned answer."""
+    """Release the small library, with one pinned answer."""
     release(root, "0.1.0 (2026-01-31)")
     (root.parent / "tests" / "pinned").mkdir()
     (root.parent / "tests" / "pinned" / "jobs.csv").write_text(
@@ -281,7 +281,7 @@ def change_macro(root: Path, old: str, new: str) -> None:
 
 
 def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
-    """A change of what a released analysis stands on is a change of the analysis."""
+    """A change below a released analysis is a change of the analysis."""
     assert find_problems(frozen) == []
     change_macro(frozen, "SELECT", "SELECT ALL")
     (problem,) = find_problems(frozen)
@@ -296,7 +296,7 @@ def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
 
 
 def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
-    """No reason in the changelog locks that."""
+    """No reason in the changelog is sufficient."""
     change_macro(frozen, "SELECT", "SELECT ALL")
     (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
         "FROM comm_comp_overlap_v1(),rows=3\n"
@@ -319,7 +319,7 @@ def test_a_comment_is_not_frozen(frozen: Path) -> None:
 
 
 def test_a_released_file_does_not_vanish(root: Path) -> None:
-    """Who pinned _v1 finds it in every later release."""
+    """A user who depends on _v1 finds it in every later release."""
     release(root, "[0.1.0] - 2026-01-31")
     freeze(root)
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
@@ -330,7 +330,7 @@ def test_a_released_file_does_not_vanish(root: Path) -> None:
 
 
 def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
-    """Only what a release promised is kept."""
+    """Only released analyses are locked."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
@@ -342,7 +342,7 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """A broken library is exit code 1; messages go to stderr, nothing to stdout."""
+    """The exit code of a broken library is 1; messages go to stderr, and nothing to stdout."""
     monkeypatch.setattr("tests.sql_rules.run.find_problems", lambda: find_problems(root))
     monkeypatch.setattr("tests.sql_rules.run.sql_root", lambda: root)
     whole = CliRunner().invoke(main, ["--freeze"])

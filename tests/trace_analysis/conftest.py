@@ -1,4 +1,4 @@
-"""A simulated job, opened as HTA's users open theirs."""
+"""Fixture of a simulated job, opened as HTA's users do."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SPEC = JobSpec(ranks=2, steps=3, layers=2)
 
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of two ranks and three steps."""
+    """Write a job of two ranks and three steps."""
     return write_job(tmp_path_factory.mktemp("job") / "traces", SPEC)
 
 
 @pytest.fixture(scope="module")
 def analysis(job: Job) -> Iterator[TraceAnalysis]:
-    """The job, opened."""
+    """Open the job."""
     with TraceAnalysis(trace_dir=job.files[0].parent) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""TraceAnalysis: when a chart appears, and what charts hold."""
+"""TraceAnalysis: when charts appear, and their contents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_script_shows_no_chart_unless_asked(analysis: TraceAnalysis) -> None:
 
 
 def test_a_script_gets_charts_as_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """visualize=True saves an HTML page that needs no network, and logs where."""
+    """visualize=True saves an HTML page that needs no network, and logs its path."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)])
     with (
         caplog.at_level(logging.INFO, logger="hta_sql"),
@@ -40,7 +40,7 @@ def test_a_script_gets_charts_as_files(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.fixture
 def displayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What a notebook displays: charts, and the renderer that is in force."""
+    """Record the output of a notebook: charts, and the active renderer."""
     shown: list[Any] = []
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
     ipython.__dict__["get_ipython"] = lambda: SimpleNamespace(kernel=object())
@@ -65,14 +65,14 @@ def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any
 def test_an_image_renderer_is_honored(
     given: str, renderer: str, analysis: TraceAnalysis, displayed: list[Any]
 ) -> None:
-    """A picture where one is asked for; plotly's other renderers leave the choice to the notebook."""
+    """An image renderer gives a picture; plotly's other renderers leave the choice to the notebook."""
     analysis.get_gpu_kernel_breakdown(image_renderer=given)
     assert [active for _, active in displayed] == [renderer] * 2
     assert alt.renderers.active == "default"
 
 
 def test_a_script_gets_the_picture_that_it_asks_for(analysis: TraceAnalysis) -> None:
-    """In place of a page."""
+    """It replaces the page."""
     analysis.get_gpu_kernel_breakdown(visualize=True, image_renderer="svg")
     pictures = sorted(path.name for path in (analysis.store.path / "charts").iterdir())
     assert pictures == ["gpu_kernel_types.svg", "gpu_kernels_by_name.svg"]
@@ -89,6 +89,6 @@ def test_idle_charts_switch_between_shares_and_times(analysis: TraceAnalysis) ->
 
 
 def test_an_unknown_result_has_no_chart(analysis: TraceAnalysis) -> None:
-    """The message lists what has one."""
+    """The message lists the results with a chart."""
     with pytest.raises(ParameterError, match="temporal_breakdown"):
         charts.draw(analysis.store.sql("SELECT 1"))

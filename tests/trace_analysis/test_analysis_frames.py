@@ -1,6 +1,6 @@
 """TraceAnalysis: HTA's calls and frames.
 
-That the numbers are right is shown here against the truth of a simulated job, and against HTA
+Numbers are compared with the truth of a simulated job here, and with HTA
 itself in parity/test_hta.py.
 """
 
@@ -45,7 +45,7 @@ SIGNATURES = {
         "visualize",
     ],
 }
-"""HTA's parameters in HTA's order: calls by position work too."""
+"""HTA's parameters in HTA's order, so positional calls work, too."""
 
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
@@ -56,7 +56,7 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
 
 
 def test_the_constructor_takes_htas_parameters() -> None:
-    """trace_files, trace_dir and include_last_profiler_step come first; ours are keywords."""
+    """trace_files, trace_dir and include_last_profiler_step come first; our additional ones are keywords."""
     parameters = inspect.signature(TraceAnalysis).parameters
     by_position = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position == ["trace_files", "trace_dir", "include_last_profiler_step"]
@@ -97,7 +97,7 @@ def test_the_last_profiler_step_is_included_on_request(job: Job) -> None:
 
 
 def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -> None:
-    """Types have HTA's names, the longest first, and add up to the busy time of all ranks."""
+    """Types have HTA's names, the longest first, and sum to the busy time of all ranks."""
     types, _ = analysis.get_gpu_kernel_breakdown()
     assert list(types.columns) == ["kernel_type", "sum", "percentage"]
     assert types["sum"].is_monotonic_decreasing
@@ -115,7 +115,7 @@ def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -
 def test_without_memory_kernels_what_runs_beside_a_copy_runs_alone(
     analysis: TraceAnalysis,
 ) -> None:
-    """include_memory_kernels=False removes MEMORY from both frames, not the time of others."""
+    """include_memory_kernels=False removes MEMORY from both frames, but not the time of others."""
     types, kernels = analysis.get_gpu_kernel_breakdown(include_memory_kernels=False)
     assert not types["kernel_type"].str.contains("MEMORY").any()
     assert set(kernels["kernel_type"]) == {"COMPUTATION", "COMMUNICATION"}
@@ -125,7 +125,7 @@ def test_without_memory_kernels_what_runs_beside_a_copy_runs_alone(
 
 
 def test_others_is_a_true_row(analysis: TraceAnalysis) -> None:
-    """Kernels beyond num_kernels become one row computed from launches; the rest is unchanged."""
+    """Kernels beyond num_kernels become one row computed from launches; other rows are unchanged."""
     _, every = analysis.get_gpu_kernel_breakdown(num_kernels=1000)
     _, few = analysis.get_gpu_kernel_breakdown(num_kernels=2)
     assert list(few.columns) == [
@@ -149,7 +149,7 @@ def test_others_is_a_true_row(analysis: TraceAnalysis) -> None:
 
 
 def test_duration_ratio_counts_where_num_kernels_is_none(analysis: TraceAnalysis) -> None:
-    """The kept kernels make up the wanted share of their type's time."""
+    """The selected kernels make up the given share of their type's time."""
     _, half = analysis.get_gpu_kernel_breakdown(num_kernels=None, duration_ratio=0.5)
     for _, group in half.groupby(["kernel_type", "rank"]):
         kept = group[group["name"] != "others"]["sum (us)"].sum()
@@ -158,7 +158,7 @@ def test_duration_ratio_counts_where_num_kernels_is_none(analysis: TraceAnalysis
 
 
 def test_idle_time_has_a_row_per_cause_that_occurs(analysis: TraceAnalysis, job: Job) -> None:
-    """Rank 0 by default; times are those of the simulator to HTA's two decimals."""
+    """The default is rank 0; times are those of the simulator, rounded to HTA's two decimals."""
     frame, stats = analysis.get_idle_time_breakdown()
     assert stats is None
     assert list(frame.columns) == [
@@ -183,7 +183,7 @@ def test_idle_time_has_a_row_per_cause_that_occurs(analysis: TraceAnalysis, job:
 
 
 def test_idle_interval_stats_describe_the_gaps(tmp_path: Path) -> None:
-    """Three gaps of 5, 10 and 40 µs without a launch: two below 30 µs, one above."""
+    """Of three gaps of 5, 10 and 40 µs without a launch, two are below 30 µs and one above."""
     starts = [0.0, 15.0, 35.0, 85.0]
     write_trace(tmp_path, "a.json", [kernel(ts, 10) for ts in starts])
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -205,7 +205,7 @@ def test_idle_interval_stats_describe_the_gaps(tmp_path: Path) -> None:
 
 
 def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> None:
-    """The percentage is that of the communication time."""
+    """The percentage refers to the communication time."""
     frame = analysis.get_comm_comp_overlap()
     assert frame.to_dict(orient="records") == [
         {
@@ -222,7 +222,7 @@ def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> N
 
 
 def test_launch_stats_have_a_frame_per_rank(analysis: TraceAnalysis, job: Job) -> None:
-    """Every launch counts, in µs; without memory events the copies are left out."""
+    """Every launch counts, in µs; without memory events the copies are excluded."""
     frames = analysis.get_cuda_kernel_launch_stats(ranks=[0, 1])
     for truth in truth_of(job).ranks:
         frame = frames[truth.rank]
@@ -242,7 +242,7 @@ def test_launch_stats_have_a_frame_per_rank(analysis: TraceAnalysis, job: Job) -
 
 
 def test_a_rank_without_gpu_has_nan(tmp_path: Path) -> None:
-    """A ratio of nothing is NaN; the rank keeps its row, and nothing crashes."""
+    """A ratio of nothing is NaN; the rank has a row, without a crash."""
     event = kernel(0, 1) | {"cat": "cpu_op", "args": {}}
     write_trace(tmp_path, "a.json", [event])
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -261,13 +261,13 @@ def test_a_rank_without_gpu_has_nan(tmp_path: Path) -> None:
 
 
 def test_an_unknown_rank_is_refused(analysis: TraceAnalysis) -> None:
-    """The message lists the ranks there are."""
+    """The message lists the existing ranks."""
     with pytest.raises(RankError, match=r"No rank 9 in .*\[0, 1\]"):
         analysis.get_idle_time_breakdown(ranks=[9])
 
 
 def test_the_first_rank_stands_for_a_missing_rank_zero(tmp_path: Path) -> None:
-    """ranks=None means rank 0 where there is one, else the first."""
+    """ranks=None means rank 0 if it exists, otherwise the first."""
     write_trace(tmp_path, "a.json", [kernel(0, 10), kernel(20, 10)], rank=3)
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         frame, _ = analysis.get_idle_time_breakdown()
@@ -278,7 +278,7 @@ def test_the_first_rank_stands_for_a_missing_rank_zero(tmp_path: Path) -> None:
 def test_a_job_without_gpus_says_what_is_missing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Empty frames and None come with a reason; a job with a GPU gets none."""
+    """Empty frames and None have a reason; a job with a GPU has none."""
     event = kernel(0, 1) | {"cat": "cpu_op", "args": {}}
     folder = write_trace(tmp_path / "cpu", "0.json", [event]).parent
     calls = {
@@ -308,7 +308,7 @@ def test_a_job_without_gpus_says_what_is_missing(
 
 
 def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """None where copies ran whose bandwidth is not recorded has a reason of its own."""
+    """None for copies without a recorded bandwidth has a separate reason."""
     copy = kernel(0, 1) | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)"}
     folder = write_trace(tmp_path / "job", "0.json", [copy]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:

@@ -1,4 +1,4 @@
-"""TraceAnalysis: which traces it opens, and where their store lies."""
+"""TraceAnalysis: the traces that it opens, and the location of their store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.trace_analysis.writing import kernel, write_trace
 
 
 def test_the_store_lies_beside_the_traces(tmp_path: Path) -> None:
-    """A hidden folder, so that it is not taken for traces next time."""
+    """The folder is hidden, so it is not taken for traces next time."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)])
     for _ in range(2):
         with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -31,7 +31,7 @@ def test_the_store_lies_beside_the_traces(tmp_path: Path) -> None:
 
 
 def test_the_second_opening_reads_no_trace(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is ingested again, and the Parquet files stay the same."""
+    """Nothing is ingested again, and the Parquet files do not change."""
     folder = job.files[0].parent
     TraceAnalysis(trace_dir=folder).close()
     files = {path: path.stat().st_mtime_ns for path in (folder / ".hta_sql").rglob("*.parquet")}
@@ -46,7 +46,7 @@ def test_the_second_opening_reads_no_trace(job: Job, caplog: pytest.LogCaptureFi
 
 @pytest.fixture
 def forgotten_cache() -> Iterator[None]:
-    """The folder of the cache is looked for anew, before and behind a test."""
+    """Reset the cached location of the folder before and after a test."""
     cache_folder.cache_clear()
     yield
     cache_folder.cache_clear()
@@ -57,7 +57,7 @@ def forgotten_cache() -> Iterator[None]:
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same traces find the same store again; other traces have another one."""
+    """The same traces find the same store; other traces have another one."""
     (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
     # A template of catalogs takes seconds to make.
     (tmp_path / "cache" / "hta_sql" / "templates").symlink_to(cache_folder("templates"))
@@ -87,7 +87,7 @@ def test_the_cache_is_in_the_home_folder_by_default(
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_permissions_decide_where_the_store_lies(tmp_path: Path) -> None:
-    """A folder without write permission is found out by trying."""
+    """A folder without write permission is detected by trying."""
     tmp_path.chmod(0o555)
     try:
         assert not trace_places.is_writable(tmp_path)
@@ -96,7 +96,7 @@ def test_permissions_decide_where_the_store_lies(tmp_path: Path) -> None:
 
 
 def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
-    """{rank: path}: the rank is the caller's, relative paths are looked for in trace_dir."""
+    """For {rank: path}, the rank is the caller's, and relative paths are in trace_dir."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)], rank=0)
     write_trace(tmp_path, "b.json", [kernel(0, 30)], rank=1)
     files = {5: "b.json", 6: str(tmp_path / "a.json")}
@@ -108,7 +108,7 @@ def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> None:
-    """Opening rank 1 after rank 0 from the same folder shows rank 1 alone."""
+    """Opening rank 1 after rank 0 from the same folder gives rank 1 alone."""
     paths = [write_trace(tmp_path, f"{rank}.json", [kernel(0, 10)], rank=rank) for rank in range(2)]
     for rank, path in enumerate(paths):
         with TraceAnalysis(trace_files={rank: str(path)}) as analysis:
@@ -117,7 +117,7 @@ def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
-    """As HTA's Trace, a list takes the ranks from the files."""
+    """As in HTA's Trace, ranks come from the files."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n + 2) for n in range(2)]
     with TraceAnalysis(trace_files=[str(path) for path in paths]) as analysis:
         assert list(analysis.get_temporal_breakdown()["rank"]) == [2, 3]
@@ -125,7 +125,7 @@ def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The store still holds the rank, but it is no part of the job any more; a warning says so."""
+    """The store still has the rank, but the job does not; a warning says so."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n) for n in range(2)]
     TraceAnalysis(trace_dir=tmp_path).close()
     paths[1].unlink()
@@ -135,13 +135,13 @@ def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_folder_without_traces_is_an_error(tmp_path: Path) -> None:
-    """HTA returns an analysis of nothing."""
+    """HTA returns an empty analysis."""
     with pytest.raises(TraceNotFoundError):
         TraceAnalysis(trace_dir=tmp_path)
 
 
 def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
-    """With traces they are ingested into it; without, it is opened as it is."""
+    """Traces are ingested into it; without traces it is opened unchanged."""
     write_trace(tmp_path / "traces", "a.json", [kernel(0, 10)])
     place = tmp_path / "x.store"
     with TraceAnalysis(trace_dir=tmp_path / "traces", store=place) as first:
@@ -155,7 +155,7 @@ def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
 def test_several_captures_of_a_rank_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first capture is taken, the others are named, and run= chooses one of them."""
+    """The first capture is selected, the others are named, and run= selects one of them."""
     folder = tmp_path / "traces"
     write_trace(folder, "early.json", [kernel(0, 10)])
     write_trace(folder, "late.json", [kernel(1000, 30)])
@@ -167,14 +167,14 @@ def test_several_captures_of_a_rank_are_runs(
 
 
 def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
-    """The message lists the runs there are."""
+    """The message lists the existing runs."""
     with pytest.raises(RankError, match="it has: traces"):
         TraceAnalysis(store=analysis.store.path, run="nothing")
 
 
 @pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
-    """HTA users write plain scripts: ingesting in several processes must not run it again."""
+    """HTA users write plain scripts, which ingesting in several processes must not run again."""
     for rank in range(2):
         write_trace(tmp_path / "traces", f"{rank}.json", [kernel(0, 10)], rank=rank)
     script = tmp_path / "script.py"

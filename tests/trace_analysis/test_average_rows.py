@@ -14,7 +14,7 @@ from tests.conftest import TRACES
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """A trace with a device and memory, as rank 1 alone."""
+    """Open a trace with a device and memory, as rank 1 alone."""
     store = tmp_path_factory.mktemp("averages") / "store"
     with TraceAnalysis({1: str(TRACES / "operator_costs.json")}, store=store) as opened:
         yield opened
@@ -22,12 +22,12 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture(scope="module")
 def averages(analysis: TraceAnalysis) -> FunctionAverages:
-    """All rows by name."""
+    """Return all rows by name."""
     return analysis.key_averages(rank=1)
 
 
 def test_a_row_has_the_attributes_of_torch(averages: FunctionAverages) -> None:
-    """Microseconds and bytes; what is not told apart is empty."""
+    """Values are microseconds and bytes; attributes of other groupings are empty."""
     row = next(row for row in averages if row.key == "aten::addmm")
     assert (row.count, row.cpu_time_total, row.self_cpu_time_total, row.cpu_time) == (1, 20, 16, 20)
     assert (row.device_time_total, row.self_device_time_total, row.device_time) == (12, 12, 12)
@@ -40,7 +40,7 @@ def test_a_row_has_the_attributes_of_torch(averages: FunctionAverages) -> None:
 
 
 def test_rows_stand_in_the_order_of_first_calls(averages: FunctionAverages) -> None:
-    """Kernels among them."""
+    """Kernels are among them."""
     first = [(row.key, row.device_type[11:]) for row in averages[:6]]
     assert first == [
         ("ProfilerStep*", "CPU"),
@@ -54,7 +54,7 @@ def test_rows_stand_in_the_order_of_first_calls(averages: FunctionAverages) -> N
 
 
 def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
-    """Shapes and frames as lists, the overload as text."""
+    """Shapes and frames are lists, the overload is text."""
     rows = analysis.key_averages(True, 1, True, 1)
     found = {row.key: (row.input_shapes, row.stack, row.overload_name) for row in rows}
     assert found["aten::linear"] == ([[2, 3], [4, 3], [4]], ["train.py(3): step"], "")
@@ -62,7 +62,7 @@ def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
 
 
 def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> None:
-    """Sorted, limited, with the sums of all rows; frames of the device have columns of their own."""
+    """It is sorted and limited, with the sums of all rows; frames of the device have separate columns."""
     table = averages.table(sort_by="self_cuda_time_total", row_limit=2, time_unit="us")
     rule, header, _, addmm, gemm, _, host, device = table.splitlines()
     assert " ".join(header.split()) == (
@@ -82,14 +82,14 @@ def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> 
 
 
 def test_a_range_that_ends_on_another_thread_has_no_share(averages: FunctionAverages) -> None:
-    """As in torch, which writes 0 without a sign."""
+    """Torch writes 0 without a sign."""
     (line,) = [line for line in averages.table().splitlines() if "gloo:" in line]
     assert line.split()[:5] == ["gloo:all_reduce", "0.00%", "0.000us", "0", "10.000us"]
 
 
 @pytest.mark.parametrize("key", [*SORT_KEYS, "cuda_time_total", "self_xpu_memory_usage"])
 def test_every_attribute_sorts(key: str, averages: FunctionAverages) -> None:
-    """The highest first, the others in their order."""
+    """The highest comes first, others in their order."""
     attribute = key.replace("cuda", "device").replace("xpu", "device")
     wanted = sorted(averages, key=lambda row: getattr(row, attribute), reverse=True)
     again = FunctionAverages(wanted, with_memory=True)
@@ -99,7 +99,7 @@ def test_every_attribute_sorts(key: str, averages: FunctionAverages) -> None:
 def test_what_does_not_exist_is_refused(
     analysis: TraceAnalysis, averages: FunctionAverages
 ) -> None:
-    """By name, with the nearest one."""
+    """The error has the nearest name."""
     with pytest.raises(ParameterError, match="Did you mean 'cpu_time_total'"):
         averages.table(sort_by="cpu_time_totals")
     with pytest.raises(ParameterError, match="time_unit is s, ms or us"):
@@ -109,12 +109,12 @@ def test_what_does_not_exist_is_refused(
 
 
 def test_a_frame_has_a_column_for_each_attribute(averages: FunctionAverages) -> None:
-    """And a row for each key."""
+    """It has a row for each key."""
     frame = averages.df()
     assert len(frame) == len(averages)
     assert frame.set_index("key").loc["aten::add", "self_cpu_time_total"] == 9
 
 
 def test_nothing_is_an_empty_table() -> None:
-    """As in torch."""
+    """Torch does the same."""
     assert FunctionAverages([], with_memory=False).table() == ""

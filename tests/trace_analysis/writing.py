@@ -8,7 +8,7 @@ from typing import Any
 
 
 def kernel(ts: float, dur: float, **more: Any) -> dict[str, Any]:
-    """One kernel on stream 7 [µs]."""
+    """Return one kernel on stream 7 [µs]."""
     args = {"stream": 7, "device": 0}
     return {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7, "ts": ts, "dur": dur} | {
         "name": "gemm",

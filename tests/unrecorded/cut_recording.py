@@ -1,7 +1,7 @@
-"""A job on one device that is recorded in part: what ran, and what its trace holds.
+"""A partly recorded job on one device: its operations, and the contents of its trace.
 
-Operations run in the order of their launches on each stream. The recording keeps calls of the host between its
-start and its end, and operations whose launch it keeps.
+Operations run in the order of their launches on each stream. The recording contains host calls between its
+start and its end, and operations whose launch it contains.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 Event = dict[str, Any]
 
 CALL_US = 4
-"""A launch takes the host this long [µs]."""
+"""Duration of a launch on the host [µs]."""
 
 LATENCY_US = 2
-"""From the end of a launch to the start of an operation on an idle stream [µs]."""
+"""Time from the end of a launch to the start of an operation on an idle stream [µs]."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Operation:
 
     @property
     def end(self) -> int:
-        """When it ends."""
+        """Return its end."""
         return self.start + self.dur
 
 
 @dataclass
 class Recording:
-    """A trace, and the intervals in which its device ran what it does not hold [ns]."""
+    """A trace, and the intervals in which its device ran operations that are not recorded [ns]."""
 
     events: list[Event] = field(default_factory=list)
     unrecorded: list[tuple[int, int]] = field(default_factory=list)
@@ -58,7 +58,7 @@ def run_operations(launches: list[tuple[int, int, int]]) -> list[Operation]:
 def training_launches(
     random: Random, count: int, *, work_us: int, pause_us: int
 ) -> list[tuple[int, int, int]]:
-    """Launch operations one after the other, with pauses of the host between them."""
+    """Return launches one after the other, with pauses of the host between them."""
     at, launches = 0, []
     for _ in range(count):
         at += CALL_US + random.randint(0, pause_us)
@@ -75,13 +75,13 @@ def record(
     dropped: Collection[int] = (),
     skew_us: int = 0,
 ) -> Recording:
-    """Record what is launched from start to end, in time since start.
+    """Record the launches from start to end, in time since start.
 
     Args:
-        operations: What ran.
+        operations: All operations.
         start: Start of the recording [µs].
         end: Its end [µs].
-        dropped: Numbers of operations whose records are lost; their launches are kept.
+        dropped: Numbers of operations whose records are lost; their launches remain.
         skew_us: How far the clock of the device is ahead of the host's.
     """
     kept = [o for o in operations if start <= o.launched and o.launched + CALL_US <= end]
@@ -127,7 +127,7 @@ def _merged(intervals: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
 def _without(
     intervals: list[tuple[int, int]], taken: list[tuple[int, int]], start: int, end: int
 ) -> list[tuple[int, int]]:
-    """Cut intervals to a window, and take out of them what others cover."""
+    """Clip intervals to a window, and subtract others from them."""
     left = []
     for first, last in intervals:
         at = max(first, start)

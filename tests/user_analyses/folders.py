@@ -1,4 +1,4 @@
-"""A team's folder with one analysis and a macro of its own, written where a test wants it."""
+"""Write a team's folder with one analysis and its own macro."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TRACE = Path(__file__).parent.parent / "traces" / "overlap_two_streams.json"
 
 
 def write_folder(folder: Path, *, name: str = "stream_load", text: str = ANALYSIS) -> Path:
-    """Write the analysis under a name, its macro and its golden test; returns the folder."""
+    """Write the analysis under a name, its macro and its golden test; return the folder."""
     files = {
         f"kernels/{name}_v1.sql": text,
         "lib/whole.sql": MACRO,
@@ -87,7 +87,7 @@ def write_folder(folder: Path, *, name: str = "stream_load", text: str = ANALYSI
 
 
 def own_macro(folder: Path, name: str) -> None:
-    """Give the macro of a folder another name, so that two folders may stand side by side."""
+    """Rename the macro of a folder, so that two folders can be used together."""
     (folder / "lib" / "whole.sql").unlink()
     (folder / "lib" / f"{name}.sql").write_text(MACRO.replace("whole", name), encoding="utf-8")
     for path in folder.glob("kernels/*.sql"):

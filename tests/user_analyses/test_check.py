@@ -1,4 +1,4 @@
-"""``hta-sql new`` and ``hta-sql check``: files that work at once, and rules that are told with their line."""
+"""``hta-sql new`` and ``hta-sql check``: files that work at once, and problems with their line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0, nothing on stdout."""
+    """The exit code is 0, and stdout is empty."""
     assert main(["check", str(team)]) == 0
     said = capsys.readouterr()
     assert said.out == ""
@@ -29,7 +29,7 @@ def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture
 def test_new_then_check_then_run(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is written is accepted and answers, before anybody changes it."""
+    """The generated files are accepted and answer unchanged."""
     folder = tmp_path / "analyses"
     assert main(["new", "analysis", "longest", "--topic", "team", "--into", str(folder)]) == 0
     written = {
@@ -59,7 +59,7 @@ def test_new_then_check_then_run(
 def test_names_that_cannot_be(
     name: str, topic: str, said: str, team: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is written, and nothing overwritten."""
+    """Nothing is written or overwritten."""
     before = sorted(team.rglob("*"))
     assert main(["new", "analysis", name, "--topic", topic, "--into", str(team)]) == 1
     assert said in capsys.readouterr().err
@@ -131,12 +131,12 @@ RULES = {
         "the engine refuses it: Binder Error",
     ),
 }
-"""Old and new text, how the line begins that is named, and part of what is said."""
+"""Old and new text, prefix of the expected line, and part of the message."""
 
 
 @pytest.mark.parametrize("rule", list(RULES))
 def test_a_rule_is_told_with_its_line(rule: str, tmp_path: Path) -> None:
-    """An editor jumps there."""
+    """An editor can jump there."""
     old, new, named, said = RULES[rule]
     assert old in ANALYSIS
     text = ANALYSIS.replace(old, new)
@@ -162,7 +162,7 @@ def edited(folder: Path, *edits: tuple[str, str]) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Expected and actual rows stand below each other; exit code 1."""
+    """Expected and actual rows are printed below each other, and the exit code is 1."""
     (problem,) = edited(tmp_path, ("25000", "26000"))
     assert problem == (
         "1: other rows; - is what the file expects, + what there is:\n"
@@ -177,7 +177,7 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.slow
 def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
-    """Neither the analysis nor its test reads what happens to be in the memory of the checker."""
+    """Neither the analysis nor its test can read variables of the checker."""
     (problem,) = edited(tmp_path, ("FROM stream_load_v1()", "FROM stream_load_v1(), self"))
     assert "self does not exist" in problem
 
@@ -206,7 +206,7 @@ def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, 
 
 @pytest.mark.slow
 def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
-    """After a renaming it would be asked no more, in silence; an analysis without one is named."""
+    """After a renaming it would silently never run; an analysis without one is reported."""
     write_folder(tmp_path)
     path = tmp_path / "tests" / "kernels" / "stream_load_v1.test"
     path.rename(path.with_name("old_v1.test"))
@@ -218,7 +218,7 @@ def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
 
 
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2 for a folder that is not there, 1 for one without an analysis."""
+    """The exit code is 2 for a missing folder, 1 for one without an analysis."""
     assert main(["check", str(tmp_path / "gone")]) == 2
     assert main(["check"]) == 2
     assert main(["new", "table", "x"]) == 2

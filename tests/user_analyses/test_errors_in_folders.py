@@ -1,4 +1,4 @@
-"""What is wrong with a folder of own analyses is said with the file, and the line where there is one."""
+"""Problems of a folder of user analyses are reported with the file, and the line if there is one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.user_analyses.folders import ANALYSIS, own_macro, write_folder
 
 
 def refused(*folders: Path) -> str:
-    """Return why folders are refused."""
+    """Return the error of refused folders."""
     with pytest.raises(LibraryError) as caught:
         library_with(folders)
     return str(caught.value)
@@ -28,14 +28,14 @@ def refused(*folders: Path) -> str:
     ],
 )
 def test_a_name_that_is_shipped(tmp_path: Path, name: str, other: str) -> None:
-    """Both files are named: which of the two was meant nobody else can know."""
+    """The error has both files, because the intended one is unknown."""
     said = refused(write_folder(tmp_path, name=name))
     assert f"{tmp_path}/kernels/{name}_v1.sql:1: {name}" in said
     assert f"{other}; rename one of them." in said
 
 
 def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
-    """It would become what the plain name means, for all who read this store."""
+    """It would change the plain name for all readers of this store."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v1.sql"
     text = path.read_text(encoding="utf-8").replace("stream_load_v1", "temporal_breakdown_v9")
@@ -44,7 +44,7 @@ def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
 
 
 def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
-    """The shipped analyses stand on it."""
+    """The shipped analyses depend on it."""
     own_macro(write_folder(tmp_path), "merged_intervals")
     said = refused(tmp_path)
     assert f"{tmp_path}/lib/merged_intervals.sql:1: lib.merged_intervals is also" in said
@@ -52,7 +52,7 @@ def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
 
 
 def test_two_folders_with_one_name(tmp_path: Path) -> None:
-    """Also where one has a newer version: the plain name could mean either."""
+    """This holds for different versions, too, because the plain name would be ambiguous."""
     first, second = write_folder(tmp_path / "a"), write_folder(tmp_path / "b")
     own_macro(second, "total")
     said = refused(first, second)
@@ -61,7 +61,7 @@ def test_two_folders_with_one_name(tmp_path: Path) -> None:
 
 
 def test_versions_side_by_side(tmp_path: Path) -> None:
-    """In one folder they are one analysis, as among the shipped ones."""
+    """In one folder they are versions of one analysis, as in the shipped library."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v2.sql"
     path.write_text(ANALYSIS.replace("stream_load_v1", "stream_load_v2"), encoding="utf-8")
@@ -70,7 +70,7 @@ def test_versions_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """And one that has no analysis says how to write one."""
+    """The error for one without an analysis explains how to write one."""
     assert "names '/no/such/folder', which is no folder" in refused(Path("/no/such/folder"))
     assert f"hta-sql new analysis NAME --into {tmp_path}" in refused(tmp_path)
 
@@ -99,7 +99,7 @@ def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) 
 
 
 def test_a_file_in_no_topic(tmp_path: Path) -> None:
-    """What would else be passed over in silence."""
+    """Otherwise it would be silently ignored."""
     write_folder(tmp_path)
     (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
     assert refused(tmp_path).endswith(
@@ -118,7 +118,7 @@ REFUSED = {
     "a column that is not there": ("WHERE l.kernel", "WHERE l.missing", "l.missing", "missing"),
     "two statements": ("l.stream;\n", "l.stream;\nDROP VIEW runs;\n", "--", "one CREATE statement"),
 }
-"""Old and new text, what the line begins with that is named, and part of what is said."""
+"""Old and new text, prefix of the expected line, and part of the message."""
 
 
 @pytest.mark.parametrize("kind", list(REFUSED))
@@ -138,6 +138,6 @@ def test_a_file_that_the_engine_refuses(kind: str, store: Path, tmp_path: Path) 
 
 
 def test_the_name_of_a_function_of_the_engine(store: Path, tmp_path: Path) -> None:
-    """The shipped analyses would call it from then on."""
+    """The shipped analyses would call it instead."""
     with pytest.raises(LibraryError, match="unnest is a function of the engine; rename it"):
         hta_sql.open(store, analyses=write_folder(tmp_path, name="unnest"))

@@ -1,4 +1,4 @@
-"""Analyses of a team's own: the option, the variable, the entry point, and what they then have."""
+"""User analyses: the option, the variable, the entry point, and their features."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 @pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
-    """As of a shipped analysis: parameters that are checked, columns with units, words."""
+    """As for a shipped analysis, parameters are checked, and columns have units and descriptions."""
     with hta_sql.open(store, analyses=team) as opened:
         assert opened.run("stream_load").rows() == ROWS
         assert opened.run("stream_load_v1", min_kernels=3, ranks=[0]).rows() == ROWS[:1]
@@ -43,7 +43,7 @@ def test_the_python_call(store: Path, team: Path) -> None:
 
 
 def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
-    """A dashboard finds the view, its twin in microseconds, and the words of each column."""
+    """A dashboard finds the view, its version in microseconds, and the description of each column."""
     with hta_sql.open(store, analyses=team) as opened:
         path = opened.catalog_path
         assert opened.sql("FROM stream_load(min_kernels := 3)").rows() == ROWS[:1]
@@ -61,7 +61,7 @@ def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
 
 
 def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> None:
-    """A session's own analyses are in a catalog of the session's own."""
+    """A session's user analyses are in a separate catalog."""
     with hta_sql.open(store, analyses=team) as opened:
         assert not Path(opened.catalog_path).is_relative_to(store)
     with hta_sql.open(store) as opened:
@@ -73,7 +73,7 @@ def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> Non
 
 
 def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders in the environment are those of who says nothing else."""
+    """Folders in the environment are the default."""
     monkeypatch.setenv(ENVIRONMENT, f"{team}{os.pathsep}")
     with hta_sql.open(store) as opened:
         assert opened.run("stream_load").rows() == ROWS
@@ -85,7 +85,7 @@ def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_gate_holds_its_columns(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rules name own analyses as they name shipped ones."""
+    """Rules accept user analyses like shipped ones."""
     monkeypatch.setenv(ENVIRONMENT, str(team))
     rule = Rule(analysis="stream_load", column="busy_ns", max=1)
     assert (rule.about.name, rule.unit) == ("stream_load_v1", "ns")
@@ -106,7 +106,7 @@ ENTRY_POINTS = {
 def test_the_entry_point(
     kind: str, store: Path, team: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed package brings its analyses along."""
+    """An installed package provides its analyses."""
     target, code = ENTRY_POINTS[kind]
     install(tmp_path, target, code, team, monkeypatch)
     with hta_sql.open(store) as opened:
@@ -116,7 +116,7 @@ def test_the_entry_point(
 def test_an_entry_point_that_fails_is_named(
     tmp_path: Path, team: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else nobody would know which package to uninstall."""
+    """The user must know which package to uninstall."""
     install(tmp_path, "team_sql:folders", "def folders():\n    1 / 0\n", team, monkeypatch)
     with pytest.raises(LibraryError, match=r"entry point team = team_sql:folders .* division"):
         library_with()
@@ -139,7 +139,7 @@ def install(
 def test_the_option(
     store: Path, team: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands that read a library take it; its parameters are options."""
+    """Commands that use the library have it; parameters of the analysis are options."""
     own = ("--analyses", str(team))
     call = ("run", str(store), "stream_load", "--min-kernels", "3", "--format", "json")
     assert main([*call, *own]) == 0
@@ -161,7 +161,7 @@ def test_the_option(
 
 
 def test_the_report_has_a_section(team: Path) -> None:
-    """Where the header says so: Report: table."""
+    """The header line is Report: table."""
     found = [s.name for topic in topics(library_with(team)) for s in topic.sections]
     assert "stream_load" in found
     assert "stream_load" not in [s.name for topic in topics(load_library()) for s in topic.sections]
@@ -169,7 +169,7 @@ def test_the_report_has_a_section(team: Path) -> None:
 
 @pytest.mark.slow  # a whole report
 def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
-    """With its rows and its SQL."""
+    """The section has its rows and its SQL."""
     page = tmp_path / "page.html"
     assert main(["report", str(store), "-o", str(page), "--analyses", str(team)]) == 0
     assert '<section id="stream_load">' in page.read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
-    """Nothing is remembered between two calls."""
+    """Nothing is cached between two calls."""
     write_folder(tmp_path)
     with hta_sql.open(store, analyses=tmp_path) as opened:
         assert len(opened.run("stream_load")) == 2
@@ -188,7 +188,7 @@ def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path)
 
 
 def test_it_travels_to_another_process(store: Path, team: Path) -> None:
-    """A store that was opened with it is opened with it there."""
+    """A pickled store opens with the same analyses."""
     with hta_sql.open(store, analyses=team) as opened:
         copied = pickle.loads(pickle.dumps(opened))  # noqa: S301 - our own
         assert copied.run("stream_load").rows() == ROWS
@@ -196,14 +196,14 @@ def test_it_travels_to_another_process(store: Path, team: Path) -> None:
 
 
 def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
-    """Views and macros of a team's own may be asked by queries of others."""
+    """Queries of unknown origin may use views and macros of a team."""
     with hta_sql.TraceStore(store, safe=True, analyses=team) as opened:
         assert opened.sql("FROM stream_load").rows() == ROWS
 
 
 @pytest.mark.slow
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
-    """``hta-sql catalog --analyses`` puts it into the shared catalog, where later ingests leave it."""
+    """``hta-sql catalog --analyses`` adds it to the shared catalog, and later ingests retain it."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
@@ -223,7 +223,7 @@ def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
 
 
 def shared_rows(store: Path) -> list[tuple[object, ...]]:
-    """Ask as a BI tool does, which has the shared catalog and nothing else."""
+    """Query as a BI tool does, with only the shared catalog."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         return con.execute("FROM stream_load ORDER BY ALL").fetchall()
 
@@ -232,7 +232,7 @@ def shared_rows(store: Path) -> list[tuple[object, ...]]:
 def test_what_no_longer_fits_is_left_out(
     team: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A store outlives versions: an analysis that it carries must not keep it from being written."""
+    """An outdated analysis in a store must not prevent writing."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
@@ -249,7 +249,7 @@ def test_what_no_longer_fits_is_left_out(
 
 
 def test_two_folders(store: Path, team: Path, tmp_path: Path) -> None:
-    """Side by side; one that is named twice counts once."""
+    """Both are used; one that is named twice counts once."""
     other = write_folder(tmp_path, name="stream_use")
     own_macro(other, "whole_number")
     with hta_sql.open(store, analyses=[team, other, str(team)]) as opened:

@@ -1,7 +1,7 @@
-"""Records tests/traces/recorded/faults: ``python record_faults.py FOLDER``, with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/faults: ``python record_faults.py FOLDER``, with torch 2.13 for the CPU.
 
-Three jobs with one fault each, of which advice has to speak first: a data loader without workers whose samples take
-a while, a loop of Python over the rows of a tensor, and an optimizer that updates many small tensors one by one.
+Three jobs with one fault each, which advice must list first: a data loader without workers and with slow
+samples, a Python loop over the rows of a tensor, and an optimizer that updates many small tensors one by one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from torch.utils.data import DataLoader, Dataset
 
 STEPS = 2
-"""What is recorded; the last one is left out of analyses."""
+"""Number of recorded steps; analyses exclude the last one."""
 
 
 class SlowSamples(Dataset):  # type: ignore[misc]
-    """Each sample takes 2 ms to come."""
+    """Each sample takes 2 ms to load."""
 
     def __len__(self) -> int:
         return 64
@@ -36,7 +36,7 @@ class SlowSamples(Dataset):  # type: ignore[misc]
 
 
 def slow_loader() -> Callable[[], None]:
-    """Eight samples a batch, and little to compute."""
+    """Train with eight samples a batch, and little compute."""
     network = nn.Linear(64, 64)
     batches: Iterator[torch.Tensor] = cycle(DataLoader(SlowSamples(), batch_size=8))
 
@@ -73,7 +73,7 @@ def unfused_optimizer() -> Callable[[], None]:
 
 
 def record(job: Callable[[], None], path: Path) -> None:
-    """Write the trace of a job, without what tells the machine."""
+    """Write the trace of a job, without identifying the machine."""
     raw = path.with_suffix(".raw")
     with profile(
         activities=[ProfilerActivity.CPU],
@@ -92,7 +92,7 @@ def record(job: Callable[[], None], path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Record the three."""
+    """Record the three jobs."""
     torch.set_num_threads(1)
     for make in (slow_loader, row_loop, unfused_optimizer):
         (folder / make.__name__).mkdir(parents=True, exist_ok=True)

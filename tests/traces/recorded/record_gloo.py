@@ -1,7 +1,7 @@
-"""Records the job of tests/traces/recorded/gloo: ``python record_gloo.py FOLDER``, with torch 2.13 for the CPU.
+"""Record the job of tests/traces/recorded/gloo: ``python record_gloo.py FOLDER``, with torch 2.13 for the CPU.
 
 Four ranks: tensor-parallel pairs [0,1] and [2,3] inside of data-parallel pairs [0,2] and [1,3]; in each
-layer rank 2 has a matrix product more than the others.
+layer rank 2 has one more matrix product than the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEPS = 8
 
 
 def step(rank: int, tp: dist.ProcessGroup, dp: dist.ProcessGroup) -> None:
-    """Two layers, the gradients, and what else gloo can do."""
+    """Run two layers, the gradients, and gloo's other collectives."""
     small, large = torch.randn(64, 64), torch.randn(900, 900)
     for _ in range(2):
         out = small @ small
@@ -39,7 +39,7 @@ def step(rank: int, tp: dist.ProcessGroup, dp: dist.ProcessGroup) -> None:
 
 
 def main(rank: int, folder: str) -> None:
-    """Run one rank and write its trace, without what tells the machine."""
+    """Run one rank and write its trace, without identifying the machine."""
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=4)

@@ -1,4 +1,4 @@
-"""Records tests/traces/recorded/hangs: ``python record_hangs.py FOLDER``, with torch 2.14 for the CPU.
+"""Record tests/traces/recorded/hangs: ``python record_hangs.py FOLDER``, with torch 2.14 for the CPU.
 
 Jobs of four ranks on gloo, each with one fault that makes it hang (or none), and the Flight Recorder dump of each
 rank. A second thread writes the dump while the main thread hangs, as the watchdog of NCCL does.
@@ -19,7 +19,7 @@ HANGS_FOR_S = 4.0
 """Time from the first collective to the dump."""
 
 AS_JSON = ("healthy", "other_operation", "other_size")
-"""Dumped as JSON, which has no stacks; the others as pickles."""
+"""Jobs dumped as JSON, which has no stacks; the others are pickles."""
 
 SCENARIOS = (
     *AS_JSON,
@@ -73,12 +73,12 @@ def train(scenario: str, rank: int) -> None:  # noqa: C901 - one case a scenario
 
 
 def evaluate() -> None:
-    """Do what the other ranks do not: the fault."""
+    """Run the fault: an operation that the other ranks do not run."""
     time.sleep(10 * HANGS_FOR_S)
 
 
 def dump_later(folder: Path, rank: int, *, as_json: bool) -> None:
-    """Write the dumps when the job hangs, and end the process."""
+    """Write the dumps when the job hangs, and exit."""
     time.sleep(HANGS_FOR_S)
     from torch._C import _distributed_c10d as recorder  # noqa: PLC0415
 
@@ -91,7 +91,7 @@ def dump_later(folder: Path, rank: int, *, as_json: bool) -> None:
 
 
 def main(scenario: str, folder: Path) -> None:
-    """Be one rank."""
+    """Run one rank."""
     import torch.distributed as dist  # noqa: PLC0415
 
     rank = int(os.environ["RANK"])

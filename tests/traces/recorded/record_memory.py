@@ -1,7 +1,8 @@
-"""Records tests/traces/recorded/memory_cpu_torch_2_13.json.gz: ``python record_memory.py FILE``, with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/memory_cpu_torch_2_13.json.gz: ``python record_memory.py FILE``, with torch 2.13 for the CPU.
 
-A network of known size is made and trained while memory is recorded: it has PARAMETERS numbers, so have its
-gradients and the momentum of the optimizer. Each step leaves its output behind, as a log that keeps tensors does.
+A network of known size is created and trained while memory is recorded. Its parameters,
+their gradients and the momentum of the optimizer have PARAMETERS numbers each. Each step retains its output, as a log
+of tensors does.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PARAMETERS = INPUTS * HIDDEN + HIDDEN + HIDDEN * OUTPUTS + OUTPUTS
 
 
 class Network(nn.Module):  # type: ignore[misc]
-    """Two layers."""
+    """Network of two layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +35,7 @@ class Network(nn.Module):  # type: ignore[misc]
 
 
 def train(network: nn.Module, optimizer: torch.optim.Optimizer, kept: list[torch.Tensor]) -> None:
-    """One step; its output is kept."""
+    """Run one step and retain its output."""
     outputs = network(torch.ones(BATCH, INPUTS))
     outputs.square().mean().backward()
     optimizer.step()
@@ -43,7 +44,7 @@ def train(network: nn.Module, optimizer: torch.optim.Optimizer, kept: list[torch
 
 
 def main(path: Path) -> None:
-    """Write the trace, without what tells the machine."""
+    """Write the trace, without identifying the machine."""
     torch.set_num_threads(1)
     kept: list[torch.Tensor] = []
     raw = path.with_suffix(".raw")

@@ -1,9 +1,9 @@
-"""Records version1.json.gz to version3.json.gz beside it: ``python record.py 1`` to ``3``, with torch 2.13 for the CPU.
+"""Record version1.json.gz to version3.json.gz in this folder: ``python record.py 1`` to ``3``, with torch 2.13 for the CPU.
 
-Three versions of the module of PyTorch's tutorial "Profiling your PyTorch module": a linear layer, and the places of
-a mask that are above a threshold. The first two look for them with NumPy and so copy the mask, of doubles and of
-floats; the third one leaves that to torch. The tutorial's module is on a GPU, where ``mask.cpu()`` copies; here the
-copy is asked for. All sizes are known: SIDE ** 3 elements, of which FOUND are above the threshold.
+The module is that of PyTorch's tutorial "Profiling your PyTorch module": a linear layer, and the positions of
+a mask above a threshold. The first two versions search with NumPy and so copy the mask, of doubles and of
+floats; the third uses torch. The tutorial's module is on a GPU, where ``mask.cpu()`` copies; here the
+copy is explicit. All sizes are known: SIDE ** 3 elements, of which FOUND are above the threshold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MaskedLinear(nn.Module):  # type: ignore[misc]
         nn.init.constant_(self.linear.weight, THRESHOLD / (INPUTS * OUTPUTS))
 
     def forward(self, batch: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the outputs, and where the mask is above what they sum to."""
+        """Return the outputs, and the positions where the mask exceeds their sum."""
         with record_function("LINEAR PASS"):
             out = self.linear(batch)
         with record_function("MASK INDICES"):
@@ -43,7 +43,7 @@ class MaskedLinear(nn.Module):  # type: ignore[misc]
             return out, self.indices(mask, threshold)
 
     def indices(self, mask: torch.Tensor, threshold: float) -> torch.Tensor:
-        """Look for them with NumPy: there and back."""
+        """Search with NumPy, which copies there and back."""
         copied = mask.to("cpu", copy=True).numpy()
         return torch.from_numpy(np.argwhere(copied > threshold)).to("cpu", copy=True)
 
@@ -52,12 +52,12 @@ class MaskedLinearInTorch(MaskedLinear):
     """The third version."""
 
     def indices(self, mask: torch.Tensor, threshold: float) -> torch.Tensor:
-        """Look for them with torch."""
+        """Search with torch."""
         return (mask > threshold).nonzero()
 
 
 def record(path: Path, model: nn.Module, mask: torch.Tensor) -> None:
-    """Write the trace of three steps, without what tells the machine."""
+    """Write the trace of three steps, without identifying the machine."""
     raw = path.with_suffix(".raw")
     batch = torch.ones(BATCH, INPUTS)
     with (
@@ -85,7 +85,7 @@ def record(path: Path, model: nn.Module, mask: torch.Tensor) -> None:
 
 
 def main(version: int) -> None:
-    """Write the trace of a version: a process each, as memory is counted from the start of one."""
+    """Write the trace of a version, in a separate process each because memory is counted from its start."""
     torch.set_num_threads(1)
     mask = (torch.arange(SIDE**3, dtype=torch.double) / SIDE**3).reshape(SIDE, SIDE, SIDE)
     model = MaskedLinear() if version < 3 else MaskedLinearInTorch()

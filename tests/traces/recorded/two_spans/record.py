@@ -1,6 +1,7 @@
-"""Records the traces beside it, two spans of one process: ``python record.py``, with torch 2.13 for the CPU.
+"""Record the traces in this folder, two spans of one process: ``python record.py``, with torch 2.13 for the CPU.
 
-schedule(wait=1, warmup=1, active=2, repeat=2): steps 2 and 3, then 6 and 7; tensorboard_trace_handler writes a file each,
+schedule(wait=1, warmup=1, active=2, repeat=2): steps 2 and 3, then 6 and 7; tensorboard_trace_handler writes a file
+each,
 named after the worker and the time of writing.
 """
 
@@ -18,7 +19,7 @@ WAIT, WARMUP, ACTIVE, REPEAT = 1, 1, 2, 2
 
 
 def main(folder: Path) -> None:
-    """Write the traces, without what tells the machine."""
+    """Write the traces, without identifying the machine."""
     torch.set_num_threads(1)
     model, batch = nn.Linear(64, 16), torch.ones(32, 64)
     with profile(
