@@ -98,7 +98,8 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
     found = (s for topic in topics(store.library) for s in topic.sections)
     section = next(section for section in found if section.name == "operator_unique_args")
     given = {"runs": ["host"]}
-    answer = answer_of(store, section, Scope(given, ["host"], 1), first_screen(store, given))
+    first = first_screen(store, given)
+    answer = answer_of(store, section, Scope(given, ["host"], 1), first, lambda _relation: True)
     assert answer.result is None
     assert answer.reason == "Shapes are unknown. Record them with record_shapes=True."
 

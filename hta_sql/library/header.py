@@ -14,6 +14,7 @@ TITLE_CHARACTERS = 60
 
 REPORT = re.compile(
     r"no|first (?P<position>\d+)|table|chart|of several (?P<compares>ranks|runs)|at most (?P<ranks>\d+) ranks"
+    r"|if (?P<relations>\w+(?: or \w+)*)"
     r"|without (?P<column>\w+): (?P<sentence>.+)|(?P<name>\w+) := (?P<value>\d+)"
 )
 """Syntax of one part of the line ``Report: first 2; chart; at most 64 ranks``.
@@ -24,6 +25,8 @@ REPORT = re.compile(
 - ``chart``: its section has the chart only, no rows.
 - ``of several ranks`` or ``of several runs``: it compares them and needs more than one.
 - ``at most N ranks``: with more ranks the section is omitted as unreadable.
+- ``if RELATION`` or ``if RELATION or RELATION``: it has no rows unless one of these tables or
+  analyses has rows, and is not computed then.
 - ``without COLUMN: SENTENCE``: if the column is NULL in every row, the page shows the sentence.
 - ``parameter := N``: a value that keeps the result small.
 """

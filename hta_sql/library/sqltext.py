@@ -195,6 +195,11 @@ def rows_but_of_run(relation: str) -> str:
     return f"SELECT * FROM {relation} WHERE $run IS NOT NULL"  # noqa: S608 - ours
 
 
+def has_rows(relation: str) -> str:
+    """Build the SELECT of whether a relation, trusted, has rows."""
+    return f"SELECT EXISTS (FROM {relation})"
+
+
 def all_rows(relation: str) -> str:
     """Build the query of all rows of a relation, trusted."""
     return f"FROM {relation}"

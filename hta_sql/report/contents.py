@@ -43,6 +43,7 @@ class Section:
         parameters: Parameter values that keep the result small.
         max_ranks: Number of ranks above which it is omitted.
         compares: ``ranks`` or ``runs``, if it needs more than one of them.
+        relations: Tables or analyses, one of which must have rows for it to have any; empty: unknown.
         needed: A column, and the sentence to show if it is NULL in every row; empty if there is
             none.
     """
@@ -54,6 +55,7 @@ class Section:
     parameters: dict[str, Any]
     max_ranks: int | None
     compares: str
+    relations: tuple[str, ...]
     needed: tuple[str, str]
 
     @property
@@ -105,5 +107,6 @@ def _section(analysis: SqlObject) -> Section:
         max_ranks=int(ranks) if ranks else None,
         has_table="chart" not in words,
         compares=stated("compares") or "",
+        relations=tuple((stated("relations") or "").replace(" or ", " ").split()),
         needed=(stated("column") or "", stated("sentence") or ""),
     )

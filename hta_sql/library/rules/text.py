@@ -183,7 +183,7 @@ def reported(about: SqlObject) -> Iterator[Found]:
                 fact_line("Report"),
                 (
                     f"Report says {word!r}; write no, first N, table, chart, of several ranks or runs, "
-                    "at most N ranks, without COLUMN: SENTENCE, or parameter := N"
+                    "at most N ranks, if RELATION, without COLUMN: SENTENCE, or parameter := N"
                 ),
             )
 

@@ -7,6 +7,7 @@
 --
 -- Title: Hardware counters of kernels
 -- Shown: rank, busy_ns, short_name, counter, mean_value, sampled_pct, running_pct, device
+-- Report: if counters
 -- Status: stable
 -- Since: 0.1
 -- Reference: none

@@ -12,7 +12,7 @@
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: torch memory snapshot at the peak
 -- Needs: memory events (profile_memory=True); modules, frames and parameters need with_stack
--- Report: first 3; at most 64 ranks
+-- Report: first 3; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO live_at_peak_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -13,7 +13,7 @@
 -- Scope: runs, ranks, steps, include_last_profiler_step; calls belong to the step in which they start
 -- Reference: TensorBoard profiler plugin, memory statistics
 -- Needs: memory events (profile_memory=True); modules need with_stack
--- Report: at most 64 ranks
+-- Report: at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_by_operator_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

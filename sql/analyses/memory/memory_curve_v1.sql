@@ -11,7 +11,7 @@
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: TensorBoard profiler plugin, memory curve
 -- Needs: memory events (profile_memory=True)
--- Report: first 1; chart; at most 64 ranks
+-- Report: first 1; chart; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_curve_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

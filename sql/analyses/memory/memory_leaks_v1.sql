@@ -11,7 +11,7 @@
 -- Scope: runs, ranks; memory held at the end involves all steps
 -- Reference: growth of memory_allocated over steps
 -- Needs: memory events (profile_memory=True); growth needs three profiler steps, modules and frames with_stack
--- Report: table; at most 64 ranks
+-- Report: table; at most 64 ranks; if memory_events
 CREATE OR REPLACE MACRO memory_leaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

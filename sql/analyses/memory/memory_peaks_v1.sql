@@ -14,7 +14,7 @@
 -- Scope: runs, ranks, steps; memory totals are valid in the last step too
 -- Reference: TensorBoard profiler plugin, peak memory usage
 -- Needs: memory events (profile_memory=True)
--- Report: first 2; table
+-- Report: first 2; table; if memory_events
 CREATE OR REPLACE MACRO memory_peaks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -12,7 +12,7 @@
 -- Scope: runs, ranks; the column step has the steps
 -- Reference: none
 -- Needs: memory snapshots with their history, and the trace of the same rank
--- Report: table; at most 16 ranks
+-- Report: table; at most 16 ranks; if snapshot_events
 CREATE OR REPLACE MACRO snapshot_operators_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -9,7 +9,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz.memory
 -- Needs: memory snapshots; stacks need torch.cuda.memory._record_memory_history
--- Report: chart; at most 16 ranks
+-- Report: chart; at most 16 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_stacks_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

@@ -11,7 +11,7 @@
 -- Scope: runs, ranks; a snapshot has no steps
 -- Reference: torch.cuda._memory_viz.segsum, torch.cuda.memory_stats, facebookresearch/mosaic
 -- Needs: memory snapshots (torch.cuda.memory._dump_snapshot); the peak needs torch.cuda.memory._record_memory_history
--- Report: table; at most 64 ranks
+-- Report: table; at most 64 ranks; if snapshot_blocks or snapshot_events or snapshot_segments
 CREATE OR REPLACE MACRO snapshot_summary_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

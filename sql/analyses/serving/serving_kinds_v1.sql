@@ -2,7 +2,7 @@
 --
 -- Title: Serving by kind of work
 -- Shown: rank, phase, category, total_ns, total_pct, op_count
--- Report: first 2
+-- Report: first 2; if iterations
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TraceLens inference report, categories of kernels

@@ -11,7 +11,7 @@
 --
 -- Title: Serving against the roofline
 -- Shown: rank, phase, category, device_ns, max_roofline_ns, peak_pct, covered_pct, max_memory_ns, reason
--- Report: table
+-- Report: table; if iterations
 -- Status: experimental
 -- Since: 0.1
 -- Reference: TraceLens perf models, pairs of attention = sq * sk - (sq * sq - sq) / 2
