@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import stage_dump
 from hta_sql.ingestion.artifacts.execution_traces import stage_execution_trace
 from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
@@ -36,6 +37,7 @@ def defined_columns() -> Columns:
         stage_execution_trace(con, None)
         link_events(con, [ReadTrace(RankJob("", "", 0, "", ""), Fingerprint(0, 0, ""), {})])
         match_graphs(con, {})
+        stage_compiled_kernels(con, {})
         frames = frames_of(con)
         for table in STORED:
             select = subquery(rows_of(table))

@@ -144,6 +144,8 @@ def ingest(
     unpickling them: hta-sql run STORE snapshot_peak shows what held the memory.
     Execution traces (torch.profiler.ExecutionTraceObserver) next to the traces of the same ranks say which
     operator produced what another consumes: hta-sql run STORE execution_trace_producers.
+    Files of Inductor (kernel_information.json, inductor_provenance_tracking_*.json) in a folder of traces state
+    from which lines of the model kernels were compiled: hta-sql run STORE kernel_table.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
@@ -248,6 +250,12 @@ def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
         read.append(f"{counted(len(snapshots), 'memory snapshot')}, {recorded:,} allocator events")
     if nodes:
         read.append(f"{counted(len(nodes), 'execution trace')}, {node_count:,} nodes")
+    # Each rank has the kernels that its job compiled.
+    kernels = max(
+        (entry.files.get("compiled_kernels", {"rows": 0})["rows"] for entry in results), default=0
+    )
+    if kernels:
+        read.append(f"kernel information of {counted(kernels, 'compiled kernel')}")
     parts = [f"Read {' and '.join(read)} in {seconds:.1f} s"] if read else []
     if report.resumed:
         parts.append(f"{counted(len(report.resumed), what)} of an interrupted ingest taken over")

@@ -26,6 +26,7 @@ from hta_sql.ingestion.captures import folder_of, number_captures, number_dumps,
 from hta_sql.ingestion.consistency import warn_of_mixed_jobs
 from hta_sql.ingestion.graph_captures import split_captures, with_captures
 from hta_sql.ingestion.jobs import BY_ORDER, check_one_job
+from hta_sql.ingestion.kernel_files import split_kernel_files, with_kernel_files
 from hta_sql.ingestion.listing import list_trace_paths
 from hta_sql.ingestion.roles import (
     DiscoveredRoles,
@@ -98,12 +99,13 @@ def discover(
     """
     look, roles = look or peek, roles or DiscoveredRoles()
     of_graphs = _captures_of(captures, rank_regex, look, roles)
+    kernels: list[str] = []
     if isinstance(traces, Mapping):
         role_of = roles.finder({})
         check_requested(roles.requested, list(traces.values()))
         found = [_given(int(rank), path, look, role_of) for rank, path in traces.items()]
     else:
-        every = list_trace_paths(traces)
+        every, kernels = split_kernel_files(list_trace_paths(traces))
         check_requested(roles.requested, every)
         listed, named = split_captures(every)
         clusters, paths = _split(listed, roles)
@@ -123,6 +125,7 @@ def discover(
     if not one_job:
         check_one_job(found)
     found = with_captures(number_captures(found, join_spans=join_spans), of_graphs)
+    found = with_kernel_files(found, kernels)
     warn_of_mixed_jobs(found, all_wanted=ranks is None)
     found += number_dumps(dumps) + number_captures(snapshots) + number_captures(nodes)
     if ranks is None:

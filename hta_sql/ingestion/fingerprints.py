@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hta_sql.errors import TraceError, TraceNotFoundError
 from hta_sql.ingestion.roles import KnownRoles, known_roles
@@ -114,6 +114,18 @@ def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, A
     return {"definitions": definitions(), "kernel_classes": own_rules}
 
 
+class HasSideFiles(Protocol):
+    """A trace, or the job to read one, with the paths of the files that explain its events."""
+
+    @property
+    def captures(self) -> tuple[str, ...]:
+        """Traces of the capture of the graphs that it replays."""
+
+    @property
+    def kernel_files(self) -> tuple[str, ...]:
+        """Files of Inductor about the kernels that it launches."""
+
+
 class KnownTraces:
     """Facts in the store about trace files, so that unchanged files need not be read again."""
 
@@ -174,16 +186,17 @@ class KnownTraces:
         entries = [one for one in self._by_rank.values() if first_capture(one.run) == run]
         return known_roles(entries, paths)
 
-    def stored_as(self, captures: Sequence[str]) -> dict[str, Any]:
-        """Return the options and captures digest that, with the trace, determine the stored data of a rank."""
-        contents = "".join(self.fingerprint(path).content for path in captures)
-        digest = hashlib.sha256(contents.encode()).hexdigest() if captures else ""
+    def stored_as(self, file: HasSideFiles) -> dict[str, Any]:
+        """Return the options and the digest of side files that, with the trace, determine the stored data of a rank."""
+        paths = (*file.captures, *file.kernel_files)
+        contents = "".join(self.fingerprint(path).content for path in paths)
+        digest = hashlib.sha256(contents.encode()).hexdigest() if paths else ""
         return {**self.options, "captures": digest}
 
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
         """Return the entry of a trace if it is stored unchanged, with today's options."""
         entry = self._by_rank.get((run, file.rank, span))
-        if entry and _is_same(entry, file) and entry.options == self.stored_as(file.captures):
+        if entry and _is_same(entry, file) and entry.options == self.stored_as(file):
             with suppress(TraceNotFoundError):  # reading the trace reports it
                 return entry if entry.fingerprint == self.fingerprint(file.path) else None
         return None

@@ -62,9 +62,7 @@ def read_and_publish(
         with writer.resumable():
             results, failures = _read(plan, work.todo, writer.add)
         warn_of_mixed_clocks(results)
-        entries = [
-            entry_of(result, plan.known.stored_as(result.job.captures)) for result in results
-        ]
+        entries = [entry_of(result, plan.known.stored_as(result.job)) for result in results]
         writer.publish(entries, work.runs)
     return entries, failures
 
@@ -90,7 +88,7 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
             results, failures = _read(plan, work.todo, writer.add, prefix)
         writer.finish([failure.message for failure in failures])
     raise_failures(failures, len(work.todo) + len(work.unchanged))
-    read = [entry_of(result, plan.known.stored_as(result.job.captures)) for result in results]
+    read = [entry_of(result, plan.known.stored_as(result.job)) for result in results]
     return IngestReport(read, work.unchanged, work.runs)
 
 
@@ -110,7 +108,7 @@ def _read(
     """
 
     def after_rank(result: RankResult, done: int, total: int) -> None:
-        add(entry_of(result, plan.known.stored_as(result.job.captures)))
+        add(entry_of(result, plan.known.stored_as(result.job)))
         if plan.progress:
             plan.progress(result, done, total)
 

@@ -202,6 +202,7 @@ def rank_jobs(
             memory_limit=workers.memory_limit,
             kernel_classes=plan.kernel_classes,
             captures=file.captures,
+            kernel_files=file.kernel_files,
             strict=plan.strict,
             process=file.stated.process if file.stated else None,
             end_ns=file.stated.end_ns if file.stated else None,

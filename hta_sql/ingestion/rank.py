@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hta_sql.errors import TraceError
 from hta_sql.ingestion.ages import refuse_ages
+from hta_sql.ingestion.artifacts.compiled_kernels import stage_compiled_kernels
 from hta_sql.ingestion.artifacts.dumps import place_dump
 from hta_sql.ingestion.artifacts.reading import stage_artifact
 from hta_sql.ingestion.call_tree import CALL_TREE_SCHEMA, call_trees
@@ -81,6 +82,8 @@ class RankJob:
     kernel_classes: str | None = None
     captures: tuple[str, ...] = ()
     """Traces of the capture of the graphs that it replays."""
+    kernel_files: tuple[str, ...] = ()
+    """Files of Inductor about the kernels that it launches."""
     chunk_bytes: int = CHUNK_BYTES
     strict: bool = False
     process: str | None = None
@@ -206,6 +209,8 @@ def stored(
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
     rows = rows + Counter(dict(run(con, ingest_sql("staged", "row_counts")).fetchall()))
     rows["graph_matches"] = matched
+    described = {trace.part: trace.job.kernel_files for trace in traces}
+    rows["compiled_kernels"] = stage_compiled_kernels(con, described)
     for table in DESCRIBING:
         run(con, create_table(f"described_{table}", rows_of(table)))
     at_once = first.threads if _fits(first, rows) else 1

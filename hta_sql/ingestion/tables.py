@@ -33,7 +33,7 @@ from hta_sql.traces.writing import PARTIAL, sync_all
 STORED = (
     *("ranks", "devices", "process_groups", "steps"),
     *EXTRACTED,
-    *("stacks", "event_args", "quarantine", "graph_matches"),
+    *("stacks", "event_args", "quarantine", "graph_matches", "compiled_kernels"),
     *CLUSTER_TABLES,
     *DUMP_TABLES,
     *SNAPSHOT_TABLES,

@@ -25,6 +25,8 @@ class TraceFile:
     """Source of the role: given, distributedInfo or names."""
     first_rank: int = 0
     """Rank in the run of rank 0 of its world; not 0 if several roles count their ranks from 0."""
+    kernel_files: tuple[str, ...] = ()
+    """Files of Inductor about the kernels that it launches."""
 
     @property
     def kind(self) -> Kind:

@@ -44,6 +44,11 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   pg_desc               VARCHAR          Process group description.
 --   pg_ranks              VARCHAR          Global ranks of the process group as JSON.
 --   seq                   BIGINT           Sequence number of the collective in its process group.
+--   kernel_backend        VARCHAR          Compiler of the kernel that the call launches, such as triton; NULL for other operators.
+--   kernel_file           VARCHAR          File of generated code with that kernel, such as /tmp/torchinductor_me/qa/cqa….py.
+--   kernel_hash           VARCHAR          Hash of that file, which is its name in the cache of Inductor.
+--   num_warps             BIGINT [count]   Warps of a block of that kernel, as chosen by Triton's autotuning.
+--   num_stages            BIGINT [count]   Stages of that kernel's software pipeline, likewise.
 SELECT
     x.run,
     x.rank,
@@ -87,6 +92,11 @@ SELECT
     x.pg_name,
     x.pg_desc,
     x.pg_ranks,
-    x.seq
+    x.seq,
+    x.kernel_backend,
+    x.kernel_file,
+    x.kernel_hash,
+    x.num_warps,
+    x.num_stages
 FROM stored.cpu_ops AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

@@ -66,6 +66,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   wait_on_event               BIGINT          Event that a synchronization waits for.
 --   external_id                 BIGINT          External id, which links host operators and device activity.
+--   source_stacks               VARCHAR         Stacks of the model code that was compiled to the kernel, as a JSON list of texts (inductor_trace_handler of PyTorch 2.14).
 SELECT
     x.run,
     x.rank,
@@ -131,6 +132,7 @@ SELECT
     x.wait_on_stream,
     x.wait_on_record_correlation,
     x.wait_on_event,
-    x.external_id
+    x.external_id,
+    x.source_stacks
 FROM stored.gpu_ops AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

@@ -27,6 +27,7 @@ CREATE OR REPLACE VIEW python_calls AS
 --   python_thread         BIGINT           Number of the Python thread.
 --   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
 --   call_stack            VARCHAR          Recorded Python call stack of the frame (verbose with_stack).
+--   called_from           VARCHAR          File and line of the call in the calling frame, as file:line; NULL if not recorded (PyTorch before 2.14).
 SELECT
     x.run,
     x.rank,
@@ -53,6 +54,7 @@ SELECT
     x.python_module_id,
     x.python_thread,
     x.profiler_event_index,
-    x.call_stack
+    x.call_stack,
+    x.called_from
 FROM stored.python_calls AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span

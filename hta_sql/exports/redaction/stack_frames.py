@@ -1,9 +1,10 @@
-"""Redacts stack frames of Flight Recorder dumps and memory snapshots; what analyses find in them remains."""
+"""Redacts stack frames of dumps, memory snapshots and compiled kernels; what analyses find in them remains."""
 
 from __future__ import annotations
 
 import csv
 import functools
+import json
 import re
 
 from hta_sql.exports.redaction.names import Redactor
@@ -11,6 +12,8 @@ from hta_sql.library.sql_files import sql_root
 
 _OF_TORCH = re.compile(r"(^|[/\\])(torch|torchgen)[/\\]")
 _COMPILED = re.compile(r"\.(c|cc|cpp|cu|h|hpp|so)$")
+_SOURCE_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\n]*))?')
+_FRAME = re.compile(r"(.*)\((\d+)\): (.*)", re.DOTALL)
 _PARTS = {"file": "file", "name": "function"}
 
 
@@ -38,6 +41,29 @@ def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
         return f"{hashed}/torch/{hashed}"
     ending = _COMPILED.search(text) if column == "file" else None
     return hashed + (ending[0] if ending else "")
+
+
+def redacted_source_stacks(redact: Redactor, text: str) -> str:
+    """Return stacks of compiled kernels, a JSON list of texts, with redacted frames and without lines of code."""
+    try:
+        stacks = json.loads(text)
+    except (ValueError, RecursionError):
+        return redact.hashed("json", text)
+    if not isinstance(stacks, list):
+        return redact.hashed("json", text)
+    new = [
+        "\n".join(_source_frame(redact, *found.groups()) for found in _SOURCE_FRAME.finditer(stack))
+        for stack in stacks
+        if isinstance(stack, str)
+    ]
+    return json.dumps(new, separators=(",", ":"))
+
+
+def _source_frame(redact: Redactor, file: str, line: str, function: str | None) -> str:
+    """Return a frame whose file and function are redacted as those of the trace's frames are."""
+    found = _FRAME.fullmatch(redact("frame", f"{file}({line}): {function or ''}"))
+    file, function = (found[1], found[3]) if found else (redact.hashed("file", file), "")
+    return f'File "{file}", line {line}' + (f", in {function}" if function else "")
 
 
 def _with_hash(found: re.Match[str], hashed: str, separator: str) -> str:

@@ -13,7 +13,11 @@ import pyarrow.parquet as pq
 from hta_sql.errors import StoreError
 from hta_sql.exports.redaction.arguments import redacted_json
 from hta_sql.exports.redaction.names import Redactor
-from hta_sql.exports.redaction.stack_frames import redacted_dump_file, redacted_snapshot_frame
+from hta_sql.exports.redaction.stack_frames import (
+    redacted_dump_file,
+    redacted_snapshot_frame,
+    redacted_source_stacks,
+)
 from hta_sql.store.catalog.build import publish_manifest
 from hta_sql.store.catalog.columns import stored_files
 from hta_sql.store.catalog.rank_scope import with_facts
@@ -96,6 +100,7 @@ JSON_KINDS = {
     "output_types": "type",
     "concrete_inputs": "scalar",
     **dict.fromkeys(("inputs", "outputs", "input_shapes", "output_shapes"), "scalar"),
+    **dict.fromkeys(("post_grad_nodes", "pre_grad_nodes"), "node"),
 }
 """JSON column ─▶ default kind of its texts, if their key does not determine it."""
 
@@ -215,6 +220,11 @@ def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
         return lambda text: redacted_dump_file(redact, text)
     if table == "snapshot_frames" and column in ("file", "name"):
         return lambda text: redacted_snapshot_frame(redact, column, text)
+    if column == "source_stacks":
+        return lambda text: redacted_source_stacks(redact, text)
+    if table == "compiled_kernels" and column == "name":
+        # The call of a library is the name of an operator as well.
+        return lambda text: redact("operator" if text.startswith("aoti_") else "kernel", text)
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)
     kind = NAMES.get(table, "event") if column == "name" else KIND_OF_COLUMN.get(column)

@@ -3,7 +3,8 @@
 -- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching
 -- operator or launch configuration. Means are weighted by duration, over the launches with a recorded value
 -- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
--- tensor_core_kernels). Communication kernels are included; copies and memsets are not.
+-- tensor_core_kernels). Communication kernels are included; copies and memsets are not. The source columns are those of
+-- kernels that torch.compile or AOTInductor generated, if the trace or files of Inductor next to it have them.
 --
 -- Title: Kernels that cost most
 -- Shown: rank, sum_ns, kernel_pct, kernel_count, short_name, op_name, mean_ns, uses_tensor_cores, occupancy_pct
@@ -60,6 +61,11 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   from_100us_count            BIGINT [count]  Launches of at least 100 us and less than 1 ms.
 --   from_1ms_count              BIGINT [count]  Launches of at least 1 ms and less than 10 ms.
 --   from_10ms_count             BIGINT [count]  Launches of at least 10 ms.
+--   source_file                 VARCHAR         File of the model code that the kernel was compiled from; NULL if unknown, or if there are several.
+--   source_line                 BIGINT [1]      Line in that file; NULL if unknown, or if there are several.
+--   source_lines                VARCHAR         All lines as file:line, separated by commas; NULL if unknown.
+--   fused_operators             VARCHAR         Nodes of the compiled graph that the kernel computes, named after their operators; NULL if unknown.
+--   source_method               VARCHAR         How the source was found: event (a stack in the trace), kernel name or operator name (table compiled_kernels); NULL if unknown.
 WITH
     kernels AS MATERIALIZED (
         SELECT
@@ -111,6 +117,12 @@ WITH
     ),
     tensor AS (
         SELECT t.* FROM lib.tensor_core_names('kernels') AS t
+    ),
+    source_frames AS MATERIALIZED (
+        SELECT f.* FROM lib.kernel_source_frames(runs, ranks) AS f
+    ),
+    sources AS (
+        SELECT k.* FROM lib._kernel_sources('source_frames') AS k
     )
 SELECT
     s.run,
@@ -139,9 +151,15 @@ SELECT
     s.from_10us_count,
     s.from_100us_count,
     s.from_1ms_count,
-    s.from_10ms_count
+    s.from_10ms_count,
+    k.source_file,
+    k.source_line,
+    k.source_lines,
+    k.fused_operators,
+    k.source_method
 FROM summed AS s
 JOIN short AS n ON n.name = s.name
 JOIN tensor AS t ON t.name = s.name
+LEFT JOIN sources AS k ON k.run = s.run AND k.rank = s.rank AND k.name = s.name
 ORDER BY
     s.run, s.rank, s.sum_ns DESC, s.name, s.class, s.op_name, s.grid, s.block, s.registers_per_thread, s.shared_memory_bytes

@@ -6,7 +6,8 @@
 -- frames. Their operations are reported in the backward columns, on the line of the forward operator. The row without
 -- a frame is activity outside shown frames; with it, host_self_ns and device_self_ns sum to all time in host events
 -- and to all device operations. Frames are those of the Python tracer or, if a trace has none, those recorded by
--- operators; the time of Python itself is then missing.
+-- operators; the time of Python itself is then missing. A compiled graph is launched by the line that calls it;
+-- compiled_device_ns reports its kernels at the functions of the model whose operators they compute.
 --
 -- Title: Source lines that cost most
 -- Shown: rank, device_total_ns, device_self_pct, frame, device_self_ns, host_self_ns, call_count
@@ -46,6 +47,7 @@ CREATE OR REPLACE MACRO source_lines_v1(
 --   device_total_ns           BIGINT [ns]     Duration of device operations launched by the frame and the frames that it called.
 --   backward_device_self_ns   BIGINT [ns]     Duration of device operations launched by the backward pass of the frame's own operators; other rows contain them too.
 --   backward_device_total_ns  BIGINT [ns]     backward_device_self_ns plus that of called frames.
+--   compiled_device_ns        BIGINT [ns]     Duration of compiled kernels that compute operators of the function, each kernel in full at each of its functions; other rows contain it too. NULL without sources of kernels (lib.kernel_source_frames).
 --   host_self_pct             DOUBLE [%]      host_self_ns as a share of all time in host events.
 --   device_self_pct           DOUBLE [%]      device_self_ns as a share of the total duration of all device operations.
 WITH
@@ -98,25 +100,63 @@ WITH
             l.*, sum(l.host_self_ns) OVER (PARTITION BY l.run, l.rank) AS host_ns,
             sum(l.device_self_ns) OVER (PARTITION BY l.run, l.rank) AS device_ns
         FROM lines AS l
+    ),
+    named AS MATERIALIZED (
+        SELECT
+            s.*, n.name AS frame,
+            nullif(regexp_extract(n.name, '^(.+)\(\d+\): ', 1), '') AS file,
+            TRY_CAST(regexp_extract(n.name, '\((\d+)\): ', 1) AS BIGINT) AS line,
+            nullif(regexp_extract(n.name, '\(\d+\): (.*)$', 1), '') AS function
+        FROM shares AS s
+        LEFT JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = s.name_hash
+    ),
+    sources AS MATERIALIZED (
+        SELECT k.run, k.rank, k.name, k.file, k.line, k.function
+        FROM lib.kernel_source_frames(runs, ranks) AS k
+        WHERE k.function IS NOT NULL
+        GROUP BY ALL
+    ),
+    kernels AS (
+        SELECT g.run, g.rank, g.name, sum(g.dur)::BIGINT AS device_ns
+        FROM lib.scoped_gpu_ops(runs, ranks, steps, include_last_profiler_step) AS g
+        SEMI JOIN sources AS o ON o.run = g.run AND o.rank = g.rank AND o.name = g.name
+        WHERE g.kind = 'kernel'
+        GROUP BY ALL
+    ),
+    -- The profiler shortens paths. Of functions of the same name in a file, the last one above the line has it.
+    functions AS (
+        SELECT o.run, o.rank, o.name, arg_max(n.frame, (len(n.file), n.line, n.frame)) AS frame
+        FROM sources AS o
+        JOIN named AS n ON
+            n.run = o.run AND n.rank = o.rank AND n.function = o.function AND n.line <= o.line
+            AND (n.file = o.file OR ends_with(o.file, '/' || n.file))
+        GROUP BY o.run, o.rank, o.name, o.file, o.line, o.function
+    ),
+    compiled AS (
+        SELECT f.run, f.rank, f.frame, sum(k.device_ns)::BIGINT AS device_ns
+        FROM (SELECT DISTINCT f.* FROM functions AS f) AS f
+        JOIN kernels AS k ON k.run = f.run AND k.rank = f.rank AND k.name = f.name
+        GROUP BY f.run, f.rank, f.frame
     )
 SELECT
     s.run,
     s.rank,
-    n.name AS frame,
-    nullif(regexp_extract(n.name, '^(.+)\(\d+\): ', 1), '') AS file,
-    TRY_CAST(regexp_extract(n.name, '\((\d+)\): ', 1) AS BIGINT) AS line,
-    nullif(regexp_extract(n.name, '\(\d+\): (.*)$', 1), '') AS function,
-    CASE WHEN t.run IS NOT NULL AND n.name IS NOT NULL THEN s.call_count END AS call_count,
+    s.frame,
+    s.file,
+    s.line,
+    s.function,
+    CASE WHEN t.run IS NOT NULL AND s.frame IS NOT NULL THEN s.call_count END AS call_count,
     s.host_self_ns,
     s.host_total_ns,
     s.device_self_ns,
     s.device_total_ns,
     s.backward_device_self_ns,
     s.backward_device_total_ns,
+    c.device_ns AS compiled_device_ns,
     100 * (s.host_self_ns / nullif(s.host_ns, 0)) AS host_self_pct,
     100 * (s.device_self_ns / nullif(s.device_ns, 0)) AS device_self_pct
-FROM shares AS s
+FROM named AS s
 LEFT JOIN traced AS t ON t.run = s.run AND t.rank = s.rank
-LEFT JOIN lib.path_names(runs, ranks) AS n ON n.name_hash = s.name_hash
+LEFT JOIN compiled AS c ON c.run = s.run AND c.rank = s.rank AND c.frame = s.frame
 WHERE s.host_total_ns <> 0 OR s.device_total_ns <> 0 OR s.backward_device_total_ns <> 0 OR s.call_count > 0
-ORDER BY s.run, s.rank, s.device_self_ns DESC, s.host_self_ns DESC, frame
+ORDER BY s.run, s.rank, s.device_self_ns DESC, s.host_self_ns DESC, s.frame

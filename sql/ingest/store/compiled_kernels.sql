@@ -1,0 +1,8 @@
+-- Compiled kernels as the files of Inductor next to the trace describe them.
+SELECT
+    j.run,
+    j.rank,
+    x.* EXCLUDE (part)
+FROM staged_compiled_kernels AS x
+JOIN rank_frame AS j ON j.part = x.part
+ORDER BY x.part, x.kernel_id
