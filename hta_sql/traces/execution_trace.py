@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 from hta_sql.errors import TraceFormatError
 from hta_sql.text import counted
-from hta_sql.traces.source import open_any
+from hta_sql.traces.source import BLOCK_BYTES, open_any
 
 Node = dict[str, Any]
 
-MAX_BYTES = 1 << 30
-"""A larger file is refused: its text is in memory as a whole."""
+MAX_NODE_CHARACTERS = 64 << 20
+"""A longer node is damaged; of execution traces the longest have a few megabytes."""
 
 _SIGN_BYTES = 64 << 10
 _NODES = re.compile(r'"nodes"\s*:\s*\[')
@@ -33,43 +34,81 @@ def is_execution_trace(head: bytes) -> bool:
 
 
 def read_execution_trace(path: str, take: Callable[[Node], None]) -> str | None:
-    """Pass each node to a function, in the order of the file.
+    """Pass each node to a function, in the order of the file, of which a block and a node are in memory.
 
     Returns:
         Why its end is missing; None: it is whole.
 
     Raises:
         TraceNotFoundError: There is no such file.
-        TraceFormatError: It is larger than :data:`MAX_BYTES`, is not UTF-8, or has no nodes.
+        TraceFormatError: It has no nodes.
     """
     with open_any(path) as stream:
-        content = stream.read(MAX_BYTES + 1)
-        problem = getattr(stream, "problem", None)
-    if len(content) > MAX_BYTES:
-        raise TraceFormatError(
-            f"{path!r} is an execution trace above {MAX_BYTES >> 20:,} MiB. Record fewer iterations."
-        )
-    text = content.decode("utf-8", errors="replace")
-    del content
-    start = _NODES.search(text)
-    if not start:
-        raise TraceFormatError(f"{path!r} is not an execution trace: it has no list of nodes.")
-    decode = json.JSONDecoder().raw_decode
-    position, count = start.end(), 0
-    while (position := _end_of(_BETWEEN, text, position)) < len(text) and text[position] != "]":
+        window = _Window(stream)
+        start = _NODES.search(window.text)
+        while not start and window.grow():
+            start = _NODES.search(window.text)
+        if not start:
+            raise TraceFormatError(f"{path!r} is not an execution trace: it has no list of nodes.")
+        window.position = start.end()
+        problem = _read_nodes(window, take)
+        while not problem and stream.read(BLOCK_BYTES):
+            pass  # what is wrong with a compressed file is known at its end
+        return problem or getattr(stream, "problem", None)
+
+
+class _Window:
+    """The part of a file that is not read yet, as far as it is in memory.
+
+    Attributes:
+        text: The part.
+        position: Where to go on in the text.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self.text, self.position = "", 0
+        self.is_whole = False
+
+    def grow(self) -> bool:
+        """Read the next block; a part without an end doubles. False: there is no more, or the part is too long."""
+        rest = self.text[self.position :]
+        if self.is_whole or len(rest) > MAX_NODE_CHARACTERS:
+            return False
+        block = self._stream.read(max(BLOCK_BYTES, len(rest)))
+        self.is_whole = not block
+        self.text, self.position = rest + self._decoder.decode(block, final=not block), 0
+        return True
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the compressed file, as far as it was read."""
+        return getattr(self._stream, "problem", None)
+
+
+def _read_nodes(window: _Window, take: Callable[[Node], None]) -> str | None:
+    decode, count = json.JSONDecoder().raw_decode, 0
+    while True:
+        found = _BETWEEN.match(window.text, window.position)
+        window.position = found.end() if found else window.position
+        if window.position >= len(window.text):
+            if window.grow():
+                continue
+            return window.problem or f"it is cut off after {counted(count, 'node')}"
+        if window.text[window.position] == "]":
+            return None
         try:
-            node, position = decode(text, position)
+            node, end = decode(window.text, window.position)
         except (ValueError, RecursionError) as error:
-            why = problem or str(error).partition(": line")[0]
+            if isinstance(error, ValueError) and window.grow():
+                continue
+            why = window.problem or str(error).partition(": line")[0]
             return f"it ends or breaks after {counted(count, 'node')} ({why})"
+        # A number may go on in the next block.
+        if end == len(window.text) and window.grow():
+            continue
+        window.position = end
         if isinstance(node, dict):
             take(node)
             count += 1
-    if position >= len(text):
-        return f"it is cut off after {counted(count, 'node')}"
-    return problem
-
-
-def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
-    found = pattern.match(text, position)
-    return found.end() if found else position

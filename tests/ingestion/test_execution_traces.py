@@ -15,6 +15,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
 from hta_sql.store.disk.folder import store_folder
+from hta_sql.traces import execution_trace
 from hta_sql.traces.execution_trace import is_execution_trace, read_execution_trace
 from hta_sql.traces.peek import peek
 
@@ -36,10 +37,10 @@ def nodes() -> dict[str, Any]:
     return value
 
 
-def pair(folder: Path, trace: Path, execution_trace: Path, rank: int = 0) -> TraceStore:
+def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore:
     """Ingest a trace and the execution trace of the same rank from one folder."""
     folder.mkdir(exist_ok=True)
-    for file, name in ((trace, f"rank{rank}"), (execution_trace, f"rank{rank}_et")):
+    for file, name in ((trace, f"rank{rank}"), (observed, f"rank{rank}_et")):
         shutil.copy(file, folder / (name + "".join(file.suffixes[-2:])))
     return hta_sql.ingest(str(folder), str(folder / "job.store"), run="job", jobs=1)
 
@@ -190,21 +191,112 @@ def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
     """All calls of PyTorch 2.13 have their event."""
-    execution_trace = (
-        SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
-    )
+    observed = SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
     trace = SHARED / "traces" / "torch_cpu" / CONVNET / "trace.json.gz"
-    with pair(tmp_path / "job", trace, execution_trace) as store:
+    with pair(tmp_path / "job", trace, observed) as store:
         assert store.sql(OUTCOMES).rows() == [("joined", 598), ("process or thread", 2)]
 
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
-def test_a_real_pair_of_two_numberings_is_not_joined_by_chance(tmp_path: Path) -> None:
-    """218 of 928 nodes have an event with their id and name; none has the sequence number of that event."""
+def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> None:
+    """218 of 928 nodes have an event with their id and name by chance; at their position, all have the name.
+
+    All 201 nodes with a sequence number have that of their event.
+    """
     with pair(
         tmp_path / "job", PARAM / "linear_kineto.json.gz", PARAM / "linear_et.json.gz"
     ) as store:
+        assert store.sql(OUTCOMES).rows() == [("joined", 928), ("process or thread", 3)]
+        query = (
+            "SELECT count(*), count(*) FILTER (c.sequence_number = n.sequence_number) FROM et_nodes AS n "
+            "JOIN lib.execution_trace_events(NULL, NULL) AS e ON e.node_id = n.node_id "
+            "JOIN cpu_ops AS c ON c.event_id = e.event_id WHERE n.sequence_number > 0"
+        )
+        assert store.sql(query).rows() == [(201, 201)]
+
+
+@pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
+def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
+    """The execution trace is of a data-parallel job, the trace is not: 581 nodes have an event of their id and name by chance."""
+    with pair(
+        tmp_path / "job", PARAM / "resnet_kineto.json.gz", PARAM / "resnet_et.json.gz"
+    ) as store:
         assert store.sql(OUTCOMES).rows() == [
-            ("ids of another numbering", 928),
+            ("ids of another numbering", 14_389),
             ("process or thread", 3),
         ]
+
+
+def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks end anywhere: inside of nodes, numbers and characters of several bytes."""
+    value = nodes()
+    value["nodes"][4]["name"] = "ä" * 40
+    value["nodes"].insert(3, 123456789)
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    for size in (7, 64, 1 << 20):
+        monkeypatch.setattr(execution_trace, "BLOCK_BYTES", size)
+        found: list[Any] = []
+        assert read_execution_trace(str(path), found.append) is None
+        assert found == [node for node in value["nodes"] if isinstance(node, dict)]
+
+
+def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its quote is missing: the rest of the file would be its name."""
+    monkeypatch.setattr(execution_trace, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(execution_trace, "MAX_NODE_CHARACTERS", 1000)
+    path = tmp_path / "et.json"
+    path.write_text(
+        '{"schema": "1", "nodes": [{"id": 1}, {"name": "' + "x" * 9000, encoding="utf-8"
+    )
+    found: list[Any] = []
+    problem = read_execution_trace(str(path), found.append)
+    assert found == [{"id": 1}]
+    assert problem is not None
+    assert problem.startswith("it ends or breaks after 1 node")
+
+
+def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a trace of three equal iterations, and an execution trace of the second whose ids number other calls."""
+    calls = ("aten::linear", "aten::t", "aten::addmm", other)
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10 * number, "dur": 5}
+        | {"args": {"External id": 1000 + number, "Sequence number": number // 4 * 2 + place // 2}}
+        for number, (place, name) in enumerate([*enumerate(calls)] * 3)
+    ]
+    listed = [
+        {"id": 10 + place, "name": name, "ctrl_deps": 1, "inputs": {}, "outputs": {}}
+        | {"attrs": [{"name": key, "value": value} for key, value in values.items()]}
+        for place, name in enumerate((*calls[:3], "aten::relu"))
+        for values in [{"rf_id": 5 + place, "tid": 3, "seq_id": shift + 2 + place // 2}]
+    ]
+    return {"traceEvents": events}, {"schema": "1.1.1-chakra.0.0.4", "nodes": listed}
+
+
+@pytest.mark.parametrize(
+    ("shift", "other", "expected"),
+    [
+        (0, "aten::relu", [("joined", 4, "order")]),
+        (40, "aten::relu", [("no event with its id", 4, None)]),
+        (
+            0,
+            "aten::gelu",
+            [("event at its position has another name", 1, None), ("joined", 3, "order")],
+        ),
+    ],
+)
+def test_sequence_numbers_place_nodes_whose_ids_number_other_calls(
+    shift: int, other: str, expected: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    """The iterations are alike; autograd's sequence numbers are those of the second, or of none."""
+    trace, observed = tmp_path / "trace.json", tmp_path / "et.json"
+    for path, value in zip((trace, observed), iterations(shift, other), strict=True):
+        path.write_text(json.dumps(value), encoding="utf-8")
+    query = "SELECT outcome, node_count, match_method FROM execution_trace_joins() ORDER BY ALL"
+    with pair(tmp_path / "job", trace, observed) as store:
+        assert store.sql(query).rows() == expected
+        if shift == 0:
+            first = "SELECT min(event_id) FROM lib.execution_trace_events(NULL, NULL)"
+            assert store.sql(first).rows() == [(4,)]

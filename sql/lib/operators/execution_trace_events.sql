@@ -2,7 +2,8 @@
 --
 -- A node belongs to the event with its id of the record function and its name. Traces have the id as "Record function id"; older
 -- traces only have "External id", which may be numbered otherwise, as are the nodes of another run.
--- If fewer than half of the nodes whose id is in the trace have the name of that event, equal names are chance, and no node is joined.
+-- If fewer than half of the nodes whose id is in the trace have the name of that event, equal names are chance, and no node is joined
+-- by its id. Such nodes are joined by lib._ordered_nodes, if autograd's sequence numbers show where the nodes begin.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,7 +20,8 @@ CREATE OR REPLACE MACRO lib.execution_trace_events(
 --   parent_node_id  BIGINT   node_id of the node that called it.
 --   name            VARCHAR  Name of the operator or annotation.
 --   event_id        BIGINT   Event of the trace; NULL if it is not joined.
---   outcome         VARCHAR  joined; process or thread (no call); no trace; no event with its id; event with its id has another name; ids of another numbering.
+--   outcome         VARCHAR  joined; process or thread (no call); no trace; no event with its id; event with its id has another name; ids of another numbering; event at its position has another name.
+--   match_method    VARCHAR  id, or order (position on the thread, as autograd's sequence numbers place it); NULL if it is not joined.
 WITH
     _host AS MATERIALIZED (
         SELECT c.run, c.rank, c.event_id, c.name, coalesce(nullif(c.record_function_id, 0), c.external_id) AS id
@@ -44,7 +46,7 @@ WITH
         LEFT JOIN _host AS h ON h.run = n.run AND h.rank = n.rank AND h.id = n.record_function_id AND h.id > 0
         GROUP BY ALL
     ),
-    _numbered AS (
+    _numbered AS MATERIALIZED (
         SELECT f.run, f.rank, 2 * count(f.event_id) >= count(*) AS is_shared
         FROM _found AS f
         WHERE f.event_count > 0
@@ -52,6 +54,11 @@ WITH
     ),
     _traced AS (
         SELECT DISTINCT h.run, h.rank FROM _host AS h
+    ),
+    _ordered AS MATERIALIZED (
+        SELECT o.run, o.rank, o.node_id, o.event_id
+        FROM lib._ordered_nodes(runs, ranks) AS o
+        ANTI JOIN (SELECT n.run, n.rank FROM _numbered AS n WHERE n.is_shared) AS s ON s.run = o.run AND s.rank = o.rank
     )
 SELECT
     f.run,
@@ -59,15 +66,19 @@ SELECT
     f.node_id,
     f.parent_node_id,
     f.name,
-    CASE WHEN s.is_shared THEN f.event_id END AS event_id,
+    CASE WHEN s.is_shared THEN f.event_id ELSE o.event_id END AS event_id,
     CASE
         WHEN coalesce(f.record_function_id, 0) <= 0 THEN 'process or thread'
         WHEN t.run IS NULL THEN 'no trace'
+        WHEN o.event_id IS NOT NULL THEN 'joined'
+        WHEN o.node_id IS NOT NULL THEN 'event at its position has another name'
         WHEN f.event_count = 0 THEN 'no event with its id'
         WHEN NOT s.is_shared THEN 'ids of another numbering'
         WHEN f.event_id IS NULL THEN 'event with its id has another name'
         ELSE 'joined'
-    END AS outcome
+    END AS outcome,
+    CASE WHEN o.event_id IS NOT NULL THEN 'order' WHEN s.is_shared AND f.event_id IS NOT NULL AND f.record_function_id > 0 THEN 'id' END AS match_method
 FROM _found AS f
 LEFT JOIN _numbered AS s ON s.run = f.run AND s.rank = f.rank
 LEFT JOIN _traced AS t ON t.run = f.run AND t.rank = f.rank
+LEFT JOIN _ordered AS o ON o.run = f.run AND o.rank = f.rank AND o.node_id = f.node_id
