@@ -1,4 +1,4 @@
--- What a run would take in each scenario of a replay on its dependencies.
+-- Predicted time of a run in each scenario, from a replay on its dependency graph.
 --
 -- The rows come from one sequential pass over the nodes and edges that this statement names, which no set-based
 -- query can do. They are computed when a store is materialized and read from there; without that there are none.

@@ -21,7 +21,7 @@ CREATE OR REPLACE VIEW et_nodes AS
 --   outputs                VARCHAR      Outputs as JSON.
 --   output_shapes          VARCHAR      Shapes of the outputs as JSON.
 --   output_types           VARCHAR      Types of the outputs as JSON.
---   kernel_backend         VARCHAR      What compiled its kernel, such as triton; NULL if nothing.
+--   kernel_backend         VARCHAR      Compiler of its kernel, such as triton; NULL if it is not compiled.
 --   kernel_file            VARCHAR      File of that kernel.
 SELECT
     x.run,

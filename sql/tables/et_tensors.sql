@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW et_tensors AS
 --   run              VARCHAR         Run: one capture of one job.
 --   rank             INTEGER         Rank of the process whose execution trace it is.
 --   node_id          BIGINT          Node, in et_nodes.
---   is_output        BOOLEAN         Whether the node produces it; else it consumes it.
+--   is_output        BOOLEAN         Whether the node produces the tensor; otherwise it consumes it.
 --   tensor_position  BIGINT [1]      Position among the tensors of the inputs or outputs, from 0; those in lists count too.
 --   tensor_id        BIGINT          Number of the tensor in the execution trace.
 --   storage_id       BIGINT          Number of its storage; views share it. 0: none.

@@ -6,14 +6,14 @@
 CREATE OR REPLACE VIEW fr_entries AS
 -- Columns:
 --   run                VARCHAR    Run: one capture of one job.
---   rank               INTEGER    Rank of the process whose dump it is.
+--   rank               INTEGER    Rank of the process that wrote the dump.
 --   record_id          BIGINT     Number of the entry in its process, in order of enqueueing.
 --   pg_id              BIGINT     Number of the process group in its process.
 --   pg_name            VARCHAR    Process group name.
 --   pg_desc            VARCHAR    Description of the process group, such as default_pg.
 --   collective_seq_id  BIGINT     Number of the collective in its group.
 --   p2p_seq_id         BIGINT     Number of the send or receive in its group and process.
---   op_id              BIGINT     Number of the operation in its group, with those inside of coalesced ones.
+--   op_id              BIGINT     Number of the operation in its group, including operations inside of coalesced ones.
 --   backend            VARCHAR    Communication library: nccl, gloo, ….
 --   op                 VARCHAR    Operation: all_reduce, send, ….
 --   src_group_rank     INTEGER [1]  Rank within the group that sends; NULL for collectives.
@@ -32,7 +32,7 @@ CREATE OR REPLACE VIEW fr_entries AS
 --   timeout_ns         BIGINT [ns]  Timeout of the operation.
 --   is_p2p             BOOLEAN    Send or receive.
 --   stack_id           BIGINT     Stack of the call, in fr_frames; NULL for dumps without stacks.
---   thread_id          VARCHAR    Thread that called it.
+--   thread_id          VARCHAR    Calling thread.
 --   thread_name        VARCHAR    Name of that thread.
 SELECT
     x.run,

@@ -2,7 +2,7 @@
 CREATE OR REPLACE VIEW fr_frames AS
 -- Columns:
 --   run       VARCHAR          Run: one capture of one job.
---   rank      INTEGER          Rank of the process whose dump it is.
+--   rank      INTEGER          Rank of the process that wrote the dump.
 --   stack_id  BIGINT           Number of the stack in the dump.
 --   depth     INTEGER [count]  Frames below: 0 is the innermost call.
 --   name      VARCHAR          Function.

@@ -2,7 +2,7 @@
 CREATE OR REPLACE VIEW fr_groups AS
 -- Columns:
 --   run             VARCHAR         Run: one capture of one job.
---   rank            INTEGER         Rank of the process whose dump it is.
+--   rank            INTEGER         Rank of the process that wrote the dump.
 --   pg_id           BIGINT          Number of the process group in its process; NULL for a group without entries.
 --   pg_name         VARCHAR         Process group name.
 --   pg_desc         VARCHAR         Description of the process group, such as default_pg.

@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   comm_role                   VARCHAR         Part of an expert-parallel exchange: dispatch, combine, notify or exchange; NULL otherwise.
 --   name                        VARCHAR         Kernel name, or kind and direction of a copy.
 --   device                      BIGINT          Device number.
---   stream                      BIGINT          Device stream; NULL if it ran on none, as some transfers of MTIA.
+--   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some transfers of MTIA.
 --   context                     BIGINT          Device context.
 --   correlation                 BIGINT          Correlation id, which links a call and the operations that it launched.
 --   launch_id                   BIGINT          event_id of the host call that launched it; NULL if not in the trace.

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
 --   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL without one.
---   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, or else by rank; NULL without a role.
+--   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
 --   first_rank            INTEGER         Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
 --   world_size            BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.

@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW snapshot_blocks AS
 --   stream           BIGINT           Device stream of the segment.
 --   address          BIGINT [1]       Address of its first byte.
 --   bytes            BIGINT [bytes]   Its size, rounded by the allocator.
---   requested_bytes  BIGINT [bytes]   What was requested; its size if unknown.
+--   requested_bytes  BIGINT [bytes]   Requested size; the block's size if unknown.
 --   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, another stream may still use it), inactive (free).
 --   stack_id         BIGINT           Stack that allocated it, in snapshot_frames; NULL if unknown.
 SELECT

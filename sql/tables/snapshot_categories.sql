@@ -1,7 +1,8 @@
--- What memory is for, by the frames of the stack that allocated it.
+-- Rules for the category of memory, by the frames of the stack that allocated it.
 --
--- A list of the library, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that fits a rule decides,
--- of several rules the one of the lowest priority. Stacks that no rule fits are unknown.
+-- A list of the library, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that
+-- matches a rule decides; if several rules match, the one with the lowest priority. Stacks without a matching rule are
+-- unknown.
 CREATE OR REPLACE VIEW snapshot_categories AS
 -- Columns:
 --   priority  INTEGER [1]  Lower ones decide first.

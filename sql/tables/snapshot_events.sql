@@ -1,4 +1,4 @@
--- What PyTorch's allocator did before a memory snapshot, in order.
+-- Events of PyTorch's allocator before a memory snapshot, in order.
 --
 -- The history is a ring: of a longer job it has the last events (max_entries of torch.cuda.memory._record_memory_history).
 CREATE OR REPLACE VIEW snapshot_events AS
@@ -11,9 +11,9 @@ CREATE OR REPLACE VIEW snapshot_events AS
 --   action             VARCHAR          alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, snapshot, oom, ….
 --   time_ns            BIGINT [ns]      Unix time; NULL in early versions.
 --   address            BIGINT [1]       Address of the block or segment; NULL for oom.
---   bytes              BIGINT [bytes]   Its size; of oom what was requested.
+--   bytes              BIGINT [bytes]   Its size; for oom the requested size.
 --   device_free_bytes  BIGINT [bytes]   Free memory of the device at an oom, as it states; NULL for others.
---   compile_context    VARCHAR          What torch.compile was compiling; NULL if nothing.
+--   compile_context    VARCHAR          Code that torch.compile was compiling; NULL if none.
 --   user_metadata      VARCHAR          Text of torch._C._accelerator_setUserMetadata; NULL if none.
 --   stack_id           BIGINT           Stack of the call, in snapshot_frames; NULL if unknown.
 SELECT

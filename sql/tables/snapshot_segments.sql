@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW snapshot_segments AS
 --   bytes            BIGINT [bytes]   Its size.
 --   allocated_bytes  BIGINT [bytes]   Blocks that tensors use, as the allocator counts.
 --   active_bytes     BIGINT [bytes]   These and blocks that wait for an event of another stream.
---   requested_bytes  BIGINT [bytes]   What was requested of the allocated bytes, before rounding; NULL in early versions.
+--   requested_bytes  BIGINT [bytes]   Requested size of the allocated blocks, before rounding; NULL in early versions.
 --   block_count      BIGINT [count]   Its blocks.
 --   segment_type     VARCHAR          small (blocks up to 1 MiB) or large.
 --   pool_id          VARCHAR          Memory pool: 0,0 is the default one, others are of CUDA graphs and of the user.

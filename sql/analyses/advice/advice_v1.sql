@@ -107,7 +107,7 @@ WITH
     experts AS MATERIALIZED (
         FROM lib._advice_experts(runs, ranks, steps, include_last_profiler_step)
     ),
-    -- What these say of launches and transfers is not said again.
+    -- Rules on launches and transfers are not repeated for the same loss.
     of_engines AS MATERIALIZED (
         FROM lib._advice_eager_decode('spans', 'served')
         UNION ALL BY NAME

@@ -20,17 +20,17 @@ CREATE OR REPLACE MACRO collective_history_v1(
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR      Run name.
---   rank               INTEGER      Rank whose dump it is.
+--   rank               INTEGER      Rank of the dump.
 --   record_id          BIGINT       Number of the operation in its process.
 --   channel            VARCHAR      Description and name of the group; of a send or receive followed by the pair of ranks.
 --   pg_name            VARCHAR      Process group name.
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
---   is_p2p             BOOLEAN      Send or receive.
+--   is_p2p             BOOLEAN      Whether it is a send or receive.
 --   state              VARCHAR      scheduled, started or completed, as the recorder knows it.
---   is_finished        BOOLEAN      It ended.
+--   is_finished        BOOLEAN      Whether it ended.
 --   created_ns         BIGINT [ns]  Unix time when the host enqueued it.
---   created_at         VARCHAR      The same as text, UTC.
+--   created_at         VARCHAR      created_ns as text, UTC.
 --   completed_ns       BIGINT [ns]  Unix time when it was found completed; NULL for gloo.
 --   frame              VARCHAR      Line of the user's program that called it; NULL without stacks.
 WITH

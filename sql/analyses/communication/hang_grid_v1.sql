@@ -1,6 +1,6 @@
 -- The last collectives of each stuck process group as a grid: what each of its ranks did at each number.
 --
--- The picture of hang: a row of cells for each rank, the stuck cells marked.
+-- Cells of the matrix of ranks and collectives for each stuck group of hang.
 --
 -- Title: Collectives of stuck groups, rank by rank
 -- Status: stable
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   channel            VARCHAR  Description and name of the group.
 --   rank               INTEGER  Rank of the group.
 --   collective_seq_id  BIGINT   Number of the collective in the group.
---   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown where the dump has lost it.
+--   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown if the dump has lost it.
 --   is_stuck           BOOLEAN  It is the collective that hang names.
 --   op                 VARCHAR  Operation that the rank entered; NULL if it did not.
 WITH

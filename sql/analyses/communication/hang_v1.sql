@@ -1,4 +1,4 @@
--- What hangs: a row for each process group, or pair of sender and receiver, that is stuck, by Flight Recorder dumps.
+-- Stuck process groups, and stuck pairs of sender and receiver, found in Flight Recorder dumps.
 --
 -- A group is stuck at the first collective that a rank entered and did not finish. Ranks that never entered it, entered another operation
 -- or size, or whose device did not start it block the others. If such a rank only waits in another stuck group, this group follows from
@@ -23,10 +23,10 @@ CREATE OR REPLACE MACRO hang_v1(
 --   run                VARCHAR       Run name.
 --   channel            VARCHAR       Description and name of the group; of a send or receive followed by the pair of ranks.
 --   pg_name            VARCHAR       Process group name.
---   is_root            BOOLEAN       The cause is in this group; else it waits for a rank that waits in another one.
+--   is_root            BOOLEAN       Whether the cause is in this group; otherwise it waits for a rank that waits in another group.
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
---   op                 VARCHAR       What most waiting ranks entered, with shape and type.
+--   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
 --   is_p2p             BOOLEAN       Send or receive.
 --   missing_ranks      VARCHAR       Ranks that never entered it: 3, 5-7.
 --   waiting_ranks      VARCHAR       Ranks that entered it and did not finish.
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO hang_v1(
 --   culprit_frame      VARCHAR       Line of the user's program in which it did.
 --   mismatch_id        BIGINT        First number of the group under which ranks entered different operations; NULL without any.
 --   message_code       VARCHAR       Code of the message in the table messages.
---   message            VARCHAR       What hangs, and what to look at, in sentences.
+--   message            VARCHAR       Description of the hang, and what to inspect.
 WITH RECURSIVE
     parts AS MATERIALIZED (
         SELECT c.* FROM lib.stuck_collectives(runs) AS c

@@ -1,8 +1,8 @@
 -- Groups and pairs of ranks whose transfers are slower than those of others.
 --
--- Transfers are compared, step by step, with those of the same collective, size and number of ranks in other groups.
--- A transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The comparison
--- needs at least three groups that do the same; otherwise, or if no link is slow, there are no rows.
+-- Transfers are compared, step by step, with those of the same collective, size and number of ranks in other groups. A
+-- transfer begins when the last rank has started, so waiting for a rank does not make a link slow. The comparison
+-- needs at least three groups with the same transfers. Otherwise, or if no link is slow, there are no rows.
 --
 -- Title: Slow links
 -- Shown: channel, collective, verdict, ratio, late_ns, cost_ns, cost_pct, message

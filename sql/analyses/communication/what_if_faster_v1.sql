@@ -1,8 +1,8 @@
--- What a step would take if a kernel or a class of kernels took a share of its time, most saved first.
+-- Predicted step time with a faster kernel or class of kernels, largest saving first.
 --
--- All ranks are run again on what their operations depend on, as in `what_if`. A kernel saves nothing while its rank waits for
--- another rank or for its host. Of a collective, the transfer takes that share: ranks still wait for each other. Classes are
--- computation, communication and memory; kernels are the eight that take most time over all ranks.
+-- All ranks are replayed on their dependency graph, as in `what_if`. A kernel saves nothing while its rank waits for
+-- another rank or for its host. Only the transfer of a collective becomes faster, because ranks still wait for each
+-- other. Classes are computation, communication and memory; kernels are the eight with the most time over all ranks.
 --
 -- A wait that computation covered throughout the capture left no mark, such as that for a prefetch. Kernels that become so fast that
 -- it would be felt save less than stated.
@@ -29,14 +29,14 @@ CREATE OR REPLACE MACRO what_if_faster_v1(
 --   part              VARCHAR      Name of the class or kernel.
 --   factor            DOUBLE [1]   Share of its time that it takes.
 --   step_ns           BIGINT [ns]  Mean step of the host over the ranks, as recorded.
---   replayed_step_ns  BIGINT [ns]  What a step would take: shorter by the same share.
+--   replayed_step_ns  BIGINT [ns]  Predicted step time: shorter by the same share as the run.
 --   saved_pct         DOUBLE [%]   Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]   Least share of recorded_ns: lower end of the 95 % interval over the steps; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]   Largest share of recorded_ns: upper end of the interval.
 --   bound             VARCHAR      lower: at least, since the share is interpolated, the trace lost events or no host was seen to wait; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]  From the start of the first step to the last end on a device, of each recording.
 --   replayed_ns       BIGINT [ns]  The same with the faster kernels.
---   saved_ns          BIGINT [ns]  What would be saved.
+--   saved_ns          BIGINT [ns]  Predicted saving.
 WITH
     wanted AS (
         SELECT least(1.0, greatest(0.0, time_factor)) AS factor

@@ -12,9 +12,9 @@
 -- replayed_ns is the slowdown S of "Understanding stragglers in large model training using what-if analysis"; `slowdown_parts`
 -- divides it.
 --
--- Which stream waits for which, and where no waiting calls are recorded where the host waited, is inferred. If a host that
--- launches work was never seen to wait for its device, launches stay as early as they were and savings are at least as large as
--- stated. The interval is that of the mean over steps.
+-- Waits between streams are inferred. So are waits of the host, if no waiting calls are recorded. If no wait of a
+-- launching host for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
+-- interval is that of the mean over steps.
 --
 -- Title: Step time in other circumstances
 -- Shown: scenario, step_ns, replayed_step_ns, saved_ns, saved_pct, bound, changed_ranks, reason
@@ -32,17 +32,17 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         as recorded, no late rank, balanced, link at peers' speed, no transfer, no exposed communication, perfect overlap, uniform.
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
---   replayed_step_ns  BIGINT [ns]     What a step would take: shorter by the same share.
+--   replayed_step_ns  BIGINT [ns]     Predicted step time: shorter by the same share as the run.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Least share of recorded_ns: lower end of the 95 % interval over the steps; NULL for fewer than two steps.
 --   saved_high_pct    DOUBLE [%]      Largest share of recorded_ns: upper end of the interval.
 --   bound             VARCHAR         upper: at best; lower: at least, since the trace lacks events or ranks, data sizes differ or no host was seen to wait; NULL: an estimate.
 --   recorded_ns       BIGINT [ns]     From the start of the first step to the last end on a device, of each recording.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
---   saved_ns          BIGINT [ns]     What would be saved.
+--   saved_ns          BIGINT [ns]     Predicted saving.
 --   changed_ranks     VARCHAR         Ranks that are changed, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.
---   collective_count  BIGINT [count]  Collectives that they meet in.
+--   collective_count  BIGINT [count]  Collectives that these ranks share.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
 --   reason            VARCHAR         Why there is no answer.
 SELECT

@@ -1,4 +1,4 @@
--- What the replay of one run predicts for each scenario of what_if, next to the steps that a later run took.
+-- Predictions of what_if for one run, compared with the steps of a later run.
 --
 -- If the later run has only that change, its step is within the interval of the scenario: the prediction was right. The interval
 -- is that over steps, and at least 1 % of the recorded step or 10 % of the saving.
@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO predictions_v1(
 --   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
 --   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
 --   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
---   predicted_high_ns   BIGINT [ns]  Upper end of it.
+--   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
 --   measured_step_ns    BIGINT [ns]  Mean step of the test.
 --   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
 --   diff_ns             BIGINT [ns]  Measured minus predicted step.

@@ -1,11 +1,11 @@
 -- What changed between two runs of a serving engine: time of an iteration, tokens a second, idle time, and kernels, at equal load.
 --
--- The first run is the control, the second the test. Iterations are compared with those of the same phase and of about the
--- same load only: requests, new tokens, and context of a request are in the same power of two on both sides, and their means
--- differ by 10 % at most, by 25 % for the context. A decode is never compared with a prefill. The row of a phase is the mean over these loads, each
--- weighted by its iterations in the control, so that another mix of requests is no change of the engine. An iteration counts
--- as in serving: from the end of the previous one on the device to its own end, without unrecorded time; of a decode, that
--- is its time per output token.
+-- The first run is the control, the second the test. Iterations are compared with those of the same phase and of about
+-- the same load only: requests, new tokens, and context of a request are in the same power of two on both sides, and
+-- their means differ by 10 % at most, by 25 % for the context. A decode is never compared with a prefill. The row of a
+-- phase is the mean over these loads, each weighted by its iterations in the control, so another mix of requests does
+-- not count as a change of the engine. An iteration counts as in serving: from the end of the previous one on the
+-- device to its own end, without unrecorded time; of a decode, that is its time per output token.
 --
 -- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other. A
 -- difference counts if it is statistically significant and above 0.5 % of the iteration, or 0.1 % for parts and kernels.
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO serving_comparison_v1(
 --   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; that of tokens per second is the same share.
 --   is_change                        BOOLEAN         Whether the difference is statistically significant and not small.
 --   verdict                          VARCHAR         slower, faster, longer, shorter (idle time), added, removed, unchanged, within noise, unknown (too few iterations or too much noise), other load, no common load, only in control or only in test.
---   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed / the time of the iterations, in the control; NULL for parts and kernels, or unless all iterations say how many.
+--   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed / the time of the iterations, in the control; NULL for parts and kernels, or unless all iterations state the number.
 --   test_input_tokens_per_s          DOUBLE [1/s]    Tokens processed / the time of the iterations, in the test.
 --   control_min_output_tokens_per_s  DOUBLE [1/s]    Tokens generated at least / the time of the iterations, in the control.
 --   test_min_output_tokens_per_s     DOUBLE [1/s]    Tokens generated at least / the time of the iterations, in the test.
@@ -103,7 +103,7 @@ WITH
             AND coalesce(abs(l.control_contexts - l.test_contexts) <= 0.25 * l.control_contexts, true) AS is_common
         FROM loads AS l
     ),
-    -- The share of a load in the control among those that both sides have.
+    -- Share of the control's iterations that have this load, counting only loads that both sides have.
     weighted AS MATERIALIZED (
         SELECT
             j.*,

@@ -1,9 +1,9 @@
 -- How much of the device time is in replays of graphs, and for how much of that a capture identifies the operators.
 --
--- A replay is one call that starts many operations. Its operators, shapes and modules are those of the capture of the
--- graph, if the trace was ingested with that (hta-sql ingest --captures): operator_table, roofline, modules and
--- launching_operators then have them. The row without a match_method is what no capture explains. Ranks without replays
--- have no rows.
+-- A replay is one call that starts many operations. Its operators, shapes and modules come from the capture of the
+-- graph, if that was ingested (hta-sql ingest --captures). operator_table, roofline, modules and launching_operators
+-- then contain them. The row without a match_method contains operations without a capture. Ranks without replays have
+-- no rows.
 --
 -- Title: Graph replays and their captures
 -- Shown: rank, total_ns, device_pct, match_method, replay_count, op_count, replayed_pct, graph_count

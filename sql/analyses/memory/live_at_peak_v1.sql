@@ -49,7 +49,7 @@ WITH
         FROM lib.memory_peaks(runs, ranks, steps, false) AS p
         WHERE p.peak_allocated_bytes IS NOT NULL
     ),
-    -- Use only the recording that contains the peak; others say nothing about it.
+    -- Use only the recording that contains the peak.
     blocks AS MATERIALIZED (
         SELECT b.*
         FROM lib.memory_blocks(runs, ranks) AS b

@@ -30,13 +30,13 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
 --   module              VARCHAR         nn.Module call that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
 --   frame               VARCHAR         Innermost Python frame not in hidden that encloses the allocation, or that of the forward operator in the backward pass; NULL if there is none or it is unknown.
 --   category            VARCHAR         optimizer state, gradient and so on, as in memory_allocations; NULL if unknown.
---   is_growing          BOOLEAN         Whether every step except the last left blocks behind; NULL for fewer than two such steps.
---   growth_bytes        BIGINT [bytes]  Smallest amount that one of these steps left behind; NULL if it does not grow, or if unknown.
+--   is_growing          BOOLEAN         Whether blocks of every step except the last are still held; NULL for fewer than two such steps.
+--   growth_bytes        BIGINT [bytes]  Smallest amount still held from one of these steps; NULL if it does not grow, or if unknown.
 --   live_count          BIGINT [count]  Number of blocks held at the end.
 --   live_bytes          BIGINT [bytes]  Total size of these blocks.
---   leaking_step_count  BIGINT [count]  Steps, except the last, that left blocks behind.
+--   leaking_step_count  BIGINT [count]  Steps, except the last, whose blocks are still held.
 --   step_count          BIGINT [count]  Number of steps of the rank, except the last.
---   first_step          BIGINT          First step that left blocks behind, including the last step; NULL if outside steps.
+--   first_step          BIGINT          First step whose blocks are still held, including the last step; NULL if outside steps.
 --   event_id            BIGINT          event_id of the first allocation.
 WITH
     held AS MATERIALIZED (

@@ -24,12 +24,12 @@ CREATE OR REPLACE MACRO snapshot_curve_v1(
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
 --   event_id         BIGINT          Event of the allocator; NULL for the beginning.
---   time_ns          BIGINT [ns]     Unix time of it; NULL in early versions.
---   allocated_bytes  BIGINT [bytes]  Memory in use after it.
---   recorded_bytes   BIGINT [bytes]  Of that, what the history saw being allocated.
---   is_peak          BOOLEAN         It is the first one with the most memory in use.
---   is_oom           BOOLEAN         It is an out of memory.
---   failed_bytes     BIGINT [bytes]  What was requested at the oom; NULL for others.
+--   time_ns          BIGINT [ns]     Unix time of the event; NULL in early versions.
+--   allocated_bytes  BIGINT [bytes]  Memory in use after the event.
+--   recorded_bytes   BIGINT [bytes]  Part of allocated_bytes whose allocation is in the history.
+--   is_peak          BOOLEAN         Whether it is the first event with the most memory in use.
+--   is_oom           BOOLEAN         Whether it is an out-of-memory event.
+--   failed_bytes     BIGINT [bytes]  Requested size that failed; NULL for other events.
 WITH
     usage AS MATERIALIZED (
         SELECT u.*, ntile(span_count) OVER (PARTITION BY u.run, u.rank, u.device ORDER BY u.event_id NULLS FIRST) AS span

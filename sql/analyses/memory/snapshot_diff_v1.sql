@@ -1,4 +1,4 @@
--- What differs between the memory of two snapshots, by category and stack; what changed most comes first.
+-- Difference between the memory of two snapshots by category and stack, largest change first.
 --
 -- The first of the runs is the control, the second the test. Several snapshots of one rank in a folder are runs of
 -- their own. Stacks are the same one if their folded text is.
@@ -25,10 +25,10 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
 --   rank           INTEGER         Rank of the process.
 --   device         BIGINT          Device number.
 --   category       VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   diff_bytes     BIGINT [bytes]  More memory in use in the test than in the control.
+--   diff_bytes     BIGINT [bytes]  Memory in use in the test minus that in the control.
 --   control_bytes  BIGINT [bytes]  In use in the control.
 --   test_bytes     BIGINT [bytes]  In use in the test.
---   diff_count     BIGINT [count]  More blocks in the test.
+--   diff_count     BIGINT [count]  Blocks in the test minus those in the control.
 --   frame          VARCHAR         Line of the user's program; NULL if unknown.
 --   folded_stack   VARCHAR         Stack from the outermost frame; NULL if unknown.
 WITH

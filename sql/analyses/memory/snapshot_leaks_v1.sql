@@ -1,8 +1,8 @@
 -- Memory that was allocated in a span of the history and is still in use at its end, by stack; what grows comes first.
 --
--- The span is cut into parts of equally many allocations. A stack that leaves blocks behind in each part but the last
--- is growing: a leak, or a cache that still fills. The last part is not counted, since what it holds may be freed next. Choose
--- the span without the first steps, which allocate what stays.
+-- The span is divided into parts with equal numbers of allocations. A stack is growing if blocks of every part except
+-- the last are still in use: a leak, or a cache that still fills. The last part does not count, because its blocks may
+-- be freed next. Choose a span without the first steps, which allocate permanent memory.
 --
 -- Title: Memory that grows in the snapshot
 -- Shown: rank, is_growing, live_bytes, live_count, category, frame, leaving_part_count, device
@@ -29,12 +29,12 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
 --   rank                INTEGER         Rank of the process.
 --   device              BIGINT          Device number.
 --   category            VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   is_growing          BOOLEAN         Every part of the span but the last left some behind; NULL for fewer than two such parts.
+--   is_growing          BOOLEAN         Whether blocks of every part of the span except the last are in use at the end; NULL for fewer than two such parts.
 --   live_count          BIGINT [count]  Blocks that were allocated in the span and are in use at the end.
---   live_bytes          BIGINT [bytes]  Their size.
---   leaving_part_count  BIGINT [count]  Parts of the span but the last that left some behind.
---   first_ns            BIGINT [ns]     Unix time when the first of them was allocated.
---   last_ns             BIGINT [ns]     Unix time when the last of them was allocated.
+--   live_bytes          BIGINT [bytes]  Size of these blocks.
+--   leaving_part_count  BIGINT [count]  Parts of the span, except the last, with blocks in use at the end.
+--   first_ns            BIGINT [ns]     Unix time when the first of these blocks was allocated.
+--   last_ns             BIGINT [ns]     Unix time when the last of these blocks was allocated.
 --   frame               VARCHAR         Line of the user's program that allocated them; NULL if unknown.
 --   folded_stack        VARCHAR         Its stack from the outermost frame; NULL if unknown.
 WITH

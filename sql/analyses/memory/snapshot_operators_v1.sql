@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Largest distance [ns] of an allocation and its memory event if the clocks are shared.
+    -- Maximum time between an allocation and its memory event if the clocks are shared [ns].
     tolerance_ns BIGINT := 1000000,
     -- Fewest consecutive allocations that are aligned if the clocks are not shared.
     least_run BIGINT := 4

@@ -1,4 +1,4 @@
--- What was in use at the peak of memory and at each out of memory, by category and stack; the largest first.
+-- Memory in use at the peak and at each out-of-memory event, by category and stack, largest first.
 --
 -- Blocks that were allocated before the history begins have a stack only if the snapshot still has them. Categories follow
 -- from stacks by the rules of snapshot_categories; what no rule fits is unknown.
@@ -27,16 +27,16 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
 --   device             BIGINT          Device number.
 --   moment             VARCHAR         peak, oom or end.
 --   moment_id          BIGINT          Event of the moment in snapshot_events; NULL for the beginning of the history and for its end.
---   moment_ns          BIGINT [ns]     Unix time of it.
+--   moment_ns          BIGINT [ns]     Unix time of the moment.
 --   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   is_recorded        BOOLEAN         The history saw it being allocated.
+--   is_recorded        BOOLEAN         Whether the allocation is in the history.
 --   block_count        BIGINT [count]  Blocks of the stack.
 --   bytes              BIGINT [bytes]  Their size.
 --   share_pct          DOUBLE [%]      Share of total_bytes.
---   total_bytes        BIGINT [bytes]  What was in use then.
+--   total_bytes        BIGINT [bytes]  Total memory in use at the moment.
 --   frame              VARCHAR         Line of the user's program that allocated them; NULL if unknown.
 --   folded_stack       VARCHAR         Its stack from the outermost frame; NULL if unknown.
---   failed_bytes       BIGINT [bytes]  What was requested at the oom; NULL for others.
+--   failed_bytes       BIGINT [bytes]  Requested size that failed; NULL for other moments.
 --   device_free_bytes  BIGINT [bytes]  Free memory of the device at the oom; NULL for others.
 WITH
     summed AS (

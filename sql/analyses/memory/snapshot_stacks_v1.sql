@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO snapshot_stacks_v1(
 --   category         VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
 --   block_count      BIGINT [count]  Blocks.
 --   bytes            BIGINT [bytes]  Their size.
---   requested_bytes  BIGINT [bytes]  What was requested.
+--   requested_bytes  BIGINT [bytes]  Requested size.
 --   rounding_bytes   BIGINT [bytes]  The difference.
 --   frame            VARCHAR         Line of the user's program; NULL if unknown.
 --   folded_stack     VARCHAR         Stack from the outermost frame; NULL if unknown.

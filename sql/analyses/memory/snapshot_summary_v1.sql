@@ -1,4 +1,4 @@
--- Memory of each device in a memory snapshot: reserved, allocated, free and where, with the peak of the history.
+-- Memory of each device in a memory snapshot: reserved, allocated and free, with the peak of the history.
 --
 -- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks and what no
 -- block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be returned to the device: fragmentation. The
@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   device                BIGINT          Device number.
 --   reserved_bytes        BIGINT [bytes]  Segments: what the allocator took from the device.
 --   allocated_bytes       BIGINT [bytes]  Blocks in use.
---   requested_bytes       BIGINT [bytes]  What was requested of them, before rounding.
+--   requested_bytes       BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
 --   pending_bytes         BIGINT [bytes]  Freed blocks that wait for another stream.
 --   inactive_bytes        BIGINT [bytes]  Free blocks.
 --   inactive_split_bytes  BIGINT [bytes]  Those in segments that have other blocks.
@@ -33,12 +33,12 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   largest_free_bytes    BIGINT [bytes]  Largest free block; a larger request needs another segment.
 --   segment_count         BIGINT [count]  Segments.
 --   block_count           BIGINT [count]  Blocks.
---   event_count           BIGINT [count]  Events of the allocator that the snapshot remembers.
---   oom_count             BIGINT [count]  Of these, out of memory.
+--   event_count           BIGINT [count]  Events of the allocator in the snapshot's history.
+--   oom_count             BIGINT [count]  Number of out-of-memory events among them.
 --   held_before_bytes     BIGINT [bytes]  Allocated before the history begins and in use at its end.
 --   peak_bytes            BIGINT [bytes]  Largest memory in use in the history.
 --   peak_event_id         BIGINT          Event that reached it first; NULL for the beginning.
---   peak_ns               BIGINT [ns]     Unix time of it.
+--   peak_ns               BIGINT [ns]     Unix time of the peak.
 --   recorded_peak_bytes   BIGINT [bytes]  Largest sum of blocks that the history saw being allocated.
 --   first_ns              BIGINT [ns]     Unix time of the first event.
 --   last_ns               BIGINT [ns]     Unix time of the last one.

@@ -1,8 +1,9 @@
 -- Who produced what a node of an execution trace consumes, one row for each input tensor.
 --
--- The producer is the last node before the consumer that has the tensor among its outputs, other than the callers of the consumer, which
--- end after it. Of nested operators that return the same tensor, that is the innermost; producer_call is the outermost of them. An operator
--- that works in place produces its input again. A tensor without a producer is a parameter, a batch, or older than the execution trace.
+-- The producer is the last node before the consumer with the tensor among its outputs. Callers of the consumer do not
+-- count, because they end after it. If nested operators return the same tensor, the producer is the innermost, and
+-- producer_call the outermost. An operator that works in place produces its input again. A tensor without a producer
+-- is a parameter, a batch, or older than the execution trace.
 --
 -- Title: Producers of tensors
 -- Shown: rank, name, producer_name, bytes, tensor_position, producer_call, device, node_id

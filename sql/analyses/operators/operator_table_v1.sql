@@ -67,7 +67,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   pid                      BIGINT          Process id; NULL without by_thread.
 --   tid                      BIGINT          Thread id; NULL without by_thread.
 --   step                     BIGINT          Profiler step; NULL without by_step.
---   call_count               BIGINT [count]  Calls; of rows of the device its operations.
+--   call_count               BIGINT [count]  Number of calls, or of device operations in rows of the device.
 --   host_self_ns             BIGINT [ns]     Host time excluding callees.
 --   host_total_ns            BIGINT [ns]     Host time including callees.
 --   device_self_ns           BIGINT [ns]     Duration of the device operations that it launched itself; for a device row, its own duration.

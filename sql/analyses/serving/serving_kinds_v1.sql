@@ -1,4 +1,4 @@
--- What serving iterations spend device time on, by phase and kind of work.
+-- Device time of serving iterations by phase and kind of work.
 --
 -- Title: Serving by kind of work
 -- Shown: rank, phase, category, total_ns, total_pct, op_count
@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   phase         VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
---   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other where no rule knows it.
+--   category      VARCHAR         attention, gemm, grouped_gemm, moe, norm, communication, …; other if no rule matches.
 --   op_count      BIGINT [count]  Device operations.
 --   total_ns      BIGINT [ns]     Sum of their durations.
 --   total_pct     DOUBLE [%]      total_ns as a share of the sum of all operations of the phase.

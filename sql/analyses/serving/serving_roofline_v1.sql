@@ -1,9 +1,9 @@
 -- Serving against the roofline: what an iteration takes at least, by phase and kind of work, and what it takes.
 --
 -- Times, operations and bytes are means of an iteration. Matrix products and other operators are modeled as in
--- `roofline`; attention to a cache by the tokens and contexts that the engine states, the heads in recorded shapes, and
--- the type of the cache. What is not recorded is NULL, with the reason. Engines do not record sliding windows: unless
--- window_tokens is given, attention is only known to take at most max_roofline_ns.
+-- `roofline`; attention to a cache by the tokens and contexts that the engine states, the heads in recorded shapes,
+-- and the type of the cache. Values that are not recorded are NULL, with the reason. Engines do not record sliding
+-- windows: unless window_tokens is given, attention is only known to take at most max_roofline_ns.
 --
 -- The row all is the whole iteration. Of calls without a known roofline it counts nothing: covered_pct is
 -- the share of the rest. If weights and cache sizes are known otherwise, give weight_bytes and kv_token_bytes: a decode
@@ -42,7 +42,7 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   category          VARCHAR         Kind of work: attention, gemm, …; all for the whole iteration.
 --   iteration_count   BIGINT [count]  Iterations.
 --   iteration_ns      BIGINT [ns]     Mean time of an iteration as in serving; NULL for a kind of work.
---   call_count        BIGINT [count]  Calls of operators in all of them; without an operator, kernels.
+--   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, of kernels.
 --   device_ns         BIGINT [ns]     Time of their computation kernels.
 --   device_pct        DOUBLE [%]      Share of the computation kernels of the phase.
 --   covered_pct       DOUBLE [%]      Share of device_ns of calls whose max_roofline_ns is known.

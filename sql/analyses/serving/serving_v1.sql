@@ -26,18 +26,18 @@ CREATE OR REPLACE MACRO serving_v1(
 --   framework                VARCHAR          Engine; NULL where no annotation names it.
 --   iteration_count          BIGINT [count]   Iterations.
 --   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; while requests decode, their time per output token.
---   iteration_p90_ns         BIGINT [ns]      90th percentile of it.
---   iteration_p99_ns         BIGINT [ns]      99th percentile of it.
---   input_tokens_per_s       DOUBLE [1/s]     new_tokens / the time of the iterations; NULL unless all say how many.
+--   iteration_p90_ns         BIGINT [ns]      90th percentile of the time of an iteration.
+--   iteration_p99_ns         BIGINT [ns]      99th percentile of the time of an iteration.
+--   input_tokens_per_s       DOUBLE [1/s]     new_tokens / the time of the iterations; NULL unless all iterations state the number.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / the time of the iterations.
 --   max_output_tokens_per_s  DOUBLE [1/s]     max_output_tokens / the time of the iterations.
 --   mean_request_count       DOUBLE [count]   Mean of the requests of an iteration.
 --   mean_context_tokens      DOUBLE [tokens]  Mean of the context length of a request.
 --   device_ns                BIGINT [ns]      Time on the device, without gaps and unrecorded time.
---   busy_ns                  BIGINT [ns]      Part of it in which at least one operation runs.
+--   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one operation runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of the time of the iterations.
---   gap_ns                   BIGINT [ns]      Time between iterations, which is in their times; NULL where no iteration has one before it.
---   gap_p50_ns               BIGINT [ns]      Median of it before an iteration; NULL with one iteration.
+--   gap_ns                   BIGINT [ns]      Time between iterations, which is in their times; NULL if no iteration has a predecessor.
+--   gap_p50_ns               BIGINT [ns]      Median of the gap before an iteration; NULL with one iteration.
 --   host_p50_ns              BIGINT [ns]      Median of the time on the host: above iteration_p50_ns the host cannot keep up.
 --   unrecorded_ns            BIGINT [ns]      Unrecorded time inside of iterations, which is in no other column.
 --   graph_pct                DOUBLE [%]       Iterations that replay graphs, wholly or in pieces, as a share of iteration_count.

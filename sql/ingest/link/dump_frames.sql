@@ -1,4 +1,4 @@
--- What stands for the clock and the devices of a rank of which there is a Flight Recorder dump only: nothing is known.
+-- Placeholders for the unknown clock and devices of a rank that has only a Flight Recorder dump.
 
 -- name: rank_frame
 -- A row for each dump, as link/rank_frames has for each trace.

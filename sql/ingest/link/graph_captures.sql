@@ -103,7 +103,7 @@ WITH
         SELECT
             c.event_id AS launch_id, part_of(c.event_id) AS part, c.pid, c.tid, c.ts AS launch_ts, x.event_id, x.ts, x.graph_node_id,
             CASE
-                -- Kernels of ROCm that copy and fill.
+                -- ROCm kernels that copy and fill.
                 WHEN l.kind = 'memcpy' OR starts_with(x.name, '__amd_rocclr_copyBuffer') THEN '<memcpy>'
                 WHEN l.kind = 'memset' OR starts_with(x.name, '__amd_rocclr_fillBuffer') THEN '<memset>'
                 ELSE x.name

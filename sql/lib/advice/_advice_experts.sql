@@ -1,4 +1,4 @@
--- Expert-parallel exchanges of each rank: what of them is exposed, and how much of that is a wait for another rank.
+-- Expert-parallel exchanges of each rank: their exposed time, and the part of it that waits for another rank.
 --
 -- A call waits as long as it takes longer than on the fastest rank.
 --

@@ -1,7 +1,7 @@
 -- Advice: rows of graphs without a request take 5 % of the steps or more.
 --
--- As if time grew with the number of rows. A small batch takes as long as its weights take to be read, so that less is saved:
--- confidence is low.
+-- The ceiling assumes that time grows with the number of rows. A small batch takes as long as reading its weights, so
+-- less is saved: confidence is low.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Advice: prompts in the same iteration hold decodes up for 10 % of the steps or more.
 --
--- What such an iteration takes longer than the median decode of the rank. The prompts have to be processed anyway: the time per
--- output token is saved, not the time of the device.
+-- The loss is the time of such an iteration beyond the median decode of the rank. The prompts must be processed
+-- anyway, so time per output token is saved, not device time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,8 +1,8 @@
 -- Advice: all-reduces of NCCL or RCCL that no computation overlaps take 5 % of the steps or more of a serving engine.
 --
--- Messages of a decode are small, so that latency is what they take: kernels that read the memory of peers need one hop, and
--- those that are fused with the normalization behind them save its reads. Kernels of such libraries have names of their own.
--- Waits that matched collectives show are not counted; a wait that nothing shows is.
+-- Messages of a decode are small and bound by latency. Kernels that read the memory of peers need one hop, and kernels
+-- fused with the following normalization save its reads. Such kernels have their own names. Known waits in matched
+-- collectives are not counted.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -27,7 +27,7 @@ WITH
     _reduces AS (
         FROM _chosen AS c WHERE c.is_reduce
     ),
-    -- Of several kinds of collectives each is exposed as much as the others.
+    -- Assume that all kinds of collectives are exposed by the same share.
     _exposed AS (
         SELECT f.*, (f.transfer_ns * least(1, f.affected_ns / t.total_ns))::BIGINT AS exposed_ns
         FROM lib.summed_kernels('_reduces', spans) AS f

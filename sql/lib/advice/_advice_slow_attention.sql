@@ -1,6 +1,6 @@
 -- Advice: attention to a cache takes 5 % of the steps or more beyond its roofline, in calls that take more than twice as long.
 --
--- With sliding windows the roofline is lower than that of full contexts, so that more is lost than the ceiling says. Calls
+-- With sliding windows the roofline is lower than that of full contexts, so the loss exceeds the ceiling. Calls
 -- shorter than 10 us are bound by latency.
 --
 -- Status: experimental

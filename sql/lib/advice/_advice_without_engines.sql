@@ -1,6 +1,6 @@
--- What rules of advice say that no rule on serving engines or expert-parallel ranks says more exactly.
+-- Advice of general rules, unless a rule on serving engines or expert parallelism is more specific.
 --
--- Idle time by its cause on the host is left out if these explain half of it or more, and so is exposed transfer.
+-- Idle time by host cause is omitted if these rules explain at least half of it. The same holds for exposed transfer.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,11 +1,12 @@
 -- Why ranks are late: what each does more itself than its peers, in the blocks that were compared.
 --
--- A block is as long on every rank, so that what a late rank waits less it computes, copies or idles more. It is
--- compared with at most eight peers that are not late: the median of their times. A rank that is late in some steps only is
--- compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and
--- block), and more work (more calls, other grids). More idle time goes to what the host ran by itself meanwhile: an
--- annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, else the name with most self time
--- more. Calls that wait for the device are no work of the host. A cause that explains less than half of the lateness is unknown.
+-- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. It is
+-- compared with at most eight peers that are not late: the median of their times. A rank that is late in some steps
+-- only is compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and
+-- block), and more work (more calls, other grids). Additional idle time is attributed to host activity meanwhile: an
+-- annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, otherwise the name with
+-- the largest increase of self time. Calls that wait for the device do not count as work of the host. A cause that
+-- explains less than half of the lateness is unknown.
 --
 -- Status: stable
 -- Since: 0.1
@@ -23,7 +24,7 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
 --   cause_ns       BIGINT [ns]  How much more of that it does.
 --   subject        VARCHAR      Operator, kernel or annotation that differs most.
 --   subject_ns     BIGINT [ns]  How much more that takes.
---   kernel         VARCHAR      Kernel that differs most, where the device computes longer.
+--   kernel         VARCHAR      Kernel that differs most, if the device computes longer.
 --   slowdown       DOUBLE [1]   Length of its kernels over that of the same calls elsewhere.
 --   first_third    DOUBLE [1]   The same in the first third of the time.
 --   last_third     DOUBLE [1]   The same in the last third.
@@ -65,7 +66,7 @@ WITH
             CASE WHEN any_value(m.blocks) IS NULL THEN min(b.third) END AS first_third, min(b.ts) FILTER (b.third = 1) AS second_ts, min(b.ts) FILTER (b.third = 2) AS third_ts
         FROM _members AS m
         JOIN _blocks AS b ON b.run = m.run AND b.item_id = m.rank AND (m.blocks IS NULL OR list_contains(m.blocks, b.block))
-        -- Blocks in a row are one window; chosen ones stand alone.
+        -- Consecutive blocks form one window; selected ones are separate.
         GROUP BY m.run, m.late_rank, m.rank, b.span, CASE WHEN m.blocks IS NOT NULL THEN b.block END
     ),
     _sums AS MATERIALIZED (
@@ -168,7 +169,7 @@ WITH
         ) AS e
         GROUP BY e.run, e.late_rank
     ),
-    -- What differs most: by longer calls where those are more, else by all of it.
+    -- The largest difference: in longer calls if these dominate, otherwise in total time.
     _subjects AS (
         SELECT
             s.run, s.late_rank, coalesce(s.op_name, s.name) AS subject, arg_max(s.name, (s.more_ns, s.name)) AS kernel,

@@ -1,10 +1,11 @@
 -- Groups among ranks of a stream whose collectives have no metadata: ranks that leave their collectives together.
 --
--- All ranks of a group leave a collective together, so that the time between successive ends is the same on all of them, whatever their
--- clocks say. Two ranks are of one group if that differs by 20 us at most in 95 % of their collectives (on one host: the ends themselves),
--- shifted by four places at most, as captures open at different moments. Groups that keep step within 20 us all the time are one here: then waits are off by so
--- little. If all ranks find partners within 2 us, those are the groups. At most 64 ranks are compared, pair by pair, in their first 96 collectives. Where less than half of the ranks find
--- partners, the stream is left as it is.
+-- All ranks of a group leave a collective together, so the time between successive ends is equal on all of them, for
+-- any clock offsets. Two ranks belong to one group if that time differs by at most 20 us in 95 % of their collectives
+-- (on one host: the ends themselves). A shift of up to four positions is allowed, because captures start at different
+-- times. Groups that always stay within 20 us of each other are merged, which changes waits by at most that. If all
+-- ranks find partners within 2 us, those are the groups. At most 64 ranks are compared, pair by pair, in their first
+-- 96 collectives. If less than half of the ranks find partners, the stream is not divided.
 --
 -- Status: experimental
 -- Since: 0.1

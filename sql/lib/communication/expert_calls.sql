@@ -1,5 +1,5 @@
--- Kernels of expert-parallel libraries call by call: which half of a call, how long the fastest rank takes, what
--- computation overlaps.
+-- Kernels of expert-parallel libraries, call by call: the half of the call, the time of the fastest rank, the overlap
+-- with computation.
 --
 -- The rules are those of `expert_parallel`, which sums them.
 --
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.expert_calls(
 --   event_id       BIGINT          event_id of the kernel.
 --   comm_library   VARCHAR         Library.
 --   comm_role      VARCHAR         dispatch, combine, notify or exchange.
---   half           VARCHAR         send or receive of a call that is two kernels, else whole.
+--   half           VARCHAR         send or receive if the call has two kernels, otherwise whole.
 --   dur            BIGINT [ns]     Duration.
 --   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
 --   overlapped_ns  BIGINT [ns]     Part of dur while the rank computes.

@@ -6,8 +6,8 @@
 --
 --   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
 --             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
---   p_items   The same against how much its peers' medians differ, whatever that is made of.
---   p_often   Binomial test of how often the item is the one that stands out in a block; of blocks in a row, every second further one counts.
+--   p_items   The same test against the spread of its peers' medians.
+--   p_often   Binomial test of the number of blocks in which the item is the outlier; of consecutive blocks, every second further one counts.
 --   p_steps   Binomial test of the number of blocks in which it stands out, by how often its peers do; less likely the more equal its lateness in them is.
 --
 -- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
@@ -82,7 +82,7 @@ WITH
     _items AS MATERIALIZED (
         SELECT
             c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
-            -- What it costs is not scaled: a long block counts for more.
+            -- The cost is not scaled, so a long block has more weight.
             avg(round(c.late * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost * c.length / c.block_ns)::BIGINT) AS cost,
             avg(c.own) AS own, avg(c.peer_own) AS peer_own,
             count(*) OVER (PARTITION BY c.run, c.set_id) AS set_size
@@ -108,7 +108,7 @@ WITH
             r.*,
             r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
             r.late > greatest(3 * n.noise, min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
-            -- Accidents are clipped, or one of them hides what lasts.
+            -- Single outliers are clipped; otherwise one of them would mask a lasting delay.
             round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
         FROM _residuals AS r
         JOIN _run_noise AS n ON n.run = r.run
@@ -148,7 +148,8 @@ WITH
             i.*, s.* EXCLUDE (run, set_id, item_id), n.tests, n.noise,
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
-            -- A lasting accident stands out in two blocks in a row, so that only every second further block of an episode counts.
+            -- An outlier at a block boundary affects two consecutive blocks, so only every second further block of an
+            -- episode counts.
             s.episodes + (s.standing_out - s.episodes) // 2 AS times, sum(s.episodes + (s.standing_out - s.episodes) // 2) OVER in_set AS set_times,
             (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
             -- Others of the set, or of the run if those are too few to show how much blocks vary.
@@ -317,7 +318,7 @@ SELECT
     CASE v.level
         WHEN 'late' THEN v.p_late
         WHEN 'intermittent' THEN least(v.p_often, v.p_steps)
-        -- Steps that are so few are no proof.
+        -- So few steps are not significant.
         WHEN 'suspected among items' THEN greatest(v.p_items, 0.01)
         ELSE least(v.p_late, v.p_often, v.p_steps)
     END AS p,

@@ -13,7 +13,7 @@ CREATE OR REPLACE MACRO lib.late_ranks(
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
-    -- Smallest share of the time that others have to wait more, in percent.
+    -- Minimum additional wait of the other ranks, as a share of the time [%].
     min_pct
 ) AS TABLE
 -- Columns:
@@ -90,7 +90,8 @@ WITH
                 AND list_bool_and(list_transform(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) AS is_steady
         FROM _chief AS c
     ),
-    -- Blocks in which a rank stands out, though by chance, are no accident if it loads data or saves a checkpoint in them.
+    -- A block in which a rank is an outlier counts, even if not significant, if the rank loads data or saves a
+    -- checkpoint in it.
     _outlier_blocks AS MATERIALIZED (
         SELECT b.run, b.item_id, b.span, b.block, b.ts, b.ts + b.block_ns AS end_ts, b.idle_ns - m.idle_ns AS more_ns,
             b.own_ns - m.own_ns AS late_ns

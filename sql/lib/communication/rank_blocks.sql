@@ -1,8 +1,8 @@
--- What each rank does itself in each block of the common window, and which ranks are its peers.
+-- Own work of each rank in each block of the common window, and its peers.
 --
--- A block is as long on all ranks: own work, exposed transfer and exposed wait. A rank that waits for another one
--- waits as long as the other victims, whoever came last in its groups; the rank that holds them up does more itself. Peers are the ranks of
--- the same pipeline stage, or else all ranks that collectives connect.
+-- A block has the same duration on all ranks: own work, exposed transfer and exposed wait. All waiting ranks wait
+-- equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are the ranks of
+-- the same pipeline stage, otherwise all ranks that collectives connect.
 --
 -- Left out: a first or last block below half of the median length, and blocks of a rank in which 2 % or more of the time is
 -- unrecorded, as what ran there is unknown.
@@ -48,7 +48,7 @@ WITH RECURSIVE
         FROM matched_collectives AS m
         WHERE m.found_count > 1 AND lib.is_requested(runs, m.run)
         GROUP BY m.run, m.rank, m.channel_id, m.is_p2p
-        -- Sends and receives connect ranks only where nothing else does.
+        -- Sends and receives connect ranks only if no collective does.
         QUALIFY NOT m.is_p2p OR bool_and(m.is_p2p) OVER (PARTITION BY m.run)
     ),
     -- The lowest rank that groups connect each rank with.

@@ -1,9 +1,10 @@
 -- Which groups and pairs of ranks transfer slower than others do, block after block, and what that costs.
 --
--- Transfers are compared between groups that run the same collective of the same size on ranks of the same description and
--- pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups are not compared. A link is slow if its transfers take 1.3 times as
--- long as the median of the others, not by chance. If several links are slow and one rank is in all of them, and in no link as
--- fast as usual, that rank's network is slow. The same holds of hosts and of the links that cross them.
+-- Transfers are compared between groups that run the same collective of the same size on ranks of the same description
+-- and pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups are not compared. A
+-- link is slow if its transfers significantly take at least 1.3 times as long as the median of the others. If several
+-- links are slow and one rank is in all of them, and in no link as fast as usual, that rank's network is slow. The
+-- same holds of hosts and of the links that cross them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -21,7 +22,7 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   channel      VARCHAR         Its ranks, the pair of a point-to-point operation, the group's name or the stream.
 --   collective   VARCHAR         Collective that is slow, or p2p.
 --   link_ranks   INTEGER[]       Its ranks.
---   is_certain   BOOLEAN         The verdict would be straggler, if the link were a rank; else it is suspected.
+--   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise it is suspected.
 --   ratio        DOUBLE [1]      Its transfers, as a multiple of the median of the others.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.
 --   late_ns      BIGINT [ns]     How much longer its transfers take.
@@ -147,7 +148,7 @@ WITH
             m.channel, m.link_ranks
         FROM _slow_items AS j
         JOIN _members AS m ON m.run = j.run AND m.channel_id = j.item_id
-        -- Of several sizes, the one that costs most.
+        -- If there are several sizes, take the one with the highest cost.
         QUALIFY row_number() OVER (PARTITION BY j.run, j.item_id ORDER BY j.late_ns DESC, j.set_id) = 1
     ),
     _fast_ranks AS (

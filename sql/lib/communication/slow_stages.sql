@@ -1,7 +1,8 @@
 -- Which stages of a pipeline do more than the others, block after block, and what that costs.
 --
--- The time of a stage is that of the rank in its middle, of two ranks the faster one: a slow rank makes no slow stage. A stage is compared with
--- the median of the other stages. Its cost is how much longer those wait, in receives, sends and collectives.
+-- The time of a stage is the median of its ranks, or the faster one of two, so a slow rank does not make a slow stage.
+-- A stage is compared with the median of the other stages. Its cost is the additional wait of the other stages in
+-- receives, sends and collectives.
 --
 -- Status: experimental
 -- Since: 0.1

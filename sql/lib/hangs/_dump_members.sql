@@ -1,6 +1,7 @@
 -- Ranks of each process group in Flight Recorder dumps, and whether their dumps are there.
 --
--- If no dump states the ranks: all from 0 to the largest that has a dump for the default group, else those that have an operation in it.
+-- If no dump states the ranks: for the default group all ranks from 0 to the largest one with a dump, otherwise the
+-- ranks with an operation in the group.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- What both ranks do at the first send or receive between them that did not finish, by Flight Recorder dumps.
+-- State of both ranks at their first unfinished send or receive, from Flight Recorder dumps.
 --
 -- The n-th send of a rank to another is the n-th receive there. If a dump has lost its first entries, only those that did not finish
 -- are counted. Roles are those of lib.stuck_collectives.
@@ -18,9 +18,9 @@ CREATE OR REPLACE MACRO lib._stuck_messages(
 --   is_p2p             BOOLEAN      true.
 --   collective_seq_id  BIGINT       NULL.
 --   rank               INTEGER      Rank that sends or receives.
---   role               VARCHAR      What the rank does.
+--   role               VARCHAR      Role of the rank.
 --   record_id          BIGINT       Its entry; NULL if it has none.
---   op_text            VARCHAR      What it entered.
+--   op_text            VARCHAR      Operation that it entered.
 --   created_ns         BIGINT [ns]  Unix time when it did.
 --   stack_id           BIGINT       Stack of its call.
 WITH

@@ -7,7 +7,7 @@
 CREATE OR REPLACE MACRO lib.dump_group_key(
     -- Process group name.
     group_name,
-    -- Ranks of the group as JSON; NULL where no dump states them.
+    -- Ranks of the group as JSON; NULL if no dump states them.
     ranks_text
 ) AS
 -- Returns: VARCHAR  Name, and ranks in brackets if they are known.

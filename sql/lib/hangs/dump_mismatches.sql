@@ -1,6 +1,7 @@
 -- Ranks whose Flight Recorder dump has another operation than most ranks of the group under the same number.
 --
--- Shapes and types are compared where the operation demands equal ones. The first one of a group is the cause; later ones may follow.
+-- Shapes and types are compared if the operation requires equal ones. The first one of a group is the cause; later
+-- ones may follow.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -13,12 +14,12 @@ CREATE OR REPLACE MACRO lib.dump_mismatches(
 --   group_key          VARCHAR         Name and ranks of the group.
 --   channel            VARCHAR         Description and name of the group.
 --   pg_name            VARCHAR         Process group name.
---   member_ranks       VARCHAR         Ranks of the group as JSON; NULL where no dump states them.
+--   member_ranks       VARCHAR         Ranks of the group as JSON; NULL if no dump states them.
 --   collective_seq_id  BIGINT          Number of the collective in the group.
 --   rank               INTEGER         Rank that differs.
 --   differs_in         VARCHAR         collective, elem_type, input_sizes, output_sizes or several of them.
---   value              VARCHAR         What the rank runs.
---   majority_value     VARCHAR         What most ranks run; of as many, what the lowest rank runs.
+--   value              VARCHAR         Value of the rank.
+--   majority_value     VARCHAR         Value of most ranks; for equal counts that of the lowest rank.
 --   majority_count     BIGINT [count]  Ranks that do.
 --   start_ns           BIGINT [ns]     Unix time when the first rank enqueued it.
 WITH

@@ -11,13 +11,13 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
---   rank           INTEGER      Rank whose dump it is.
+--   rank           INTEGER      Rank of the dump.
 --   record_id      BIGINT       Number of the entry in its process.
 --   group_key      VARCHAR      Name and ranks of the group.
 --   channel        VARCHAR      Description and name of the group, for people.
 --   pg_name        VARCHAR      Process group name.
 --   pg_desc        VARCHAR      Process group description.
---   member_ranks   VARCHAR      Ranks of the group as JSON; NULL where no dump states them.
+--   member_ranks   VARCHAR      Ranks of the group as JSON; NULL if no dump states them.
 --   collective_seq_id  BIGINT   Number of the collective in its group.
 --   op             VARCHAR      Operation.
 --   op_text        VARCHAR      Operation with shape and type: all_reduce of [1024] Float.

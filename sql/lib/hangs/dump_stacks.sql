@@ -1,4 +1,4 @@
--- Stacks of Flight Recorder dumps as text: the line of the user's program, and all of it.
+-- Stacks of Flight Recorder dumps as text: the line of the user's program, and the whole stack.
 --
 -- The line of the user is the innermost frame outside of PyTorch.
 --
@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib.dump_stacks(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR  Run name.
---   rank        INTEGER  Rank whose dump it is.
+--   rank        INTEGER  Rank of the dump.
 --   stack_id    BIGINT   Number of the stack in the dump.
 --   frame_text  VARCHAR  Line and function of the user's program: train.py:47 in step.
 --   stack_text  VARCHAR  All frames, from the innermost, a line each.

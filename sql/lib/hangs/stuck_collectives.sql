@@ -1,8 +1,8 @@
--- What each rank does at the first collective that a process group did not finish, by Flight Recorder dumps.
+-- State of each rank at the first unfinished collective of a process group, from Flight Recorder dumps.
 --
--- A rank is waiting (it entered and did not finish), scheduled (it entered, its device did not start while others did), different (it
--- entered another operation), missing (it never entered), finished, or undumped (there is no dump of it, or a damaged one that
--- may have lost the operation).
+-- A rank is waiting (entered, not finished), scheduled (entered, but not started on its device while others did),
+-- different (entered another operation), missing (never entered), finished, or undumped (no dump, or a damaged one
+-- that may have lost the operation).
 --
 -- Status: experimental
 -- Since: 0.1

@@ -80,7 +80,7 @@ WITH
         FROM _spans AS p
         GROUP BY p.run, p.span
     ),
-    -- As if each recording began where the previous one ended.
+    -- Times as if each recording began at the end of the previous one.
     _frames AS (
         SELECT
             x.run, x.span AS recording,

@@ -1,7 +1,7 @@
 -- Intersection of two sets of intervals, lane by lane.
 --
--- A sweep over all starts and ends with one counter per side. It needs no range join, so its cost is that of a sort,
--- however much the intervals overlap. Touching pieces are merged.
+-- A sweep over all starts and ends with one counter per side. It needs no range join, so its cost is that of a sort
+-- for any overlap of the intervals. Touching pieces are merged.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Tensors filled on the host and immediately copied to the device, where they could be created instead.
+-- Tensors filled on the host and immediately copied to the device, although they could be created there.
 --
 -- As in torch's ExtraCUDACopyPattern, aten::fill_, aten::zero_, aten::normal_ or aten::uniform_ ran last before
 -- aten::to, or before a separate copy. In addition, the fill must be inside an operator that creates a tensor, such

@@ -1,11 +1,11 @@
--- What each node of a replay waits for: the stream, collectives, computation and, where the host waits, the device.
+-- Dependencies of each node of a replay: the stream, collectives, computation and, if the host waits, the device.
 --
--- Traces record launches and the order of streams, not which stream waits for another one. These waits are inferred:
--- A collective waits for the computation launched before it, if collectives of its kind and stream never start sooner and one
--- in five starts just as it ends. The computation launched after a collective waits for it by the same rule. Otherwise a
--- collective is awaited at the place in the step at which computation was seen to start just as it ended, on
--- most occasions. What starts as soon as it is launched has waited for nothing. An operation that still starts later than all
--- this explains was released by what ended on its rank just before.
+-- Traces record launches and the order of streams, not which stream waits for another one. These waits are inferred: A
+-- collective waits for the computation launched before it, if collectives of its kind and stream never start sooner
+-- and one in five starts just as it ends. The computation launched after a collective waits for it by the same rule.
+-- Otherwise a collective is awaited at the position in the step at which computation mostly started just as it ended.
+-- An operation that starts as soon as it is launched has waited for nothing. An operation that starts later than its
+-- known dependencies was released by the last operation that ended on its rank.
 --
 -- A call of the host waits for what ended last before it returned. If a rank has no such calls, a launch after a pause of three
 -- times the usual waited for the device if all that was launched before had ended.
@@ -229,7 +229,7 @@ SELECT e.run, e.node_id, e.from_id, e.edge_type
 FROM _inferred AS e
 JOIN query_table(replay_nodes) AS n ON n.run = e.run AND n.node_id = e.node_id
 JOIN query_table(replay_nodes) AS f ON f.run = e.run AND f.node_id = e.from_id
--- What is known to end only later is no cause.
+-- An operation that ends later cannot be the cause.
 WHERE
     CASE
         WHEN e.edge_type = 'host' THEN f.last_key_ns < n.return_ns AND f.end_ns <= n.return_ns + n.tolerance_ns

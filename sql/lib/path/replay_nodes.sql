@@ -1,9 +1,9 @@
--- What a job is run again on: operations of the device with their launches, and calls in which the host waits for the device.
+-- Nodes of a replay: device operations with their launches, and calls in which the host waits for the device.
 --
--- Times are in the time that all ranks share. A launch returns at the end of its call, at the latest where its operation
--- starts. Nodes are numbered in the order of time, so that what a node depends on has a lower number. An operation that
--- begins with others counts as later by `tolerance_ns`, if it computes: traces of some recorders round. Of a run
--- with matched collectives, ranks without any are left out, since nothing connects them to others.
+-- Times are on the clock that all ranks share. A launch returns at the end of its call, but not after the start of its
+-- operation. Nodes are numbered in time order, so dependencies have lower numbers. A computation that starts at the
+-- same time as other operations counts as later by `tolerance_ns`, because some recorders round times. In a run with
+-- matched collectives, ranks without any are excluded, because nothing connects them to others.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -26,21 +26,21 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   replica        INTEGER [1]     Data-parallel rank: the pipeline of the rank, or the rank itself without one.
 --   lane_id        BIGINT          Number of the device and stream; NULL for a call.
 --   start_ns       BIGINT [ns]     Start of the operation or call.
---   end_ns         BIGINT [ns]     End of it.
+--   end_ns         BIGINT [ns]     End of the operation.
 --   call_ns        BIGINT [ns]     Start of the launch or of the waiting call; NULL if the launch is not in the trace.
 --   return_ns      BIGINT [ns]     End of that.
---   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, that of the operation before on the stream, or when the trace began; start_ns if the rank has no launches.
---   key_ns         BIGINT [ns]     What the nodes are numbered by.
+--   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, that of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
+--   key_ns         BIGINT [ns]     Sort key of the nodes.
 --   tolerance_ns   BIGINT [ns]     How exactly starts and ends of the run agree.
 --   begin_ns       BIGINT [ns]     Start of the first step of the rank or of its first launch, if that is earlier; of its first node if it has neither.
---   collective_id  BIGINT          Collective of the operation, if all its ranks were found; else NULL.
+--   collective_id  BIGINT          Collective of the operation; NULL unless all its ranks were found.
 --   rank_count     BIGINT [count]  Ranks of the collective.
 --   channel_id     BIGINT          Channel of the collective: the ranks that share it.
 --   is_send        BOOLEAN         The sending side of a transfer between two ranks.
 --   elements       BIGINT [count]  Elements that the collective moves.
 --   lag_ns         BIGINT [ns]     From the start of the collective's last rank to the end of this one.
 --   transfer_ns    BIGINT [ns]     From the start of the collective's last rank to its first end.
---   last_key_ns    BIGINT [ns]     Of a collective: key of its last rank's node; else its own key.
+--   last_key_ns    BIGINT [ns]     For a collective, key of its last rank's node, otherwise its own key.
 WITH
     _met AS MATERIALIZED (
         SELECT
@@ -102,8 +102,9 @@ WITH
         FROM lib.blocking_calls(runs, NULL) AS b
         JOIN _clocks AS c ON c.run = b.run AND c.rank = b.rank AND c.span = lib.span_of(b.event_id)
     ),
-    -- If no call that waits was recorded and the host is never ahead of a busy device, it goes on as the device does: its launches
-    -- say nothing. That is how a recorder writes launches, on all ranks: a single such rank is slow on its host.
+    -- If no waiting call was recorded and the host is never ahead of a busy device, launch times are ignored and the
+    -- host follows the device. Recorders that write launches so late do it on all ranks; a single such rank is
+    -- host-bound.
     _silent AS (
         SELECT p.run, p.rank, p.span, median(p.ahead_ns) < 50_000 AND avg(p.finds_busy::INTEGER) >= 0.3 AS follows_device
         FROM (
@@ -154,7 +155,7 @@ WITH
         FROM _operations AS o
         JOIN _names AS n ON n.name = o.name AND n.what IS NOT DISTINCT FROM o.what AND n.is_send = o.is_send
     ),
-    -- Computation that ends together on all ranks, however long it took each, waits for the last of them.
+    -- Computation that ends together on all ranks, with different durations, waits for the last of them.
     _numbered AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.name_id, o.event_id, o.start_ns, o.end_ns,
@@ -176,7 +177,7 @@ WITH
             AND max(n.end_ns) - min(n.end_ns) <= 0.05 * max(n.end_ns - n.start_ns)
             AND min(n.end_ns) >= max(n.start_ns)
     ),
-    -- What is left after the last one came is work, no transfer.
+    -- The time after the last arrival is work, not transfer.
     _meetings AS (
         SELECT
             n.run, n.rank, n.event_id, (SELECT coalesce(max(b.collective_id), 0) FROM _barriers AS b) + t.number AS collective_id, t.found_count,

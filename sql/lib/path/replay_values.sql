@@ -1,11 +1,12 @@
--- What each node of a replay takes in each scenario.
+-- Duration of each node of a replay in each scenario.
 --
--- The same operation of another rank is that with the same name, kind and number since the last collective, in the same step and stage. no straggler:
--- what stragglers do takes the median of the others, and nothing if most of them do not do it. balanced: everything
--- takes the mean over the ranks of a stage, and idle time is only taken away. link at peers' speed: transfers of
--- channels that are 1.25 times as slow as the median of their peers (same collective, size and number of ranks) take as
--- long as those. uniform: an operation takes the mean of its name over all ranks and steps, a transfer the median,
--- and idle time at most the mean. This is the ideal of "Understanding stragglers in large model training using what-if analysis".
+-- The same operation of another rank is that with the same name, kind and number since the last collective, in the
+-- same step and stage. no straggler: operations of stragglers take the median of the others, or no time if most of
+-- them do not have the operation. balanced: everything takes the mean over the ranks of a stage, and idle time is only
+-- taken away. link at peers' speed: transfers of channels that are 1.25 times as slow as the median of their peers
+-- (same collective, size and number of ranks) take as long as those. uniform: an operation takes the mean of its name
+-- over all ranks and steps, a transfer the median, and idle time at most the mean. This is the ideal of "Understanding
+-- stragglers in large model training using what-if analysis".
 --
 -- Status: experimental
 -- Since: 0.1
@@ -34,7 +35,8 @@ CREATE OR REPLACE MACRO lib.replay_values(
 --   uniform_lag_ns   DOUBLE [ns]  From the last start of a collective to its end in it.
 --   is_slow_link     BOOLEAN      Transfer of a channel that is slower than its peers.
 WITH
-    -- Ranks of a stage launch the same collectives in the same order, so that these are the anchors of all else.
+    -- Ranks of a stage launch the same collectives in the same order, so collectives are the anchors of all other
+    -- nodes.
     _ordered AS (
         SELECT
             n.run, n.rank, n.span, n.node_id, n.stage, n.name_id, n.collective_id, n.channel_id, n.rank_count, n.elements, n.lag_ns, n.transfer_ns,

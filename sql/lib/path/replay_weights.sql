@@ -1,4 +1,4 @@
--- How long each node of a replay takes by itself, and how long after what it waits for it begins.
+-- Duration of each node of a replay, and its delay after its dependencies.
 --
 -- The delay belongs to what was there last. Later launches of an operation that was launched in time cost at most
 -- 1.5 µs, and what it waits for at most 1 µs if the launch came last. Unchanged, the weights give every time as recorded.
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.replay_weights(
 --   own_ns           BIGINT [ns]  Duration of an operation.
 --   host_ns          BIGINT [ns]  Work of the host up to the return of the launch or call, waiting not counted; NULL if the launch is not in the trace.
 --   after_ns         BIGINT [ns]  From the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of both.
---   gap_ns           BIGINT [ns]  From the end of what an operation waits for to its start; without that and a launch, from begin_ns.
+--   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; without dependencies and a launch, from begin_ns.
 --   launch_gap_ns    BIGINT [ns]  From the return of its launch to its start.
 WITH
     _hosts AS (

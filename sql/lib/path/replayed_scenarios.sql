@@ -1,4 +1,4 @@
--- Scenarios of the replay of runs, with what a step would take, how sure that is, or why there is no answer.
+-- Scenarios of the replay of runs, with the predicted step time and its interval, or the reason if there is no answer.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   scenario          VARCHAR         Name of the scenario.
 --   position          INTEGER [1]     Position in the list of scenarios, from 1.
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
---   replayed_step_ns  BIGINT [ns]     What a step would take.
+--   replayed_step_ns  BIGINT [ns]     Predicted step time.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
 --   saved_low_pct     DOUBLE [%]      Least share of recorded_ns.
 --   saved_high_pct    DOUBLE [%]      Largest share of recorded_ns.

@@ -9,8 +9,8 @@ CREATE OR REPLACE MACRO lib.damaged_artifacts(
 -- Columns:
 --   run      VARCHAR  Run name.
 --   rank     INTEGER  Rank of the process.
---   is_dump  BOOLEAN  Flight Recorder dump; else memory snapshot or execution trace.
---   reason   VARCHAR  What the file is, what is missing, and why.
+--   is_dump  BOOLEAN  Whether it is a Flight Recorder dump; otherwise a memory snapshot or execution trace.
+--   reason   VARCHAR  Kind of file, missing part, and reason.
 SELECT q.run, q.rank, starts_with(q.reason, 'Flight Recorder dump: ') AS is_dump, q.reason
 FROM quarantine AS q
 WHERE lib.is_requested(runs, q.run) AND regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot|Execution trace): ')

@@ -156,7 +156,7 @@ WITH
             arg_min(q.reason || ': ' || coalesce(q.excerpt, ''), (q.event_id, q.argument)) FILTER (q.argument IS NOT NULL) AS first_odd_argument
         FROM quarantine AS q
         SEMI JOIN _ranks AS k ON k.run = q.run AND k.rank = q.rank
-        -- Damaged dumps and snapshots are no damage of the trace: lib.damaged_artifacts.
+        -- Damaged dumps and snapshots are in lib.damaged_artifacts, and do not count as damage of the trace.
         WHERE NOT regexp_matches(q.reason, '^(Flight Recorder dump|Memory snapshot): ')
         GROUP BY ALL
     )

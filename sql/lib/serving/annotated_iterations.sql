@@ -1,7 +1,7 @@
--- Iterations that a serving engine names in annotations: where they stand on the host, and what they process.
+-- Iterations that a serving engine annotates: their time on the host, requests and tokens.
 --
--- The formats are data: iteration_formats and iteration_fields. An annotation inside another one of its thread is
--- of the same iteration; a number comes from the format of the lowest priority that states it.
+-- The formats are data: iteration_formats and iteration_fields. Nested annotations of a thread belong to one
+-- iteration. A number comes from the format with the lowest priority that states it.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,13 +17,13 @@ CREATE OR REPLACE MACRO lib.annotated_iterations(
 --   span                  INTEGER          Recording of the rank.
 --   event_id              BIGINT           event_id of the outermost annotation.
 --   pid                   BIGINT           Process id of the host thread.
---   tid                   BIGINT           Thread id of it.
+--   tid                   BIGINT           Thread id of the annotation.
 --   name                  VARCHAR          Name of the annotation.
 --   framework             VARCHAR          Engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Requests.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
---   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
+--   prefill_tokens        BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
 --   max_output_tokens     BIGINT [tokens]  At most: one more for each prompt, which may end in the iteration.
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
@@ -71,7 +71,7 @@ WITH
         FROM _numbers AS n
         GROUP BY n.name
     ),
-    -- A name with one group of requests says which by its mode.
+    -- In a name with one group of requests, the mode identifies the group.
     _worded AS (
         SELECT
             f.name, f.framework, f.priority, r.mode, r.padded, r.requests,

@@ -66,7 +66,7 @@ WITH
     _attentions AS (
         SELECT
             n.run, n.rank, n.event_id, n.q_type,
-            -- Pages of keys are the cache itself; else an operator writes it.
+            -- Pages of keys are the cache itself; otherwise an operator writes the cache.
             CASE WHEN len(n.k) = 4 THEN n.k_type ELSE c.kv_type END AS kv_type,
             CASE WHEN len(n.q) >= 3 THEN n.q[-2] END AS query_heads,
             CASE WHEN len(n.k) >= 3 THEN n.k[-2] END AS kv_heads,

@@ -1,7 +1,7 @@
 -- Iterations of serving engines, with the window on the host thread that launches them.
 --
--- They are annotations of the engine; of a rank without any, replays of its largest graph, of which no phase and no
--- numbers are known: all its replays have as many operations, but for what a recorder loses.
+-- They are annotations of the engine. For a rank without annotations, they are replays of its largest graph, whose
+-- phase and numbers are unknown. All replays of a graph have the same number of operations, except lost ones.
 --
 -- Status: experimental
 -- Since: 0.1

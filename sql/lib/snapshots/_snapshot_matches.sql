@@ -135,7 +135,7 @@ WITH
         FROM _during AS d
         WHERE d.ts IS NOT NULL AND NOT EXISTS (SELECT 1 FROM _paired AS p WHERE p.run = d.run AND p.rank = d.rank AND p.event_id = d.event_id)
     ),
-    -- A snapshot has whole microseconds, cut off.
+    -- Times of a snapshot are truncated to microseconds.
     _inside AS (
         SELECT a.run, a.rank, a.event_id, c.pid, c.tid, max_by(c.event_id, (c.ts, c.depth)) AS op_id
         FROM _alone AS a

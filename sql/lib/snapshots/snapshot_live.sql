@@ -1,4 +1,4 @@
--- What was in use at chosen moments of memory snapshots: at the peak, at each out of memory, and at the end.
+-- Memory in use at moments of memory snapshots: at the peak, at each out-of-memory event, and at the end.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,8 +16,8 @@ CREATE OR REPLACE MACRO lib.snapshot_live(
 --   device           BIGINT          Device number.
 --   moment           VARCHAR         peak, oom or end.
 --   moment_id        BIGINT          Event of the moment; NULL for the beginning of the history and for its end.
---   moment_ns        BIGINT [ns]     Unix time of it.
---   requested_bytes  BIGINT [bytes]  What was requested at an oom; NULL for others.
+--   moment_ns        BIGINT [ns]     Unix time of the moment.
+--   requested_bytes  BIGINT [bytes]  Requested size that failed; NULL for other moments.
 --   device_free_bytes  BIGINT [bytes]  Free memory of the device at an oom; NULL for others.
 --   stack_id         BIGINT          Stack that allocated the block; NULL if unknown.
 --   is_recorded      BOOLEAN         The history saw it being allocated.
