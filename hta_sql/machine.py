@@ -91,8 +91,8 @@ def cache_folder(name: str = "") -> Path:
     except (OSError, RuntimeError) as error:
         if not _temporary_folder.cache_info().currsize:
             log.warning(
-                "The cache cannot be written (%s): what would be kept there is made anew by each "
-                "process. Set XDG_CACHE_HOME to a folder that can.",
+                "The cache is not writable (%s), so each process creates its files again. Set "
+                "XDG_CACHE_HOME to a writable folder.",
                 error,
             )
         folder = _temporary_folder() / name
@@ -106,7 +106,7 @@ def _temporary_folder() -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=temporary_prefix()))
     except OSError as error:
-        raise StoreError(f"There is no room for temporary files: {error}") from error
+        raise StoreError(f"No disk space for temporary files: {error}") from error
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
@@ -193,6 +193,8 @@ def size_of(text: str) -> int:
     """
     size = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE)
     if not size:
-        raise ParameterError(f"{text!r} is no size: a number and its unit, for example '2GiB'.")
+        raise ParameterError(
+            f"{text!r} is not a size: use a number with a unit, for example '2GiB'."
+        )
     number, letter, binary = size.groups()
     return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(letter.upper() or " "))

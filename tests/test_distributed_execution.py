@@ -60,7 +60,7 @@ def test_many_rows_stay_in_the_store(
     other = store.run("gpu_kernels_by_name", num_kernels=1, executor=here)
     assert not set(other.paths) & set(found.paths)
     ingest_trace("gap_causes.json", run="c").close()
-    with pytest.raises(hta_sql.StoreError, match="went with an ingest"):
+    with pytest.raises(hta_sql.StoreError, match="was deleted by an ingest"):
         found.rows()
 
 
@@ -76,7 +76,7 @@ def test_rows_in_a_file_that_was_damaged(
     content = bytearray(path.read_bytes())
     content[40] ^= 1
     path.write_bytes(content)
-    with pytest.raises(hta_sql.StoreDamagedError, match="ask again"):
+    with pytest.raises(hta_sql.StoreDamagedError, match="run the query again"):
         found.rows()
     assert store.run("temporal_breakdown", executor=here).rows() == whole
 

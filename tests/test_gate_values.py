@@ -71,7 +71,7 @@ def test_unknown_is_no_number() -> None:
 
 def test_rows_that_nothing_tells_apart_are_refused() -> None:
     """They cannot be paired."""
-    with pytest.raises(ParameterError, match="tell its rows apart"):
+    with pytest.raises(ParameterError, match="identify its rows"):
         key_columns(rule(), [[*ROWS, ROWS[0]]])
     with pytest.raises(ParameterError, match="several rows for one rank"):
         values_of(ROWS, rule(by=["rank"]), ["rank"], 3)

@@ -211,7 +211,7 @@ def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None
             "avg_runtime_delay": 25.0,
         },
     ]
-    with pytest.raises(ParameterError, match="sort_by names 'count'"):
+    with pytest.raises(ParameterError, match="sort_by contains 'count'"):
         analysis.get_aten_op_kernels_and_delay(sort_by=["count"])
 
 

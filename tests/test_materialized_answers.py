@@ -134,7 +134,7 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
         assert opened.run("temporal_breakdown", runs=["c"]).arrow() == computed[1]
         assert opened.run("temporal_breakdown", ranks=[0]).arrow() == computed[3]
     (said,) = caplog.messages  # which shows that it was looked at
-    assert "cannot read what was computed before; it is computed again" in said
+    assert "cannot read a materialized answer, which is computed again" in said
 
 
 @pytest.mark.slow
@@ -274,13 +274,13 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
         r"^temporal_breakdown: 1 of 3 runs, \d+ rows, [\d.]+ kB$", said.stdout, re.MULTILINE
     )
     again = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
-    assert "All of it is there." in again.stderr
+    assert "Everything is materialized already." in again.stderr
 
 
 @pytest.mark.parametrize("name", ["call_stack", "trace_diff", "comparison"])
 def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
     """The message gives the reason."""
-    with pytest.raises(ParameterError, match="is not kept"):
+    with pytest.raises(ParameterError, match="cannot be materialized"):
         materialize_answers(store, [name])
 
 
@@ -302,7 +302,7 @@ def test_a_broken_file_is_computed_again(
             assert opened.run(name).rows() == rows
             assert opened.sql(f"FROM {name}").rows() == rows
         assert opened.runs() == ["a", "b", "c"]
-    assert "it is computed again" in caplog.text
+    assert "is computed again" in caplog.text
     assert {one.run for one in materialize_answers(store, NAMES)} == {"b"}
     assert shown(store) == computed
 

@@ -260,9 +260,7 @@ def test_what_is_not_there_is_named(
         LabeledTrace(t=store, run="two")
     with pytest.raises(ParameterError, match="Pass t"):
         LabeledTrace("x")
-    with pytest.raises(
-        ParameterError, match="no LabeledTrace, no TraceAnalysis, no Trace and no folder"
-    ):
+    with pytest.raises(ParameterError, match="not a LabeledTrace, TraceAnalysis, Trace or folder"):
         TraceDiff.compare_traces(one, 7)  # type: ignore[arg-type]
     with pytest.raises(RankError, match="No rank 5 in run 'one'; it has: 0"):
         compare(Side(store, "one", ranks=[5]), Side(store, "three"))

@@ -177,7 +177,7 @@ def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
             analysis.t.traces[0] = frame.head(1)
         with pytest.raises(ParameterError, match="write_raw_trace"):
             analysis.t.get_all_traces().pop(0)
-        with pytest.raises(ParameterError, match="cannot be given back"):
+        with pytest.raises(ParameterError, match="cannot be assigned"):
             analysis.t.traces = {0: frame}
         assert analysis.t.traces == {0: frame}
         assert analysis.t.traces[0] is frame

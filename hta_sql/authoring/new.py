@@ -32,7 +32,7 @@ def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
     """
     if not _NAME.fullmatch(name) or not _NAME.fullmatch(topic) or topic in _TAKEN:
         raise ParameterError(
-            f"{topic}/{name}: names are small letters, digits and _; no topic is called "
+            f"{topic}/{name}: names are lowercase letters, digits and _; a topic cannot be called "
             f"{' or '.join(_TAKEN)}."
         )
     library = load_library()
@@ -46,7 +46,7 @@ def write_new_analysis(name: str, topic: str, folder: Path) -> list[Path]:
     }
     for path in texts:
         if path.exists():
-            raise LibraryError(f"{path}:1: it is there already; choose another name, or a _v2.")
+            raise LibraryError(f"{path}:1: it exists already; choose another name, or a _v2.")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:

@@ -17,16 +17,16 @@ from hta_sql.text import counted
 @click.option(
     "--relative",
     is_flag=True,
-    help="Build catalog_relative.duckdb as well: for clients that see the store under another "
-    "path. Start them in the store's folder, or SET file_search_path = '/its/path'.",
+    help="Also build catalog_relative.duckdb, for clients that see the store under another path. "
+    "Start them in the store's folder, or SET file_search_path = '/its/path'.",
 )
 @click.option(
     "--analyses",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="Copy your own analyses in this folder into the store, replacing earlier ones: everyone who "
-    "opens its catalog has their views. May be repeated.",
+    help="Copy the analyses in this folder into the store, replacing earlier ones. All clients of "
+    "its catalog then have their views. May be repeated.",
 )
 @click.option(
     "--no-analyses", "shipped_only", is_flag=True, help="Remove these analyses from the store."

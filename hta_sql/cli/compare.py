@@ -45,7 +45,7 @@ FORMATS = ("text", "json", "markdown")
 @click.option(
     "--predicted",
     is_flag=True,
-    help="Also compare the step of the test with what what_if predicts for the control.",
+    help="Also compare the step of the test with the prediction of what_if for the control.",
 )
 @click.option(
     "--format",
@@ -95,7 +95,7 @@ def compare(
             "name a second run, or other --test-ranks or --test-steps of this one"
         )
     if predicted and any(given is not None for given in (ranks, test_ranks, steps, test_steps)):
-        raise click.UsageError("--predicted compares whole runs: leave out ranks and steps")
+        raise click.UsageError("--predicted compares whole runs: omit ranks and steps")
     options: dict[str, Any] = {
         "renamed": renamed,
         "predicted": predicted,

@@ -27,9 +27,7 @@ SERIES = ("queue", "memory")
 )
 @run_option
 @click.option("--ranks", type=INTEGERS, show_default="all of the run", help="Ranks.")
-@click.option(
-    "--include-last-profiler-step", is_flag=True, help="Cover the last profiler step, too."
-)
+@click.option("--include-last-profiler-step", is_flag=True, help="Include the last profiler step.")
 @click.option(
     "-o",
     "--output",

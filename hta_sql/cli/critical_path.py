@@ -37,7 +37,7 @@ CLASSES = ("computation", "communication", "memory")
     "--instance",
     "instances",
     type=INTEGERS,
-    help="Which of these windows, numbered from 0 in time order: N, or N-M for several.",
+    help="Numbers of the windows to use, from 0 in time order: N or N-M.",
 )
 @steps_option
 @click.option(
@@ -46,7 +46,7 @@ CLASSES = ("computation", "communication", "memory")
 @click.option(
     "--infer-syncs/--no-infer-syncs",
     default=True,
-    help="Infer waits that were not recorded from what ended during them.",
+    help="Infer unrecorded waits from the operations that end during them.",
 )
 @click.option(
     "--path", "wants_path", is_flag=True, help="Write the edges of the path instead of its summary."
@@ -57,9 +57,12 @@ CLASSES = ("computation", "communication", "memory")
     metavar="K",
     help="Compute the length if the events of --name and --class were K times faster.",
 )
-@click.option("--name", metavar="TEXT", help="With --faster: text in the name of the events.")
+@click.option("--name", metavar="TEXT", help="With --faster: only events whose name contains this.")
 @click.option(
-    "--class", "kernel_class", type=click.Choice(CLASSES), help="With --faster: class of kernels."
+    "--class",
+    "kernel_class",
+    type=click.Choice(CLASSES),
+    help="With --faster: only kernels of this class.",
 )
 @output_options
 @chart_option
@@ -120,7 +123,7 @@ def _explain_nothing(wanted: dict[str, Any]) -> None:
 def _check(wanted: dict[str, Any]) -> None:
     has_events = bool(wanted["name"] or wanted["kernel_class"])
     if (wanted["faster"] is not None) != has_events:
-        raise click.UsageError("--faster goes with --name or --class, and these with --faster")
+        raise click.UsageError("--faster needs --name or --class, and these need --faster")
     if wanted["faster"] is not None and wanted["wants_path"]:
         raise click.UsageError("--path and --faster cannot be combined")
 

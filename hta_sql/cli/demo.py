@@ -26,14 +26,14 @@ STRAGGLER_DELAY_NS = 3_000_000
     type=click.IntRange(2, 512),
     metavar="N",
     default=8,
-    help="Processes of the job.",
+    help="Number of ranks of the job.",
 )
 @click.option(
     "--steps",
     type=click.IntRange(2, 1000),
     metavar="N",
     default=4,
-    help="Profiler steps of each.",
+    help="Number of profiler steps.",
 )
 @click.option(
     "-o",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterator
@@ -111,9 +112,15 @@ def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> Iterator[str]:
+    """Yield the lines of each paragraph after an empty line; items of a list start on their own line."""
     for paragraph in text.split("\n\n"):
         yield ""
-        yield from textwrap.wrap(paragraph, _width(), break_on_hyphens=False)
+        for item in re.split(r"\n(?=- )", paragraph):
+            indent = "  " if item.startswith("- ") else ""
+            plain = " ".join(item.split())
+            yield from textwrap.wrap(
+                plain, _width(), subsequent_indent=indent, break_on_hyphens=False
+            )
 
 
 def _width() -> int:

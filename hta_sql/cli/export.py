@@ -55,7 +55,9 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
     show_default="a new one each time",
     help="Key of the hashes: equal names are equal in all exports with the same key.",
 )
-@click.option("--dry-run", is_flag=True, help="Only list what --redact would keep and replace.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only list the names that --redact would preserve and replace."
+)
 def export(
     *,
     store: Path,
@@ -87,9 +89,9 @@ def export(
     from hta_sql.exports.exports import export as write  # noqa: PLC0415
 
     if not redact and (dry_run or redact_key is not None or format_name == "trace"):
-        raise click.UsageError("--dry-run, --redact-key and --format trace go with --redact")
+        raise click.UsageError("--dry-run, --redact-key and --format trace need --redact")
     if redact and analyses:
-        raise click.UsageError("--redact exports none of your own analyses: leave --analyses out")
+        raise click.UsageError("--redact does not export your own analyses: omit --analyses")
     selection = Selection(names, runs, ranks or ())
     if dry_run:
         _redacted(store, None, format_name, redact_key, selection)
@@ -110,7 +112,7 @@ def export(
     for part in written:
         if part.left_out:
             note(
-                f"warning: {part.name}: a sheet has no room for {part.left_out:,} of its "
+                f"warning: {part.name}: a sheet is too small for {part.left_out:,} of its "
                 f"{part.row_count + part.left_out:,} rows; --format parquet holds all."
             )
     note(

@@ -37,8 +37,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     multiple=True,
     required=True,
     metavar="STORE:RUN|TRACES|NAME",
-    help="What to compare the run with. May be repeated: the spread of three or more runs is "
-    "the noise.",
+    help="Run to compare with. May be repeated: the spread of three or more runs is the noise.",
 )
 @click.option(
     "--candidate",
@@ -66,7 +65,7 @@ def _show_rules(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "--allow",
     multiple=True,
     metavar="FACT",
-    help="What the runs may differ in, such as 'world size'. May be repeated.",
+    help="A difference between the runs to allow, such as 'world size'. May be repeated.",
 )
 @click.option(
     "--allow-not-comparable", is_flag=True, help="Allow every difference between the runs."

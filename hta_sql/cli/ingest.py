@@ -220,9 +220,11 @@ def _store_beside(traces: list[str]) -> Path:
     if len(traces) > 1 or not folder.is_dir():
         if len(traces) == 1 and not any(c in traces[0] for c in "*?[:") and not folder.exists():
             raise click.UsageError(f"No such file or folder: {traces[0]!r}")
-        raise click.UsageError("Say where the store goes: -o STORE")
+        raise click.UsageError("Pass the path of the store: -o STORE")
     if not is_writable(folder):
-        raise click.UsageError(f"{traces[0]!r} is not writable; say where the store goes: -o STORE")
+        raise click.UsageError(
+            f"{traces[0]!r} is not writable; pass the path of the store: -o STORE"
+        )
     return folder / STORE_NAME
 
 

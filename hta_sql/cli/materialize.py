@@ -44,7 +44,7 @@ def materialize(
         left = f"; {size}, materialized only if it is named" if one.is_left_out else f", {size}"
         note(f"Computed {one.table} of run {one.run}: {counted(one.rows, 'row')}{left}.")
     if not kept:
-        note("All of it is there.")
+        note("Everything is materialized already.")
 
 
 def _list(store: Path) -> None:

@@ -142,5 +142,5 @@ def _serve(path: Path, view: dict[str, int], options: dict[str, Any], *, only_pr
         note("The trace is served until it has been read; Ctrl-C ends it.")
         if not server.serve(options["wait"]):
             raise click.ClickException(
-                f"Nobody read the trace for {options['wait']:g} s. Open the URL while this runs."
+                f"The trace was not read for {options['wait']:g} s. Open the URL while this runs."
             )

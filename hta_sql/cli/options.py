@@ -364,7 +364,7 @@ def memory_limit_option(command: Command) -> Command:
         "--memory-limit",
         type=MEMORY_SIZE,
         show_default="60 % of the memory",
-        help="Memory of the engine; what does not fit goes to the temporary folder.",
+        help="Memory of the engine; data that does not fit spills to the temporary folder.",
     )(command)
 
 

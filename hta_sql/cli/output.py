@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from hta_sql.results.result import Result
 
 BINARY = ("parquet", "arrow")
-REMEDY = (
-    "--limit 0 shows all rows, --columns NAME,NAME those of your choice, --format csv all columns"
-)
+REMEDY = "--limit 0: all rows; --columns NAME,NAME: selected columns; --format csv: all columns"
 
 
 def send(result: Rows, out: Output) -> None:

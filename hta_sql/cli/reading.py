@@ -83,7 +83,10 @@ def open_to_query(
                     opened_or_read(str(path), analyses, memory_limit)
                 )
             if is_new:
-                note(f"note: {path} was read for this once; to keep it: hta-sql ingest {path}")
+                note(
+                    f"note: {path} was ingested temporarily; to store it permanently: hta-sql "
+                    f"ingest {path}"
+                )
         else:
             store = opened.enter_context(
                 hta_sql.TraceStore(

@@ -13,7 +13,7 @@ from hta_sql.cli.verify import show_faults
 
 @click.command(short_help="Repair a store; quarantine what cannot be repaired.")
 @click.argument("store", type=STORE)
-@click.option("--deep", is_flag=True, help="Look for faults as hta-sql verify --deep does.")
+@click.option("--deep", is_flag=True, help="Verify as hta-sql verify --deep does.")
 @click.pass_context
 def repair(ctx: click.Context, *, store: Path, deep: bool) -> None:
     """Repair the faults that hta-sql verify finds in a STORE.

@@ -134,7 +134,7 @@ def retain(
     from hta_sql.store.maintenance.retention import retain_runs  # noqa: PLC0415
 
     if keep is None and older_than is None:
-        raise click.UsageError("Say what stays: --keep N, --older-than AGE, or both")
+        raise click.UsageError("Pass the runs to keep: --keep N, --older-than AGE, or both")
     with logged(verbose=False):
         old = retain_runs(store, keep=keep, tags=tags, older_than=older_than, dry_run=dry_run)
     for run in old:

@@ -46,7 +46,7 @@ def select_run(given: dict[str, Any], run: str) -> None:
     option = next((key for key in ("runs", "run") if key in given), None)
     if option is None:
         raise click.UsageError(
-            f"This analysis selects no runs: leave :{run} out, or see its options with --help"
+            f"This analysis has no parameter runs: omit :{run}; --help lists its parameters"
         )
     if given[option]:
         raise click.UsageError(f"Name the run once: STORE:{run} or --{option}, not both")

@@ -64,7 +64,7 @@ def _typed(text: str) -> Any:
     "parameters",
     type=FromText("NAME=VALUE", _assignment),
     multiple=True,
-    help="Value for $name in the query; bound, never pasted. May be repeated.",
+    help="Value for $name in the query, bound as a parameter. May be repeated.",
 )
 @click.option(
     "--unsafe",

@@ -93,7 +93,8 @@ def _watched(child: int, deadlines: int) -> int:
                 os.waitpid(child, 0)
                 remove_left_by_dead()
                 show_error(
-                    f"Interrupted after {seconds:g} s. Ask for fewer runs, ranks or steps, or give it "
+                    f"Interrupted after {seconds:g} s. Request fewer runs, ranks or steps, or "
+                    "allow "
                     "longer: --timeout."
                 )
                 return 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--deep",
     is_flag=True,
-    help="Also follow every link between events.",
+    help="Also verify every link between events.",
 )
 @audience_option("json")
 @click.pass_context

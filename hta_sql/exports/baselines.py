@@ -111,7 +111,9 @@ class BaselineFile:
             RankError: There is no such run.
         """
         if not is_name(name):
-            raise ParameterError(f"{name!r} is no name: letters, digits, '.', '_' and '-'.")
+            raise ParameterError(
+                f"{name!r} is not a valid name: use letters, digits, '.', '_' and '-'."
+            )
         folder, here = store_folder(str(store.path)), self._folder.local
         place = os.path.relpath(folder.local, here) if folder.local and here else folder.root
         new = Baseline(name, place, run, content_digest(store, run))
@@ -149,9 +151,9 @@ def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
     """
     subject = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
     if baseline.run not in store.runs():
-        raise StoreError(f"{subject} is not there any more.")
+        raise StoreError(f"{subject} does not exist any more.")
     if content_digest(store, baseline.run) != baseline.digest:
         raise StoreError(
-            f"{subject} was ingested again with other content. If that is meant: "
+            f"{subject} was ingested again with other content. If this is intended: "
             f"hta-sql baseline set {baseline.name} {baseline.store}:{baseline.run}"
         )

@@ -167,7 +167,7 @@ def predictions(control: Side, test: Side) -> list[dict[str, Any]]:
         ParameterError: A side has only some ranks or steps.
     """
     if any(side.ranks is not None or side.steps is not None for side in (control, test)):
-        raise ParameterError("Predictions are those of whole runs: leave out ranks and steps.")
+        raise ParameterError("Predictions apply to whole runs: omit ranks and steps.")
     tables = {
         "control_scenarios": control.store.sql(_SCENARIOS, {"run": control.run}).arrow(),
         "test_steps": test.store.sql(_STEPS, {"run": test.run}).arrow(),

@@ -90,7 +90,7 @@ def export(
     if format_name in _WHOLE:
         write, holds = _WHOLE[format_name]
         if selection.names:
-            raise ParameterError(f"A {format_name} file holds {holds}; give no names.")
+            raise ParameterError(f"A {format_name} file contains {holds}; omit the names.")
         counts = write(store, path, selection.runs, selection.ranks)
         return [Exported(name, count) for name, count in counts.items()]
     if format_name not in ("csv", "parquet", "xlsx"):

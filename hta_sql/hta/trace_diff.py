@@ -150,7 +150,7 @@ class TraceDiff:
         labels = first.label, second.label
         if labels[0] == labels[1]:
             labels = labels[0], f"{labels[1]}_test"
-            log.warning("Both traces are labeled %r; the test is called %r.", *labels)
+            log.warning("Both traces are labeled %r; the test gets the label %r.", *labels)
         table = table.sort_values("name", ignore_index=True)
         columns: dict[str, Any] = {"short_name" if use_short_name else "name": table["name"]}
         for label, side in zip(labels, ("control", "test"), strict=True):
@@ -235,4 +235,4 @@ def _labeled(trace: Given, label: str) -> LabeledTrace:
         return LabeledTrace(label, t=trace)
     if isinstance(trace, str | os.PathLike):
         return LabeledTrace(label, trace_dir=trace)
-    raise ParameterError(f"{trace!r} is no LabeledTrace, no TraceAnalysis, no Trace and no folder.")
+    raise ParameterError(f"{trace!r} is not a LabeledTrace, TraceAnalysis, Trace or folder.")

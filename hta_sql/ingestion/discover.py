@@ -156,7 +156,7 @@ def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
     if cluster_file(_existing(path)):
         return with_role(TraceFile(path, rank, "given"), role_of)
     if rank not in RANKS:
-        raise RankError(f"Rank {rank} of {path!r}: a rank is below {RANKS.stop:,}.")
+        raise RankError(f"Rank {rank} of {path!r}: a rank must be below {RANKS.stop:,}.")
     stated = look(path)
     return with_role(TraceFile(path, rank, "given", stated.start_ns, stated=stated), role_of)
 
@@ -171,8 +171,7 @@ def _split(paths: list[str], roles: DiscoveredRoles) -> tuple[list[TraceFile], l
     if left_out:
         names = sorted({path.rpartition("/")[2] for path in left_out})
         log.warning(
-            "Left out files of MindSpore's profiler that cannot be read: %s. Of its cluster data "
-            "these can: %s.",
+            "Skipped unsupported files of MindSpore's profiler: %s. Supported cluster data: %s.",
             first_of(names, MANY_SKIPPED),
             ", ".join(SUPPORTED),
         )
@@ -265,8 +264,8 @@ def _looked_at(path: str, look: Peek) -> Stated:
     stated = look(path)
     if stated.rank is not None and stated.rank not in RANKS:
         raise TraceFormatError(
-            f"{path!r} states rank {stated.rank}; a rank is below {RANKS.stop:,}. Say which rank it is: "
-            "ingest({rank: path})."
+            f"{path!r} states rank {stated.rank}; a rank must be below {RANKS.stop:,}. Pass its "
+            f"rank: ingest({{rank: path}})."
         )
     return stated
 
@@ -281,7 +280,7 @@ def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
         unreadable = [p for p, error in skipped.items() if isinstance(error, TraceNotFoundError)]
         named = [*unreadable, *skipped][:MANY_SKIPPED]
         log.warning(
-            "Skipped %s that are no Kineto traces%s, such as %s (with --verbose, each is said).",
+            "Skipped %s that are not Kineto traces%s, such as %s (--verbose lists each).",
             counted(len(skipped), "file"),
             f" or cannot be opened ({counted(len(unreadable), 'file')})" if unreadable else "",
             ", ".join(map(repr, named)),
@@ -302,7 +301,7 @@ def _by_order(unknown: list[TraceFile], taken: set[int]) -> list[TraceFile]:
         for file in found:
             of_role = f" of role {file.role}" if file.role else ""
             log.warning(
-                "%s does not say its rank; took it as rank %d%s.", file.path, file.rank, of_role
+                "%s does not state its rank; using rank %d%s.", file.path, file.rank, of_role
             )
     return found
 

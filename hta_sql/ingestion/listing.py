@@ -83,7 +83,9 @@ def _below(fs: Any, root: str) -> list[str]:
         found.extend(f"{place}/{name}" for name in names)
         for path in (Path(place, name) for name in folders if not name.startswith(".")):
             if path.is_symlink():
-                log.warning("Left out folder %r: it is a link. Name it to have it read.", str(path))
+                log.warning(
+                    "Left out folder %r: it is a link. Pass its path to read it.", str(path)
+                )
     return found
 
 

@@ -327,7 +327,7 @@ def native_call_tree(
     """Build the call tree of one rank, batch by batch; see :func:`call_tree`."""
     library = _tree_library()
     if library is None:
-        raise RuntimeError("the compiled library is not here")
+        raise RuntimeError("the compiled library is missing")
     windows = np.array(steps, dtype=np.int64).reshape(-1, 3)
     tree = library.hta_sql_tree_new(windows.ctypes.data, len(windows), known_stacks)
     try:

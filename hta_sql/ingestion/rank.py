@@ -141,8 +141,8 @@ def ingest_rank(job: RankJob) -> RankResult:
         except ChangedWhileReadError:
             log.warning("%s changed while it was read; reading it again.", job.path)
     raise TraceError(
-        f"{job.path!r} changed whenever it was read ({MAX_READS} times): something is writing it. "
-        "Ingest it again when that has ended."
+        f"{job.path!r} changed during each read ({MAX_READS} times): another process is writing "
+        "it. Ingest it again afterwards."
     )
 
 

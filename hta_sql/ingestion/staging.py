@@ -319,7 +319,7 @@ def _refuse_rubble(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
     ((offset,),) = found
     if offset is not None:
         raise TraceFormatError(
-            f"{reader.name}: {MAX_BROKEN} more broken events than whole ones up to byte {offset}; "
+            f"{reader.name}: {MAX_BROKEN} more broken events than valid ones up to byte {offset}; "
             "this is not a Kineto trace."
         )
 

@@ -386,7 +386,7 @@ def parse_text(path: Path, text: str) -> SqlObject:
             "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
         )
     if not text.startswith("--") or not text.partition("\n")[0].strip("- "):
-        raise LibraryError(f"{path}:1: start with a comment that says in one line what it answers.")
+        raise LibraryError(f"{path}:1: start with a one-line comment that states what it answers.")
     return SqlObject(
         path=path,
         name=declared.group(1),

@@ -24,7 +24,7 @@ def sql_root() -> Path:
         if (folder / "tables").is_dir():
             return folder
     raise LibraryError(
-        f"The sql folder is neither in {package} nor beside it; the installation is incomplete. "
+        f"The sql folder is neither in {package} nor next to it; the installation is incomplete. "
         "Reinstall hta-sql."
     )
 

@@ -68,7 +68,7 @@ def user_folders(analyses: Analyses = None) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for where, folder in (*folders, *_of_packages()):
         if not folder.is_dir():
-            raise LibraryError(f"{where} names {str(folder)!r}, which is no folder.")
+            raise LibraryError(f"{where} names {str(folder)!r}, which is not a folder.")
         found[folder.resolve()] = None
     return tuple(found)
 

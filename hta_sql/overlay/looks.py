@@ -170,7 +170,7 @@ def _windowed(look: Look, window: tuple[int, int], named: str) -> Look:
 def _event(store: TraceStore, look: Look, event_id: int) -> Look:
     run, (rank, *others) = look.wanted.run, look.wanted.ranks
     if others:
-        raise ParameterError("Event ids are those of one rank; name it.")
+        raise ParameterError("Event ids are unique within a rank only; pass the rank.")
     rows = store.sql(_EVENT, {"run": run, "rank": rank, "event_id": event_id}).rows()
     if not rows:
         raise ParameterError(f"Rank {rank} of run {run!r} has no event {event_id} in time.")

@@ -47,9 +47,9 @@ def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:
         raise RankError(f"No rank {rank} in run {run!r}; it has: {store.ranks(run)}.")
     if len(found) > 1:
         raise ParameterError(
-            f"Rank {rank} of run {run!r} was recorded {len(found)} times, so that it has several files, "
-            "and a trace is written anew from one. Ingest them without --join-spans: then each is a "
-            "run of its own."
+            f"Rank {rank} of run {run!r} was recorded {len(found)} times, so it has several "
+            "files, but a trace is written from one. Ingest them without --join-spans: then "
+            "each is a separate run."
         )
     ((path, event_count, first_ts, offset_ns),) = found
     return SourceFile(path_of(path), event_count, first_ts or 0, (first_ts or 0) - offset_ns)

@@ -198,7 +198,7 @@ def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[s
         cut.append(f"{shown:,} of {len(result):,} rows")
     if hidden:
         names = ", ".join(hidden[:NAMED_COLUMNS]) + (", ..." if len(hidden) > NAMED_COLUMNS else "")
-        cut.append(f"no room for {names}")
+        cut.append(f"columns not shown: {names}")
     return ["", f"({'; '.join([*cut, *([remedy] if remedy else [])])})"] if cut else []
 
 
@@ -213,7 +213,7 @@ def _reason_for_none(result: Shown) -> str:
     return " ".join(
         [
             "No rows.",
-            *([f"What was given as {given} may have left nothing."] if given else []),
+            *([f"The selected {given} may exclude everything."] if given else []),
             *([f"{analysis.base_name} needs: {needs}."] if analysis and needs else []),
         ]
     )

@@ -51,9 +51,9 @@ class TraceServer(ThreadingHTTPServer):
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
             raise ParameterError(
-                f"Port {port} of this machine cannot be used: {error.strerror}. Perfetto's page reads "
-                "from no other one: end what uses it (trace_processor --httpd?), or write the trace "
-                "to a file with -o and open that."
+                f"Port {port} of this machine cannot be used: {error.strerror}. Perfetto's page "
+                "reads from this port only: stop the program that uses it (trace_processor "
+                "--httpd?), or write the trace to a file with -o and open the file."
             ) from error
         self.path = path
         self.origin = origin.rstrip("/")

@@ -91,7 +91,7 @@ def parse_dump(data: bytes, path: str) -> Dump:
         value, problem = _json(data, path)
     if not isinstance(value, dict) or not isinstance(value.get("entries", []), list):
         raise TraceFormatError(
-            f"{path!r} is no dump of a Flight Recorder: it has no list of entries."
+            f"{path!r} is not a Flight Recorder dump: it has no list of entries."
         )
     entries = value.get("entries", [])
     whole = [entry for entry in entries if _is_entry(entry)]
@@ -126,7 +126,8 @@ def _bytes(path: str) -> bytes:
             total += len(block)
             if total > MAX_BYTES:
                 raise TraceFormatError(
-                    f"{path!r} is larger than {MAX_BYTES >> 20} MiB, which no dump of a Flight Recorder is."
+                    f"{path!r} is larger than {MAX_BYTES >> 20} MiB, the maximum of a Flight "
+                    "Recorder dump."
                 )
             blocks.append(block)
     return b"".join(blocks)

@@ -182,7 +182,7 @@ def _read_json(path: str, sink: SnapshotSink) -> None:
     except (ValueError, RecursionError) as error:
         raise TraceFormatError(f"{path!r} is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise TraceFormatError(f"{path!r} is no memory snapshot: it is no JSON object.")
+        raise TraceFormatError(f"{path!r} is not a memory snapshot: it is not a JSON object.")
     sink.segments(_list(value.get("segments")))
     for device, events in enumerate(_list(value.get("device_traces"))):
         sink.events(device, _list(events))
@@ -232,14 +232,16 @@ class _SnapshotReader(PickleReader):
                 value = self.salvaged()
         except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
             raise TraceFormatError(
-                f"{self._path!r} is a damaged pickle: byte {self.position:,} does not fit what stands before it "
+                f"{self._path!r} is a damaged pickle: byte {self.position:,} does not match the "
+                "bytes before it "
                 f"({type(error).__name__})."
             ) from error
         if not isinstance(value, dict) or not (
             self._found or "segments" in value or "device_traces" in value
         ):
             raise TraceFormatError(
-                f"{self._path!r} is no memory snapshot: it has neither segments nor device_traces."
+                f"{self._path!r} is not a memory snapshot: it has neither segments nor "
+                "device_traces."
             )
         return problem
 

@@ -103,7 +103,8 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
             return PlainPickle(reader.salvaged(), f"it is cut off at byte {len(data):,}")
     except (IndexError, KeyError, TypeError, ValueError, struct.error, OverflowError) as error:
         raise TraceFormatError(
-            f"{path!r} is a damaged pickle: byte {reader.position:,} does not fit what stands before it "
+            f"{path!r} is a damaged pickle: byte {reader.position:,} does not match the bytes "
+            "before it "
             f"({type(error).__name__})."
         ) from error
 

@@ -161,7 +161,7 @@ def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rew
         _write_trailer(out, reader, known, wanted, report)
     if report.lost_count:
         log.warning(
-            "%s: %d broken events could not be written; the key %r of the file names them.",
+            "%s: %d broken events could not be written; the key %r of the file lists them.",
             target,
             report.lost_count,
             NOTES_KEY,

@@ -69,7 +69,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TraceFormatError(f"{name!r} is no text in UTF-8: {error}.") from error
+        raise TraceFormatError(f"{name!r} is not UTF-8 text: {error}.") from error
 
 
 def _read(reader: str, path: str | os.PathLike[str], what: str) -> pa.Table:

@@ -186,8 +186,8 @@ def _member(path: str) -> UnpackedStream:
         raw.archive = fs
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(
-            f"Cannot open trace {path!r}: it is no file in the archive, but a device, a link that "
-            "leads nowhere, a name that begins with a slash, or damaged."
+            f"Cannot open trace {path!r}: it is not a regular file in the archive: a device, a "
+            "broken link, an absolute name, or damaged."
         ) from error
     return UnpackedStream(raw, MEMBER, path, max_unpacked_bytes(path))
 
@@ -202,7 +202,9 @@ def refuse_special_file(fs: Any, name: str, path: str) -> None:
     if isinstance(fs, LocalFileSystem):
         mode = os.stat(name).st_mode  # noqa: PTH116 - a name from fsspec
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise TraceFormatError(f"{path!r} is no file but a pipe, a socket or a device.")
+            raise TraceFormatError(
+                f"{path!r} is not a regular file: it is a pipe, a socket or a device."
+            )
 
 
 def whole_text(stream: BinaryIO) -> bytes:
@@ -225,7 +227,7 @@ def check_text(path: str, magic: bytes) -> None:
         raise TraceFormatError(f"{path!r} is a zip archive; its name must end in .zip.")
     if is_compressed(magic):
         raise TraceFormatError(
-            f"{path!r} is compressed more than {MAX_LAYERS} times over; unpack it first."
+            f"{path!r} has more than {MAX_LAYERS} layers of compression; unpack it first."
         )
     if magic.startswith(UTF16_MARKS) or b"\0" in magic:
         raise TraceFormatError(

@@ -30,7 +30,7 @@ def read_trace(file_path: str) -> dict[str, Any]:
         trace: dict[str, Any] = json.loads(text)
     except ValueError as error:
         raise TraceFormatError(
-            f"{file_path!r} is not valid JSON: {error}. Ingest it to keep the events that are whole."
+            f"{file_path!r} is not valid JSON: {error}. Ingest it to salvage its valid events."
         ) from error
     return trace
 
@@ -72,7 +72,7 @@ def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
                 if not careful:
                     raise _DoubtError from error
                 raise TraceFormatError(
-                    f"{file_path!r} is broken behind byte {chunk.byte_offset}: {error}."
+                    f"{file_path!r} is broken after byte {chunk.byte_offset}: {error}."
                 ) from error
             if not careful and hides_events(chunk.text, events):
                 raise _DoubtError

@@ -136,7 +136,7 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
         shutil.copy(TRACES / "annotated_operators.json", tmp_path / name / "rank0.json")
     done = cli("compare", tmp_path / "one", tmp_path / "two", *JSON)
     assert done.code == 0
-    assert f"{tmp_path / 'one'} was read for this once" in done.err
+    assert f"{tmp_path / 'one'} was ingested temporarily" in done.err
     told = json.loads(done.out)
     assert (told["baseline"]["run"], told["candidate"]["run"]) == ("one", "two")
     assert told["headline"]["baseline_ns"] == 200_000
@@ -155,4 +155,4 @@ def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None
     assert cli("ingest", tmp_path).code == 0
     done = cli("compare", tmp_path, tmp_path, *JSON)
     assert done.code == 0
-    assert "was read for this once" not in done.err
+    assert "was ingested temporarily" not in done.err

@@ -79,3 +79,10 @@ def test_describe_unknown(cli: Cli) -> None:
     cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")
     cli("describe", "temporal_brekdown").fails(1, "'temporal_breakdown'")
     cli("describe", "temporal_breakdown", "--version", "99").fails(1, "no version 99")
+
+
+def test_describe_starts_each_item_of_a_list_on_its_own_line(cli: Cli) -> None:
+    """The verdicts of stragglers are a list in the header of the file."""
+    lines = cli("describe", "stragglers").out.splitlines()
+    assert "- none: nothing found." in lines
+    assert any(line.startswith("  ") and line.endswith("jobs.") for line in lines)

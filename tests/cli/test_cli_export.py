@@ -93,7 +93,7 @@ def test_a_sheet_says_what_it_has_no_room_for(
     """Rows beyond the size of a sheet are counted, and another format is proposed."""
     monkeypatch.setattr(exports, "SHEET_ROWS", 4)
     done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
-    assert "gpu_ops: a sheet has no room for 2 of its 6 rows; --format parquet" in done.err
+    assert "gpu_ops: a sheet is too small for 2 of its 6 rows; --format parquet" in done.err
     assert openpyxl.load_workbook(tmp_path / "out.xlsx")["gpu_ops"].max_row == 5
 
 
@@ -149,14 +149,14 @@ def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
     assert chains[python + layer] == 9_000
     assert {"name": "model.py(3): forward", "file": "model.py", "line": 3} in frames
     assert len({json.dumps(frame) for frame in frames}) == len(frames)
-    cli("export", tmp_path / "job.store", "gpu_ops", "-o", file).fails(1, "give no names")
+    cli("export", tmp_path / "job.store", "gpu_ops", "-o", file).fails(1, "omit the names")
     cli("export", tmp_path / "job.store", "-o", tmp_path, "--format", "speedscope").fails(1, "file")
 
 
 def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
     """Unknown names, names for duckdb and wrong kinds of targets are reported with a remedy."""
     cli("export", store, "gpu_op", "-o", tmp_path).fails(1, "gpu_op", "gpu_ops")
-    cli("export", store, "gpu_ops", "-o", tmp_path / "x.duckdb").fails(1, "give no names")
+    cli("export", store, "gpu_ops", "-o", tmp_path / "x.duckdb").fails(1, "omit the names")
     cli("export", store, "-o", tmp_path / "x", "--ranks", "7").fails(1, "No rank 7")
     (tmp_path / "file").write_text("")
     cli("export", store, "-o", tmp_path / "file").fails(1, "is a file")

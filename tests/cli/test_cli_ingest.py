@@ -109,7 +109,7 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
         (folder / f"{name}.pt.trace.json").write_text(text)
     done = cli("ingest", folder)
     assert done.code == 0
-    assert "does not say its rank" not in done.err
+    assert "does not state its rank" not in done.err
     assert "Read 2 traces, 2 events" in done.err
     assert "(runs job, job-capture2)" in done.err
     store = folder / ".hta_sql"

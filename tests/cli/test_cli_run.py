@@ -134,7 +134,8 @@ def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_pat
     done = cli("run", folder, *call)
     assert done.out == cli("run", store, *call).out
     assert (
-        done.err == f"note: {folder} was read for this once; to keep it: hta-sql ingest {folder}\n"
+        done.err
+        == f"note: {folder} was ingested temporarily; to store it permanently: hta-sql ingest {folder}\n"
     )
     before = sorted(folder.rglob("*"))
     page = tmp_path / "report.html"

@@ -24,8 +24,8 @@ def bind_socket(path: Path) -> None:
 
 
 SPECIAL: dict[str, tuple[Make, str]] = {
-    "pipe": (os.mkfifo, "is no file but a pipe"),
-    "socket": (bind_socket, "is no file but a pipe, a socket"),
+    "pipe": (os.mkfifo, "is not a regular file: it is a pipe"),
+    "socket": (bind_socket, "is not a regular file: it is a pipe, a socket"),
     "dangling link": (lambda path: path.symlink_to("gone.json"), "No such file"),
     "link to itself": (lambda path: path.symlink_to(path), "Too many levels"),
     "link to a device": (lambda path: path.symlink_to("/dev/zero"), "a socket or a device"),
@@ -65,7 +65,7 @@ def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
 def test_a_trace_that_became_a_pipe(folder: Path) -> None:
     """Comparing a file with the manifest never waits for a writer."""
     os.mkfifo(folder / "rank1.json")
-    with pytest.raises(TraceFormatError, match="is no file but a pipe"):
+    with pytest.raises(TraceFormatError, match="is not a regular file: it is a pipe"):
         fingerprint(str(folder / "rank1.json"))
 
 
@@ -114,7 +114,7 @@ def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCapture
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     assert len(discover(str(folder))) == 1
     (warning,) = caplog.messages
-    assert warning.startswith("Skipped 50 files that are no Kineto traces, such as")
+    assert warning.startswith("Skipped 50 files that are not Kineto traces, such as")
     assert warning.count("settings") == 5
 
 

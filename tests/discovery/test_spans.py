@@ -71,7 +71,7 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         )
         assert accounted.rows() == [(True,)] * 4
     assert "schedule(repeat=2)" in caplog.text
-    assert "took it as rank" not in caplog.text
+    assert "using rank" not in caplog.text
 
 
 def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     expected = [("job", 0, "trace_4.json"), ("job-capture2", 0, "trace_8.json")]
     with hta_sql.ingest(folder, tmp_path / "job.store") as store:
         assert placed(store) == expected
-    assert "took it as rank" not in caplog.text
+    assert "using rank" not in caplog.text
     with hta_sql.ingest(folder, tmp_path / "job.store") as store:
         assert placed(store) == expected
         assert store.ingested

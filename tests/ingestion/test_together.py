@@ -144,5 +144,5 @@ def test_the_limit_is_that_of_the_process() -> None:
     shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
     for limit, share in shares.items():
         assert plan_workers({"rank0.json": 1}, None, engine_share(limit)).memory_limit == share
-    with pytest.raises(ParameterError, match="'lots' is no size"):
+    with pytest.raises(ParameterError, match="'lots' is not a size"):
         engine_share("lots")

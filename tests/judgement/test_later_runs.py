@@ -79,7 +79,7 @@ def test_compare_shows_predictions_next_to_the_measured_step(
     assert "| no late rank |" in told("--format", "markdown")
     rows = json.loads(told("--format", "json"))["predictions"]
     assert by_scenario(rows)["no late rank"]["verdict"] == "as predicted"
-    assert "leave out ranks and steps" in told("--ranks", "0")
+    assert "omit ranks and steps" in told("--ranks", "0")
 
 
 def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_taken_port_is_said() -> None:
     """The error contains a remedy."""
     with (
         TraceServer(TRACE, PAGE, 0) as server,
-        pytest.raises(ParameterError, match="Perfetto's page reads from no other one"),
+        pytest.raises(ParameterError, match="Perfetto's page reads from this port only"),
     ):
         TraceServer(TRACE, PAGE, server.server_port)
 
@@ -195,7 +195,7 @@ def test_the_url_is_printed_and_the_wait_ends(
     assert main(["open", str(store), "--print", "--port", "0", "--wait", "0.1"]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A")
-    assert "Nobody read the trace for 0.1 s" in said.err
+    assert "The trace was not read for 0.1 s" in said.err
 
 
 @pytest.mark.slow

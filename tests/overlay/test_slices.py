@@ -234,7 +234,7 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
         ({"event": 10**6}, ParameterError, "has no event 1000000"),
         ({"finding": "lunch_bound"}, ParameterError, "No finding 'lunch_bound'"),
         ({"finding": "a", "event": 1}, ParameterError, "has its own event"),
-        ({"ranks": [0, 1], "event": 1}, ParameterError, "those of one rank"),
+        ({"ranks": [0, 1], "event": 1}, ParameterError, "unique within a rank"),
     ],
 )
 def test_what_is_not_there_is_said(

@@ -74,7 +74,7 @@ def test_an_analysis_works_without_a_cache(
     monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
-    assert caplog.text.count("Set XDG_CACHE_HOME to a folder that can") == 1
+    assert caplog.text.count("Set XDG_CACHE_HOME to a writable folder") == 1
 
 
 @pytest.mark.slow

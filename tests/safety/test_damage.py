@@ -99,7 +99,7 @@ def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path,
     flipped(file_of(store, "first", 1), 400)
     done = cli("verify", store)
     assert done.code == 1
-    assert "(run first rank 1): it has another checksum than was written" in done.out
+    assert "(run first rank 1): it has its checksum differs" in done.out
     assert f"hta-sql repair {store}" in done.err
     done = cli("repair", store)
     assert (done.code, "Read again: run first rank 1." in done.err) == (0, True)
@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_the_manifest(
     flipped(store / MANIFEST, text.rindex(b'"event_count": ') + len(b'"event_count": '))
     done = cli("sql", store, "FROM runs")
     assert (done.code, done.out) == (1, "")
-    assert "is damaged: it has another checksum than was written" in done.err
+    assert "is damaged: it has its checksum differs" in done.err
     assert f"hta-sql repair {store}" in done.err
     assert cli("verify", store).code == 1
     assert cli("repair", store).code == 0
@@ -162,7 +162,7 @@ def test_another_size_is_noticed_when_it_is_opened(
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT DISTINCT run FROM ranks").rows() == [("first",)]
-    assert "left out runs whose Parquet is missing or broken" in caplog.text
+    assert "omitted runs whose Parquet is missing or broken" in caplog.text
     assert f"hta-sql repair {store}" in caplog.text
     assert answers(store) == {"first": made[2]["first"]}
 
@@ -288,7 +288,7 @@ def test_what_cannot_be_read_again_is_set_aside(
         assert done.code == 1
         assert "run first is set aside: rank 1 is damaged, and its trace is not there" in done.err
         assert answers(store) == {"second": made[2]["second"]}
-        assert "left out runs" in caplog.text
+        assert "omitted runs" in caplog.text
         assert verify_store(store).faults == []
         assert cli("repair", store).code == 1
     finally:

@@ -273,7 +273,7 @@ def test_a_type_that_cannot_be_kept(
         with caplog.at_level(logging.WARNING), hta_sql.open(every_table) as store:
             assert store.runs() == ["new"]
             assert store.sql("SELECT DISTINCT run FROM gpu_ops").rows() == [("new",)]
-        assert "left out runs" in caplog.text
+        assert "omitted runs" in caplog.text
         assert "again: old." in caplog.text
 
 

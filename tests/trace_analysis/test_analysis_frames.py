@@ -298,13 +298,13 @@ def test_a_job_without_gpus_says_what_is_missing(
             caplog.clear()
             getattr(analysis, method)()
             (record,) = caplog.records
-            assert record.message.startswith(f"{name} finds nothing in rank 0; it needs: GPU act")
+            assert record.message.startswith(f"{name} has no rows for rank 0; it needs: GPU act")
     caplog.clear()
     folder = write_trace(tmp_path / "gpu", "0.json", [kernel(0, 1)]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:
         analysis.get_gpu_kernel_breakdown()
         analysis.get_temporal_breakdown()
-    assert "finds nothing" not in caplog.text
+    assert "has no rows" not in caplog.text
 
 
 def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

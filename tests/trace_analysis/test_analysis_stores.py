@@ -131,7 +131,7 @@ def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFi
     paths[1].unlink()
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert list(analysis.get_temporal_breakdown()["rank"]) == [0]
-    assert "left out: [1]" in caplog.text
+    assert "omitted: [1]" in caplog.text
 
 
 def test_a_folder_without_traces_is_an_error(tmp_path: Path) -> None:

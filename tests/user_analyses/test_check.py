@@ -51,9 +51,9 @@ def test_new_then_check_then_run(
     [
         ("kpis", "own", "kpis is shipped: "),
         ("gpu_ops", "own", "gpu_ops is shipped: "),
-        ("Longest", "own", "own/Longest: names are small letters"),
-        ("longest", "lib", "no topic is called lib or tests"),
-        ("stream_load", "kernels", "it is there already; choose another name, or a _v2"),
+        ("Longest", "own", "own/Longest: names are lowercase letters"),
+        ("longest", "lib", "a topic cannot be called lib or tests"),
+        ("stream_load", "kernels", "it exists already; choose another name, or a _v2"),
     ],
 )
 def test_names_that_cannot_be(
@@ -194,7 +194,7 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
                 ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
             )
         ),
-        ("two_streams.json", "gone.json", "1: traces: 'gone.json' is no name of a file in "),
+        ("two_streams.json", "gone.json", "1: traces: 'gone.json' is not a name of a file in "),
         ("SELECT rank,", "SELECT ranc,", "1: Binder Error: "),
     ],
 )

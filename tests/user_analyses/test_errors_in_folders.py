@@ -71,7 +71,7 @@ def test_versions_side_by_side(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     """The error for one without an analysis explains how to write one."""
-    assert "names '/no/such/folder', which is no folder" in refused(Path("/no/such/folder"))
+    assert "names '/no/such/folder', which is not a folder" in refused(Path("/no/such/folder"))
     assert f"hta-sql new analysis NAME --into {tmp_path}" in refused(tmp_path)
 
 

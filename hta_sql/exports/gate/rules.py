@@ -168,7 +168,7 @@ def _rule(table: dict[str, Any], taken: set[str]) -> Rule:
         raise ParameterError(f"it has no {missing[0]!r}.")
     rule = Rule(**table)
     if rule.name in taken:
-        raise ParameterError(f"another rule is called {rule.name!r}: give it a name of its own.")
+        raise ParameterError(f"another rule is called {rule.name!r}: choose another name.")
     return rule
 
 

@@ -120,7 +120,7 @@ def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
         if all(len({_key(row, wanted) for row in rows}) == len(rows) for rows in found):
             return wanted
     raise ParameterError(
-        f"Rule {rule.name!r}: no columns of {rule.analysis} tell its rows apart: give aggregate = "
+        f"Rule {rule.name!r}: no columns of {rule.analysis} identify its rows: set aggregate = "
         f"'median', or a where that leaves one."
     )
 
@@ -160,7 +160,7 @@ def values_of(
         return {name: _aggregated(steps, rule) for name, steps in by_key.items()}
     if len(by_key) < len(rows):
         raise ParameterError(
-            f"Rule {rule.name!r}: several rows for one {', '.join(key) or 'run'}: give an aggregate."
+            f"Rule {rule.name!r}: several rows for one {', '.join(key) or 'run'}: set an aggregate."
         )
     divisor = max(step_count, 1) if rule.per_step else 1
     single = {

@@ -60,7 +60,7 @@ def export_redacted(
     selection = selection or Selection()
     if format_name == TRACE:
         if selection.names:
-            raise ParameterError("A trace holds the events of a rank; give no names.")
+            raise ParameterError("A trace contains the events of a rank; omit the names.")
         return _write_traces(_traces(source, selection), Path(target), redact)
     with TraceStore(source) as opened:
         opened.check_scope(selection.runs, selection.ranks)

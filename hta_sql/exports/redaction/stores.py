@@ -130,7 +130,7 @@ def redact_store(
         StoreError: The target exists already.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{str(target)!r} is there already; choose a new folder.")
+        raise StoreError(f"{str(target)!r} exists already; choose a new folder.")
     manifest = stored_files(read_manifest(source), source).manifest
     entries = [
         _copied(source, target, redact, entry)

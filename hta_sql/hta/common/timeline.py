@@ -114,7 +114,7 @@ def align_module_with_kernels(
     """
     needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
     if missing := needed - set(events_df.columns):
-        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: make a CallGraph.")
+        raise ParameterError(f"The frame has no {', '.join(sorted(missing))}: create a CallGraph.")
     host = events_df[(events_df["stream"] == HOST_STREAM) & (events_df["num_kernels"] >= 1)]
     expression = "|".join(f"(?:{module})" for module in module_list)
     text = text_column(events_df, "name")
@@ -123,7 +123,7 @@ def align_module_with_kernels(
     elif text:
         is_wanted = host[text].str.match(expression)
     else:
-        raise ParameterError("The frame has no names as text: give the symbol table.")
+        raise ParameterError("The frame has no names as text: pass the symbol table.")
     calls = host.loc[is_wanted].copy()
     calls["ts"], calls["dur"] = calls["first_kernel_start"], calls["kernel_span"]
     calls["stream"] = ANNOTATION_STREAM
@@ -156,7 +156,7 @@ def plot_events_timeline(
         ParameterError: The frame lacks a column, or the setting requests a file without a path.
     """
     if setting.plot_format is PlotFormat.File and not output_image_path:
-        raise ParameterError("The setting asks for a file: give output_image_path.")
+        raise ParameterError("The setting requires a file: pass output_image_path.")
     if events.empty:
         log.warning("%s: there are no events to draw.", title)
         return None

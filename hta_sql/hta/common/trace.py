@@ -56,8 +56,8 @@ class Frames(dict[int, pd.DataFrame]):
     def refuse(self, *_: object, **__: object) -> NoReturn:
         """Raise ParameterError with the alternatives to assigning a frame."""
         raise ParameterError(
-            "Frames cannot be given back: analyses read the store, so that they would not see them. "
-            "Work on the frame that you have, choose events in SQL (docs/filters.md), or write them "
+            "Frames cannot be assigned: analyses read the store and would ignore them. Use "
+            "your own frame, select events in SQL (docs/filters.md), or write them "
             "with Trace.write_raw_trace and open that file."
         )
 
@@ -228,8 +228,8 @@ class Trace(Closing):
         about = self._about[self._checked(rank)]
         if about["base_time_ns"] is None:
             raise TraceFormatError(
-                f"{about['source']!r} has no baseTimeNanoseconds, so that its times are not on the "
-                "clock. PyTorch 2.3 and later write it."
+                f"{about['source']!r} has no baseTimeNanoseconds, so its times are not on the "
+                "wall clock. PyTorch 2.3 and later write it."
             )
         return int(about["start_ns"])
 

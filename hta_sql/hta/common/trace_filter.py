@@ -54,7 +54,7 @@ class IterationIndexFilter(Filter):
     def __init__(self, iteration_index: int | list[int]) -> None:
         if not isinstance(iteration_index, int | list):
             raise ParameterError(
-                f"iteration_index is {iteration_index!r}; give an integer or a list of integers."
+                f"iteration_index is {iteration_index!r}; pass an integer or a list of integers."
             )
         self.iteration_index = (
             [iteration_index] if isinstance(iteration_index, int) else iteration_index
@@ -83,7 +83,7 @@ class TimeRangeFilter(Filter):
     def __init__(self, time_range: tuple[float, float]) -> None:
         if not isinstance(time_range, tuple) or len(time_range) != 2:
             raise ParameterError(
-                f"time_range is {time_range!r}; give (start, end) in microseconds."
+                f"time_range is {time_range!r}; pass (start, end) in microseconds."
             )
         self.time_start, self.time_end = time_range
         if self.time_start > self.time_end:
@@ -146,7 +146,7 @@ class CompositeFilter(Filter):
     def __init__(self, filters: list[Filter]) -> None:
         for one in filters:
             if one is self or not isinstance(one, Filter):
-                raise ParameterError(f"{one!r} is no filter, or contains itself.")
+                raise ParameterError(f"{one!r} is not a filter, or contains itself.")
         self.filters = list(filters)
 
     def __call__(

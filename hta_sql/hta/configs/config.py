@@ -90,5 +90,5 @@ def _read(path: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ParameterError(f"{path!r} cannot be read as JSON: {error}.") from error
     if not isinstance(config, dict):
-        raise ParameterError(f"{path!r} is no JSON object.")
+        raise ParameterError(f"{path!r} is not a JSON object.")
     return config

@@ -187,7 +187,7 @@ class Counters(Job):
         if SUFFIX not in suffix:
             log.warning(
                 "Files named *%s.json.gz will be read as traces when their folder is ingested; "
-                "a suffix with %s in it prevents that.",
+                "use a suffix that contains %s.",
                 suffix,
                 SUFFIX,
             )

@@ -126,7 +126,7 @@ class Job(Closing):
         result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):
             log.warning(
-                "%s finds nothing in rank%s %s; it needs: %s.",
+                "%s has no rows for rank%s %s; it needs: %s.",
                 result.analysis.base_name,
                 "s" if len(ranks) > 1 else "",
                 rank_spans(ranks),
@@ -148,14 +148,14 @@ class Job(Closing):
         ).rows()
         lost = lost_sources(dict(rows)) if check_sources else []
         if lost:
-            log.warning("The traces of these ranks are gone; they are left out: %s.", lost)
+            log.warning("The traces of these ranks are missing; the ranks are omitted: %s.", lost)
         return [rank for rank, _ in rows if rank not in lost]
 
     def _first_run(self) -> str:
         first, *others = self.store.runs()
         if others:
             log.warning(
-                "%s has several runs; this looks at the first, %r. The others: %s.",
+                "%s has several runs; the first is used, %r. The others: %s.",
                 self.store.path,
                 first,
                 ", ".join(others),
@@ -166,7 +166,7 @@ class Job(Closing):
         others = [run for run in self.store.runs() if run.startswith(f"{self.run}-capture")]
         if others:
             log.warning(
-                "The job has several captures; this looks at the first, run %r. The others: %s.",
+                "The job has several captures; the first is used, run %r. The others: %s.",
                 self.run,
                 ", ".join(others),
             )

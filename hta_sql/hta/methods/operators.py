@@ -74,7 +74,7 @@ class Operators(Job):
         frame = frames.sequences(result.df())
         if frame.empty:
             log.warning(
-                "Nothing with %r in its name launched %d or more kernels and copies "
+                "No event with %r in its name launched %d or more kernels and copies "
                 "(min_pattern_len) on rank %d; no trace was written.",
                 operator_name,
                 min_pattern_len,
@@ -132,7 +132,8 @@ class Operators(Job):
         unknown = sorted(set(keys) - set(frames.ATEN_COLUMNS))
         if unknown:
             raise ParameterError(
-                f"sort_by names {unknown[0]!r}; the columns are: {', '.join(frames.ATEN_COLUMNS)}."
+                f"sort_by contains {unknown[0]!r}; the columns are: "
+                f"{', '.join(frames.ATEN_COLUMNS)}."
             )
         result = self._result("aten_op_kernels_and_delay_v1", wanted)
         show(result, None, self.store.path)

@@ -84,7 +84,7 @@ def stage_dump(
     if dump.problem or dump.skipped:
         left_out = f"; {counted(dump.skipped, 'operation')} left out" if dump.skipped else ""
         problem = f"{dump.problem or 'some entries are no operations'}{left_out}"
-        log.warning("Dump %r is damaged: %s. What is whole of it was read.", path, problem)
+        log.warning("Dump %r is damaged: %s. Its complete part was read.", path, problem)
         quarantine_damage(con, "Flight Recorder dump", problem)
         rows["quarantine"] = 1
     return rows, _metadata(dump)

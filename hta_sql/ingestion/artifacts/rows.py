@@ -74,7 +74,7 @@ class StagedRows:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number of 64 bits, or None; a boolean is no number."""
+    """Return a whole number of 64 bits, or None; a boolean is not a number."""
     return value if type(value) is int and -_LIMIT <= value < _LIMIT else None
 
 

@@ -211,8 +211,8 @@ class _Done:
             for future in as_completed(futures):
                 if future.cancelled():
                     raise StoreError(
-                        "The executor has cancelled what it was given: its scheduler is gone, or "
-                        "somebody stopped it. The same ingest again goes on from there."
+                        "The executor has cancelled the tasks: its scheduler is gone, or it "
+                        "was stopped. The same ingest resumes there."
                     )
                 batch, error = futures[future], future.exception()
                 if error is None:

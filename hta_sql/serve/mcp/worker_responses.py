@@ -48,7 +48,7 @@ def answer(store: TraceStore, *, tool: str, given: Mapping[str, Any], most_rows:
     response: Answer = getattr(Hosted(store, most_rows), tool)(**given)
     if size_of(response) > MOST_BYTES:
         raise QueryError(
-            f"The answer is larger than {MOST_BYTES:,} bytes. Ask for fewer runs, ranks or columns."
+            f"The answer is larger than {MOST_BYTES:,} bytes. Request fewer runs, ranks or columns."
         )
     return response
 

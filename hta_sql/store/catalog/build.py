@@ -113,9 +113,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
     folder = store_folder(store)
     manifest_bytes(folder)
     if relative and not folder.local:
-        raise StoreError(
-            f"{folder.root!r} is no folder of this machine: it has no relative catalog."
-        )
+        raise StoreError(f"{folder.root!r} is not a local folder, so it has no relative catalog.")
     with store_lock(folder):
         if library:
             template(library)  # raises if the library is invalid

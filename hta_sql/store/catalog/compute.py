@@ -131,7 +131,7 @@ def run_computed(
                 )
             except duckdb.Error as error:
                 watch.check()
-                log.warning("%s of run %s cannot be kept: %s", about.base_name, run, error)
+                log.warning("%s of run %s cannot be materialized: %s", about.base_name, run, error)
                 if request:
                     request.failed.add(at)
                 continue

@@ -56,7 +56,7 @@ def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
 def warn_of_changed_files(root: str, files: Collection[str]) -> None:
     """Log a warning with the files whose size, checksum or origin differs from the manifest."""
     log.warning(
-        "%s: files are not what was written; hta-sql verify %s tells what is wrong: %s.",
+        "%s: files differ from what was written; hta-sql verify %s shows the faults: %s.",
         root,
         root,
         ", ".join(sorted(files)),

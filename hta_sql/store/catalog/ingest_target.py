@@ -118,8 +118,7 @@ class RankWriter:
                 kept = unfinished(self._folder, self._target.run)
                 if kept:
                     log.warning(
-                        "Interrupted: %s kept, not to be seen yet; the same ingest again goes on "
-                        "from there.",
+                        "Interrupted: %s stored but not published; the same ingest resumes there.",
                         f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
                     )
             raise

@@ -231,8 +231,8 @@ def _computed(
 
 def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
     log.warning(
-        "%s: nothing is materialized of run %s, whose files are not what was written; "
-        "hta-sql repair %s mends it: %s.",
+        "%s: run %s is not materialized, because its files differ from what was written; "
+        "hta-sql repair %s repairs it: %s.",
         *(folder.root, run, folder.root, ", ".join(changed)),
     )
 
@@ -352,8 +352,8 @@ def materialize_answers(
     for name in set(names) - derived:
         if library.find(name).name not in {about.name for about in answers(library).values()}:
             raise ParameterError(
-                f"What {name!r} returns is not kept: it is no default, or not of one run. "
-                f"Leave it out; {len(answers(library))} analyses are kept."
+                f"What {name!r} returns cannot be materialized: it needs parameters, or more "
+                f"than one run. Omit it; {len(answers(library))} analyses can be materialized."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}
     if names and not wanted:

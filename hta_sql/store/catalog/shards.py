@@ -113,11 +113,11 @@ def publish_shards(
             raise StoreError(
                 f"{len(missing)} of {expect} shards are missing in {folder.root!r}: "
                 f"{', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}. Nothing was "
-                "published. Run them again; what they have read already is kept."
+                "published. Run them again; they skip what they have read already."
             )
         if not complete and not manifest.published:
             raise StoreError(
-                f"No complete shards in {folder.root!r}. Make them with: hta-sql ingest TRACES "
+                f"No complete shards in {folder.root!r}. Create them with: hta-sql ingest TRACES "
                 "-o STORE --shard 1/N"
             )
         new = [shard for shard in complete if manifest.published.get(shard.name) != shard.digest]
@@ -147,7 +147,7 @@ def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
         lost = [str(entry.rank) for entry in shard.entries if id(entry) not in whole]
         if shard.complete and lost:
             log.warning(
-                "Shard %s is left out: Parquet of rank %s is gone; run it again.",
+                "Shard %s is skipped: Parquet of rank %s is missing; run it again.",
                 shard.name,
                 ", ".join(lost),
             )

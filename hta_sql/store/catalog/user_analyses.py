@@ -87,8 +87,8 @@ def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
         template(added)
     except LibraryError as error:
         log.warning(
-            "%s: left out the analyses that were put into it: %s Put better ones there: "
-            "hta-sql catalog STORE --analyses DIR",
+            "%s: omitted the analyses that are stored in it: %s Replace them: hta-sql catalog "
+            "STORE --analyses DIR",
             folder.root,
             error,
         )

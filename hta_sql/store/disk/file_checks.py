@@ -107,7 +107,7 @@ def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Faul
         return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
     try:
         if folder.digest(file.path) != file.sha256:
-            return fault("content", "it has another checksum than was written")
+            return fault("content", "its checksum differs from that in the manifest")
         return _inside(folder, file)
     except FileNotFoundError:
         return fault("missing", "it is gone")

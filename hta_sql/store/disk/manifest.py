@@ -251,7 +251,7 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
     try:
         return folder.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError) as error:
-        hint = f"Make one with: hta-sql ingest TRACES -o {folder.root}"
+        hint = f"Create one with: hta-sql ingest TRACES -o {folder.root}"
         if os.path.exists(folder.root):  # noqa: PTH110 - may be a URL
             # Most likely a folder of traces: a store must not be mixed with them.
             hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
@@ -281,7 +281,9 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
         values = json.loads(content)
         is_older = CHECKSUM not in values and values["schema_version"] != SCHEMA_VERSION
         if is_damaged(content, values) and not is_older:
-            raise StoreDamagedError(_damaged(folder, "it has another checksum than was written"))
+            raise StoreDamagedError(
+                _damaged(folder, "its checksum differs from that in the manifest")
+            )
         if values["format"] != FORMAT:
             raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
         version = values["schema_version"]

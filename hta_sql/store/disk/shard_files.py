@@ -114,7 +114,7 @@ def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
 def _parsed(content: bytes) -> Shard:
     values = json.loads(content)
     if is_damaged(content, values):
-        raise ValueError("another checksum than was written")
+        raise ValueError("its checksum differs")
     del values[CHECKSUM]
     if (values.pop("format"), values.pop("schema_version")) != (FORMAT, SCHEMA_VERSION):
         raise ValueError("another format")
@@ -130,8 +130,9 @@ def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
     shards, damaged = shards_at(folder)
     for path, why in damaged.items():
         log.warning(
-            "%r is not a shard that this version can publish: %s. Others are not held up; run its "
-            "job again, or: hta-sql repair %s. Until then files that nothing names stay.",
+            "%r is not a shard that this version can publish: %s. Other shards are not "
+            "affected; run its job again, or: hta-sql repair %s. Until then orphaned files are "
+            "not deleted.",
             folder.path(path),
             why,
             folder.root,

@@ -49,7 +49,7 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
         if any(entry.span for entry in members) and (problem := _problem(members)):
             raise TraceError(
                 f"The recordings of run {run!r} cannot be one run: {problem}. "
-                "Without --join-spans each is a run of its own."
+                "Without --join-spans each is a separate run."
             )
 
 

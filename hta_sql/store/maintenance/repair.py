@@ -95,7 +95,8 @@ def _with_manifest(folder: StoreFolder) -> list[Fault]:
         content = copy_of_manifest(folder)
         if content is None:
             raise StoreDamagedError(
-                f"{folder.path(MANIFEST)!r} is damaged or gone, and the catalog has no copy of it. "
+                f"{folder.path(MANIFEST)!r} is damaged or missing, and the catalog has no copy "
+                "of it. "
                 "Ingest the traces into a new store."
             ) from error
         parse_manifest(content, folder)

@@ -45,9 +45,9 @@ def retain_runs(
         StoreError: The lock was not released within ``lock_timeout``.
     """
     if keep is None and older_than is None:
-        raise ParameterError("Say how many runs to keep, or how old the others have to be.")
+        raise ParameterError("Pass the number of runs to keep, or the minimum age of the others.")
     if (keep or 0) < 0 or (older_than or timedelta()) < timedelta():
-        raise ParameterError("A number of runs to keep, or an age, is not negative.")
+        raise ParameterError("A number of runs to keep, or an age, must not be negative.")
     manifest = read_manifest(store)
     before = time.time_ns() - _nanoseconds(older_than or timedelta())
     times = run_times(manifest, checked_tags(tags))

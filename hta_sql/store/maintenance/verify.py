@@ -80,7 +80,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
         verified = _verified(folder, manifest, deep=deep)
         if not verified.faults or manifest_bytes(folder) == before:
             return verified
-    raise StoreError(f"{folder.root!r} changed whenever it was looked at; verify it later.")
+    raise StoreError(f"{folder.root!r} changed during each verification; verify it later.")
 
 
 def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:

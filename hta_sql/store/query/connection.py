@@ -145,15 +145,15 @@ class Connection(Closing):
             error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
             if is_of_database(error):
                 raise StoreDamagedError(
-                    f"{str(opened.catalog)!r} is damaged: {error}. It holds no data; to build it "
-                    f"anew: hta-sql catalog {self._folder.root}"
+                    f"{str(opened.catalog)!r} is damaged: {error}. It contains no data; to "
+                    f"rebuild it: hta-sql catalog {self._folder.root}"
                 ) from error
             if self._leaves_out(opened, error) or self._has_wrong_files(opened):
                 return self.run(question, reads)
             raise QueryError(str(error)) from error
         except MemoryError as error:
             raise QueryError(
-                "Out of Memory: the answer is larger than this process may hold."
+                "Out of Memory: the answer exceeds the memory limit of this process."
             ) from error
         return self.run(question, reads) if self._has_wrong_files(opened) else answer
 
@@ -258,7 +258,7 @@ class Connection(Closing):
     def _forget(self, broken: set[str]) -> None:
         """Remove broken derived tables from the manifest, or ignore them if it is read-only."""
         log.warning(
-            "%s: cannot read what was computed before; it is computed again: %s.",
+            "%s: cannot read a materialized answer, which is computed again: %s.",
             self._folder.root,
             ", ".join(sorted(broken)),
         )
@@ -336,7 +336,7 @@ class Connection(Closing):
         except duckdb.ConnectionException as error:
             raise StoreError(
                 f"This process has {self._folder.root!r} open with other threads or memory_limit; "
-                "close that first, or open it with the same."
+                "close it first, or open it with the same options."
             ) from error
         except duckdb.OutOfMemoryException as error:
             raise QueryError(str(error)) from error

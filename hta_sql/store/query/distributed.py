@@ -166,11 +166,11 @@ def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
     try:
         content = folder.read(part)
         if not _is_named_by(part, digest_of(content)):
-            raise StoreDamagedError(f"{folder.path(part)!r} is damaged; ask again.")
+            raise StoreDamagedError(f"{folder.path(part)!r} is damaged; run the query again.")
         return pq.read_table(io.BytesIO(content))
     except FileNotFoundError as error:
         raise StoreError(
-            f"{folder.path(part)!r} went with an ingest that came after the question; ask again."
+            f"{folder.path(part)!r} was deleted by an ingest after the query; run the query again."
         ) from error
 
 

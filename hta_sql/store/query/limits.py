@@ -100,7 +100,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
 def too_long(seconds: float) -> QueryError:
     """Return the error of a query that was interrupted by its time limit."""
     return QueryError(
-        f"Interrupted after {seconds:g} s. Ask for fewer runs, ranks or steps, or give it longer: "
+        f"Interrupted after {seconds:g} s. Request fewer runs, ranks or steps, or allow longer: "
         "--timeout (mcp: --seconds), Limits(seconds=…)."
     )
 

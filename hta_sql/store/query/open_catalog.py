@@ -111,15 +111,15 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
     ((outdated, lost),) = con.execute("SELECT left_out, lost FROM stored.store_info").fetchall()
     if outdated:
         log.warning(
-            "%s: left out runs that were written with other table definitions; upgrade hta_sql "
-            "if a newer one wrote them, else ingest their traces again: %s.",
+            "%s: omitted runs with other table definitions; upgrade hta_sql if a newer version "
+            "wrote them, otherwise ingest their traces again: %s.",
             root,
             outdated,
         )
     if lost:
         log.warning(
-            "%s: left out runs whose Parquet is missing or broken; ingest their traces again, "
-            "or bring the files back; hta-sql repair %s does what can be done: %s.",
+            "%s: omitted runs whose Parquet is missing or broken; ingest their traces again, "
+            "restore the files, or run hta-sql repair %s: %s.",
             root,
             root,
             lost,
@@ -130,8 +130,8 @@ def warn_of_other_definitions(changed: list[str], root: str) -> None:
     """Log which runs were ingested with other definitions, so that some values may differ."""
     if changed:
         log.warning(
-            "%s: runs that were ingested by other definitions than this hta_sql's, so that "
-            "some numbers may differ; ingest the same traces again, into it: %s.",
+            "%s: some runs were ingested with other definitions than this hta_sql's, so some "
+            "numbers may differ; ingest their traces again: %s.",
             root,
             ", ".join(changed),
         )

@@ -144,7 +144,7 @@ def check_function(name: str, node: dict[str, Any]) -> None:
         literal = arguments[1].get("literal", {}) if len(arguments) > 1 else {}
         if literal.get("kind") != "STRING" or len(literal["text"]) > MOST_STRUCTURE:
             raise QueryError(
-                f"{name}() is allowed here with a structure that is written as a text of at most "
+                f"{name}() is allowed only with a literal structure of at most "
                 f"{MOST_STRUCTURE:,} characters."
             )
     _check_size(name, arguments)

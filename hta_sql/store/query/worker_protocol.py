@@ -122,7 +122,7 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         if source.is_exhausted:
             raise AnswerTooLargeError(
-                f"The answer has more than {most_bytes >> 20:,} MiB, which is what a query may use. "
+                f"The answer has more than {most_bytes >> 20:,} MiB, the limit of a query. "
                 "Aggregate in SQL, add a LIMIT, or open the store with a larger memory_limit."
             ) from error
         raise WorkerDiedError from error

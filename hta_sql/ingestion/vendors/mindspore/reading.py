@@ -98,8 +98,8 @@ def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
     for part in parts:
         if contents[part.kind] is not None:
             raise TraceFormatError(
-                f"{part.path!r}: rank {part.rank} has another file of this kind beside it. Keep "
-                "the files of one capture in one folder."
+                f"{part.path!r}: rank {part.rank} has another file of this kind next to it. Put "
+                "the files of one capture into one folder."
             )
         text = _text(part.path)
         rows = _rows(part, text) if part.kind in _COLUMNS else _object(part, text)
@@ -161,4 +161,4 @@ def _check(part: ClusterFile, row: dict[str, str], line: int) -> None:
                     f"{part.path!r}: column {name}: not JSON: {error}."
                 ) from error
         elif not (_NUMBER.match(cell) or (name == "step_num" and cell == _MEAN)):
-            raise TraceFormatError(f"{part.path!r}: column {name}: {cell[:80]!r} is no number.")
+            raise TraceFormatError(f"{part.path!r}: column {name}: {cell[:80]!r} is not a number.")
