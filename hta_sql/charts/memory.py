@@ -57,7 +57,7 @@ AT_PEAK = {
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""Memory in use at a peak ─▶ color; blocks allocated in the recording by torch's categories."""
+"""Category of memory in use at a peak ─▶ color; torch's categories apply to blocks allocated in the recording."""
 
 IN_SNAPSHOT = {
     "parameters": CATEGORIES["parameter"],
@@ -204,7 +204,7 @@ def _curve(
 
 @figure
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """Draw what was in use at each device's peak, and the fullest device's largest allocators."""
+    """Draw the memory in use at each device's peak, and the largest allocators of the fullest device."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
     title = "What was in use when memory was at its peak"
     if named.empty:

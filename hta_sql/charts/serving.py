@@ -1,4 +1,4 @@
-"""Serving: iterations of an engine over time, and what they spend device time on."""
+"""Figures of serving: iterations of an engine over time, and their device time by kind of work."""
 
 from __future__ import annotations
 

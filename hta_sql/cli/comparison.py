@@ -95,7 +95,7 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _prediction_rows(comparison: Comparison) -> list[list[str]]:
-    """Return what was predicted of a step for each scenario, next to what the test took."""
+    """Return the predicted step time of each scenario, next to the measured one."""
     rows = [["prediction", "predicted", "interval", "measured", "difference", ""]]
     for row in comparison.predictions:
         low, high = (time_text(row[f"predicted_{end}_ns"]) for end in ("low", "high"))

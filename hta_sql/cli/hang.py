@@ -99,7 +99,7 @@ def hang(
 
 
 def _print_map(rows: list[Row], cells: list[Row]) -> None:
-    """Print a line for each rank of the first stuck groups: what it did at each number.
+    """Print a line for each rank of the first stuck groups, with its state at each collective.
 
     Args:
         rows: Rows of hang, the cause first.
@@ -149,7 +149,7 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
 
 
 def _print_damaged(store: TraceStore, runs: Iterable[str]) -> None:
-    """Print which dumps are damaged: no verdict is given on what they may have lost."""
+    """Print the damaged dumps, whose lost operations have no verdict."""
     query = "SELECT run, rank, reason FROM lib.damaged_artifacts(NULL) WHERE is_dump ORDER BY ALL"
     for run, rank, reason in store.sql(query).rows():
         if run in runs:

@@ -93,7 +93,7 @@ def _by(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _line(row: Row, kinds: list[Row]) -> str:
-    """Say what a phase of a rank does."""
+    """Format the figures of a phase of a rank as a line."""
     engine = f" ({row['framework']})" if row["framework"] else ""
     phase = row["phase"] or "phase unknown"
     said = [
@@ -119,7 +119,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
 
 
 def _exchange_line(parts: list[Row]) -> str:
-    """Say what the expert-parallel exchanges of a rank by one library take."""
+    """Format the time of a rank's expert-parallel exchanges by one library as a line."""
     sums = {
         role: sum(row["total_ns"] for row in of) for (role,), of in _by(parts, "comm_role").items()
     }

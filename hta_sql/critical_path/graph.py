@@ -47,7 +47,7 @@ class CPNode:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What a path's length would be if some events took less time.
+    """Length of a path if some events took less time.
 
     Attributes:
         length_ns: Length as recorded [ns].

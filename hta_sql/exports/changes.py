@@ -157,7 +157,7 @@ def compare_steps(
 
 
 def predictions(control: Side, test: Side) -> list[dict[str, Any]]:
-    """Return what the replay of a run predicts for each scenario, next to what a later run took.
+    """Return the replay's prediction for each scenario, next to the measurements of a later run.
 
     Args:
         control: The run whose replay predicts, with all ranks and steps.

@@ -75,7 +75,7 @@ def _equal_text(step: Row, operators: Sequence[Row]) -> str:
 
 
 def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row]) -> str:
-    """Return what changed the step: new operators, a cause on a rank, a part, or a row of it."""
+    """Return the main cause of the change: new operators, a cause on a rank, a part, or a row of it."""
     if step["verdict"] == "unknown" and step["noise_ns"] is not None:
         certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
         if certain:

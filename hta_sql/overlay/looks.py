@@ -162,7 +162,7 @@ def _span(row: dict[str, Any]) -> tuple[int, int]:
 
 
 def _windowed(look: Look, window: tuple[int, int], named: str) -> Look:
-    """Return a look at a window of time, and at nothing outside of it."""
+    """Return a look that is limited to a window of time."""
     title = f"{look.title}, {named}"
     return replace(look, wanted=replace(look.wanted, window=window), title=title, zoom=window)
 

@@ -84,7 +84,7 @@ def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
 
 
 def _served(serving: Serving | None, *, is_alone: bool) -> list[str]:
-    """Return the sentences on a run that serves; its lead stands above all if it is the only run."""
+    """Return the sentences about a serving run; its lead is at the top if it is the only run."""
     if serving is None:
         return []
     of_rank = f" Figures are those of rank {serving.rank}." if serving.rank is not None else ""

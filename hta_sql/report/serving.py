@@ -24,11 +24,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Serving:
-    """What is said of a run that serves.
+    """Sentences and figures of a serving run.
 
     Attributes:
         lead: Pace and rates of the phase that matters most: decodes, if there are any.
-        bound: What takes most of its time.
+        bound: The largest part of its time.
         others: The same of the other phases, a sentence each.
         tiles: (words, value) of that phase.
         rank: The rank that all of this is about; None if there is only one.
@@ -42,7 +42,7 @@ class Serving:
 
 
 def serving_of(first: FirstScreen, run: str) -> Serving | None:
-    """Return what to say of a run; None if no engine names iterations there and it is no run of replays alone."""
+    """Return the sentences about a run, or None if it has neither annotated iterations nor only graph replays."""
     of_run = [row for row in first.serving.records() if row["run"] == run]
     if not of_run:
         return None

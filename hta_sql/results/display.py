@@ -190,7 +190,7 @@ def _aligned(text: str, column: TextColumn, width: int) -> str:
 
 
 def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[str]:
-    """Return the lines that name what the table does not show, or why it is empty."""
+    """Return the lines about rows and columns that are not shown, or about an empty table."""
     if not len(result):
         return [_reason_for_none(result)]
     cut = []

@@ -17,7 +17,7 @@ LEAST_PCT = 1
 
 
 def phase_title(row: Row) -> str:
-    """Return what an iteration of the phase is called at the beginning of a sentence."""
+    """Return the name of an iteration of the phase for the beginning of a sentence."""
     if row["phase"] == "decode":
         return "A decode"
     return f"A {row['phase']} iteration" if row["phase"] else "An iteration"
@@ -43,7 +43,7 @@ def pace_sentence(row: Row) -> str:
 
 
 def work_sentence(row: Row) -> str:
-    """Return what an iteration processes, as far as annotations say it; else an empty string."""
+    """Return the annotated requests and tokens of an iteration, or an empty string."""
     said = [f"{rate} {unit}" for rate, unit in token_rates(row)]
     if row["mean_request_count"] is not None:
         said.insert(0, f"{row['mean_request_count']:,.1f} requests")
@@ -82,7 +82,7 @@ def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
 
 
 def roof_sentence(row: Row) -> str:
-    """Return what an iteration would take at the roofline, and what it takes; or why that is unknown.
+    """Return the time of an iteration at the roofline and its real time, or the reason if it is unknown.
 
     Args:
         row: The row of ``serving_roofline`` for the whole iterations of a phase.

@@ -35,9 +35,9 @@ class Dump:
     library_version: str | None
     """Of the communication library."""
     skipped: int = 0
-    """Entries that are no entries: no number, or no group."""
+    """Number of invalid entries, without a number or a group."""
     problem: str | None = None
-    """Why entries are missing at its end; None: it is whole."""
+    """Reason for missing entries at its end; None if it is complete."""
 
     @property
     def world_size(self) -> int | None:
@@ -49,7 +49,7 @@ class Dump:
 
 
 def is_dump(head: bytes) -> bool:
-    """Judge the first bytes of a file, which may be all of it."""
+    """Return the kind of a file from its first bytes, which may be the whole file."""
     if head.startswith(PICKLE_MAGIC):
         return bool(_PICKLE_SIGN.search(head))
     return (
@@ -134,7 +134,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _json(data: bytes, path: str) -> tuple[Any, str | None]:
-    """Parse JSON; of a file that is cut off, what is complete of it."""
+    """Parse JSON; a truncated file yields its complete entries."""
     text = data.decode("utf-8", "replace")
     try:
         return json.loads(text), None
@@ -170,7 +170,7 @@ def _text(value: Any) -> str | None:
 
 
 def _table(value: Any) -> dict[str, dict[str, Any]]:
-    """Return a table of tables; anything else in it is left out."""
+    """Return a dict of dicts; other values are omitted."""
     if not isinstance(value, dict):
         return {}
     return {str(key): inner for key, inner in value.items() if isinstance(inner, dict)}

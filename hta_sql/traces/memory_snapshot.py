@@ -36,7 +36,7 @@ _PICKLE_SIGN = re.compile(
 )
 _JSON_SIGN = re.compile(rb'^\s*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
 _SIGN_BYTES = 200
-"""The sign stands at the beginning: a key of the outermost dict."""
+"""Bytes at the beginning within which a key of the outermost dict identifies a snapshot."""
 
 Record = dict[str, Any]
 Frame = tuple[str | None, str | None, int | None]
@@ -119,7 +119,7 @@ class Stacks:
 
 @dataclass(frozen=True)
 class SnapshotSink:
-    """Takes what a snapshot has, a batch at a time; the records are invalid after the call."""
+    """Receiver of the records of a snapshot, a batch at a time; they are invalid after the call."""
 
     segments: Callable[[list[Record]], None]
     events: Callable[[int, list[Record]], None]
@@ -204,9 +204,9 @@ class _Memo(list[Any]):
 
 
 class _SnapshotReader(PickleReader):
-    """Hands over the items of a snapshot's lists instead of appending them.
+    """Passes on the items of a snapshot's lists instead of appending them.
 
-    The memo of the pickle would keep all of them alive. Entries of what was handed over are replaced by None, frames
+    The memo of the pickle would keep all of them alive. Entries of passed items are replaced by None, frames
     by the first of the same content, lists of frames by their Stack.
     """
 
@@ -222,7 +222,7 @@ class _SnapshotReader(PickleReader):
         self._found = False
 
     def read(self) -> str | None:
-        """Read all of it."""
+        """Read the whole pickle."""
         try:
             try:
                 value = self.value()
@@ -319,7 +319,7 @@ class _SnapshotReader(PickleReader):
         self._scanned = len(memo)
 
     def _shared(self, value: Any) -> Any:
-        """Return what stands for a frame or a list of frames; other values as they are."""
+        """Return the number of a frame or a list of frames, and other values unchanged."""
         stacks = self._sink.stacks
         if type(value) is dict and "filename" in value:
             return stacks.same(value)

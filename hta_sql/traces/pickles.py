@@ -71,11 +71,11 @@ _TEXTS, _NAMED_MEMO = b"IFLV", b"pg"
 
 
 class PlainPickle(NamedTuple):
-    """What a pickle holds."""
+    """Contents of a pickle."""
 
     value: Any
     problem: str | None = None
-    """Why the end is missing: the values before it are complete. None: the pickle is whole."""
+    """Reason for a missing end, before which all values are complete; None if the pickle is complete."""
 
 
 class CutOffError(Exception):

@@ -147,12 +147,12 @@ def open_trace(path: str) -> BinaryIO:
 
 
 def open_any(path: str) -> BinaryIO:
-    """Open a file as a stream of its bytes, unpacked, whatever they are; else like :func:`open_trace`."""
+    """Open a file of any content as a stream of its unpacked bytes, otherwise like :func:`open_trace`."""
     return _unpacked(path)[0]
 
 
 def _unpacked(path: str) -> tuple[BinaryIO, bytes]:
-    """Open a file as a stream of its bytes, unpacked; returns it and what it begins with."""
+    """Open a file as a stream of its unpacked bytes; return the stream and its first bytes."""
     stream = _opened(path)
     magic = stream.read(4)
     stream.seek(0)

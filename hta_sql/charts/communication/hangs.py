@@ -45,7 +45,7 @@ HOLDING = frozenset({"missing", "different", "not started"})
 def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a matrix per stuck group: what each rank did at each of the last collectives.
 
-    Groups that only ranks hold up that wait in no other group come first. If there are many ranks,
+    Groups blocked by ranks that wait in no other group come first. If there are many ranks,
     those whose rows are rarest are shown, because such a rank is among them. If there are many
     collectives, the last ones are shown.
     """

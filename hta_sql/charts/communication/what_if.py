@@ -45,14 +45,14 @@ MEANINGS = {
     "perfect overlap": "Perfect overlap: the same, but transfers take their time behind the work.",
     "uniform": "Uniform: each operation takes the mean of its name over all ranks and steps, each transfer the median.",
 }
-"""Scenario ─▶ what is changed in it."""
+"""Scenario ─▶ the change in it."""
 
 
 @figure
 def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """One bar per scenario: the step that is left, and behind it the recorded one.
+    """Draw one bar per scenario: the remaining step in front of the recorded one.
 
-    Where there are no steps, of the whole capture.
+    Without steps, a bar is the whole capture.
     """
     title = "What a step would take"
     known = table[table["replayed_ns"].notna()]

@@ -25,7 +25,7 @@ IDLE_COLORS = {"before": "#8C96A0", "between": IDLE_COLOR, "after": "#DDE2E6"}
 """Position of idle time in a step ─▶ its shade."""
 
 UNKNOWN_COLOR = "#B8C0C8"
-"""Color of what is not known or not matched."""
+"""Color of unknown or unmatched parts."""
 
 STEP_COLOR = "#C9D1D8"
 
@@ -62,7 +62,7 @@ CAUSE_COLORS = {"host_wait": WAIT_COLOR, "kernel_wait": SKY_BLUE, "other": "#BBB
 NORMAL_COLOR = "#BBBBBB"
 
 OUTLIER_COLOR = "#882255"
-"""Color of what stands out, of any class: Tol's wine, which no class has."""
+"""Color of outliers of any class: Tol's wine, which no class has."""
 
 NEUTRAL_COLOR = "#7A8793"
 """Color of events without a class: annotations, operations of several classes."""

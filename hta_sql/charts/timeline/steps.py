@@ -1,4 +1,4 @@
-"""Figures of profiler steps: durations, and what they are spent on."""
+"""Figures of profiler steps: durations and their parts."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def redacted_dump_file(redact: Redactor, text: str) -> str:
 
 
 def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
-    """Return the file or function of a snapshot's frame as its hash, with what a rule of snapshot_categories finds in it.
+    """Return the hash of a frame's file or function, with the part that matches a rule of snapshot_categories.
 
     Args:
         redact: Makes the hashes.
@@ -67,7 +67,7 @@ def _source_frame(redact: Redactor, file: str, line: str, function: str | None) 
 
 
 def _with_hash(found: re.Match[str], hashed: str, separator: str) -> str:
-    """Return a text that the pattern fits as it did: what it found stays at the beginning or the end."""
+    """Return a redacted text that the pattern still matches: the match stays at the beginning or the end."""
     kept, is_first, is_last = found[0], found.start() == 0, found.end() == len(found.string)
     if is_first:
         return kept if is_last else kept + hashed

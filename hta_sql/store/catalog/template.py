@@ -34,7 +34,7 @@ from hta_sql.store.disk.manifest import digest_of
 from hta_sql.traces.writing import replacing
 
 STORAGE_VERSION = "v1.4.0"
-"""Readable by BI tools that still bundle DuckDB 1.4."""
+"""Storage version of catalogs, readable by BI tools that still bundle DuckDB 1.4."""
 
 Config = dict[str, str | bool | int | float | list[str]]
 CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1}

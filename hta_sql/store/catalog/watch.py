@@ -17,7 +17,7 @@ AGAIN_S = 0.1
 """Interval between two interrupts of a statement that continues [s]."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is computed, the part that is done, and the whole."""
+"""Called with the name of the computed table, the completed part, and the total."""
 
 
 class ComputationStoppedError(QueryError):

@@ -209,7 +209,7 @@ def _is_in(wanted: Collection[object] | None, value: object) -> bool:
 def reads_of_analysis(
     library: Library, analysis: SqlObject, values: Mapping[str, Any], *, is_kept: bool = False
 ) -> Reads:
-    """Describe what an analysis reads: its materialized answer only, or the tables."""
+    """Describe the files that an analysis reads: its materialized answer only, or the tables."""
     name = analysis.base_name if is_kept else analysis.name
     # Derived tables hold the rows of all ranks of a run in one file.
     ranks = None if library.reads_derived(analysis) else values.get("ranks")
@@ -219,7 +219,7 @@ def reads_of_analysis(
 def reads_of_query(
     library: Library, query: str, values: Mapping[str, Any] | list[Any] | None, runs: Iterable[str]
 ) -> Reads:
-    """Describe what a query reads, as far as its text shows.
+    """Describe the files that a query reads, as far as its text shows.
 
     Args:
         library: Tables, macros and analyses.
@@ -237,7 +237,7 @@ def reads_of(
     runs: Iterable[str] | None = None,
     ranks: Iterable[int] | None = None,
 ) -> Reads:
-    """Describe what a query may read.
+    """Describe the files that a query may read.
 
     Args:
         names: Analyses, macros and tables.

@@ -15,7 +15,7 @@ MOST_SPANS = 256
 """Queries store the rank in the bits above the forty bits of an event id."""
 
 DUMP_SPAN = 1 << 16
-"""In place of the number of a span: the entry is of a Flight Recorder dump, which has no events."""
+"""Span number of an entry of a Flight Recorder dump, which has no events."""
 
 SNAPSHOT_SPAN = DUMP_SPAN + 1
 """Likewise of a memory snapshot, whose events have ids of their own."""

@@ -274,7 +274,7 @@ class Connection(Closing):
             self._broken |= broken
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads, and what is computed for them."""
+        """Interrupt the queries of other threads, and computations for them."""
         self.on_demand.interrupt()
         for cursor in list(self._asking):
             cursor.interrupt()

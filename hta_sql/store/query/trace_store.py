@@ -363,7 +363,7 @@ class TraceStore(ByName, Isolating, Closing):
         self._connection.on_demand.progress = progress
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads, and what they materialize, here or on an executor."""
+        """Interrupt the queries of other threads and their materializations, here or on an executor."""
         self._connection.interrupt()
         self._interrupt_workers()
         for future in list(self._waiting):

@@ -14,10 +14,10 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes of a replay and what each waits for; one entry a node unless stated otherwise.
+    """Nodes of a replay and their dependencies; one entry per node unless stated otherwise.
 
     Attributes:
-        is_operation: Operation of the device; else a call in which the host waits.
+        is_operation: Whether it is a device operation; otherwise it is a call in which the host waits.
         key: Time of the node in a topological order of operations [ns].
         returned: End of the launch or call [ns]; NaN without a launch.
         line: Number of the host: of a rank's recording, from 0.
@@ -53,12 +53,12 @@ class Graph:
 
 @dataclass(frozen=True)
 class Durations:
-    """What nodes take in one scenario [ns]; one entry a node unless stated otherwise.
+    """Durations of nodes in one scenario [ns]; one entry per node unless stated otherwise.
 
     Attributes:
         own: Duration of operations.
         host: Work of the host before launches and calls.
-        gap: Delay of operations after what they wait for.
+        gap: Delay of operations after their dependencies.
         lag: From the last start of a collective to its end on this rank.
         begin: Begin of each line; one entry a line, None: as recorded.
         meets: Ranks wait for each other in collectives.

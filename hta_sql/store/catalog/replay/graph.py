@@ -28,7 +28,7 @@ READS: dict[str, tuple[str, ...]] = {
     WEIGHTS: (NODES, EDGES),
     VALUES: (NODES, WEIGHTS, STRAGGLERS),
 }
-"""Macros of lib, and the temporary tables that hold what they return ─▶ those that they read; none: a run."""
+"""Macros of lib, whose results are temporary tables ─▶ the macros that they read; none means a run."""
 
 STAGES = len(READS) + 5
 """Parts of a replay for its progress: its tables, reading them, order of nodes, scenarios, parts of the job, kernels."""
@@ -44,10 +44,10 @@ NODE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Replay:
-    """One run as a graph, with what scenarios need to know of each node.
+    """One run as a graph, with the values of each node that scenarios need.
 
     Attributes:
-        graph: Nodes and what they wait for.
+        graph: Nodes and their dependencies.
         nodes: Columns of lib.replay_nodes and lib.replay_weights.
         values: Columns of lib.replay_values.
         names: Name of each name_id.

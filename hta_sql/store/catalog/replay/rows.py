@@ -1,4 +1,4 @@
-"""The rows of the derived table `replays`: what a run would take in each scenario."""
+"""Rows of the derived table `replays`: the predicted time of a run in each scenario."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class _Spans:
         return quantile * float(np.std(saved, ddof=1)) * math.sqrt(len(saved))
 
     def overlapped(self, alone: Floats) -> float:
-        """Return the length if each rank only worked, and transferred behind its work [ns].
+        """Return the length if each rank worked without waiting, followed by its transfers [ns].
 
         Args:
             alone: Ends of nodes without communication.

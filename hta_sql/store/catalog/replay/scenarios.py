@@ -124,7 +124,7 @@ def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], D
 
 
 def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
-    """Return when lines begin if they came late to the capture for what a scenario takes away; None: as recorded.
+    """Return the start of each line if its capture started late because of the delay that a scenario removes; None: as recorded.
 
     A capture begins in the middle of a run. A line that begins later than others, and ends its steps later by
     what the scenario takes away, began later for the same reason.

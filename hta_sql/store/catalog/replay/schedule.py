@@ -15,7 +15,7 @@ NODES = 20_000
 
 @dataclass(frozen=True)
 class Schedule:
-    """Operations and host anchors, sorted by level: what a node waits for has a lower level.
+    """Operations and host anchors, sorted by level: dependencies of a node have lower levels.
 
     An anchor is the first launch of a host, or one that waits for the device. What the host does behind an
     anchor adds up, so that only anchors are nodes. Times of nodes are followed by the begins of lines and by a time before all.
