@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hta_sql.ingestion.artifacts.reading import engine_memory
 from hta_sql.ingestion.discover import discover
 from hta_sql.ingestion.fingerprints import KnownTraces
 from hta_sql.ingestion.options import IngestOptions
@@ -199,7 +200,9 @@ def rank_jobs(
             rank_source=file.rank_source,
             tables=plan.target.folder.path(TABLES),
             threads=workers.threads,
-            memory_limit=workers.memory_limit,
+            memory_limit=engine_memory(
+                workers.memory_limit, sizes[file.path] if file.kind == "snapshot" else 0
+            ),
             kernel_classes=plan.kernel_classes,
             captures=file.captures,
             kernel_files=file.kernel_files,

@@ -1,19 +1,21 @@
 """Reads memory snapshots of PyTorch's allocator as a stream of segments, allocator events and annotations.
 
 ``torch.cuda.memory._dump_snapshot`` writes a pickle, which is read opcode by opcode: events are handed over and let go
-of as soon as the pickle has them in their list, so that memory does not grow with their number but for 16 bytes each.
+of as soon as the pickle has them in their list, so that memory does not grow with their number but for 8 bytes each.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import mmap
 import re
 import struct
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.machine import temporary_folder
 from hta_sql.traces.pickles import PICKLE_MAGIC, CutOffError, PickleReader
 from hta_sql.traces.source import BLOCK_BYTES, open_any
+from hta_sql.traces.unpack import UnpackedStream
 
 MAX_JSON_BYTES = 256 << 20
 """Size of a snapshot as JSON, which is parsed whole: it takes six times as much memory."""
@@ -160,7 +163,7 @@ def _mapped(path: str) -> Iterator[mmap.mmap]:
     with temporary_folder() as folder:
         place = Path(path)
         with open_any(path) as stream:
-            if not (isinstance(stream, io.BufferedReader) and place.is_file()):
+            if isinstance(stream, UnpackedStream) or not place.is_file():
                 place = Path(folder, "snapshot")
                 with place.open("wb") as copy:
                     while block := stream.read(BLOCK_BYTES):
@@ -193,20 +196,48 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-class _Memo(list[Any]):
-    """The memo of a pickle whose numbers follow each other, in 8 bytes an entry."""
+class _Memo(dict[int, Any]):
+    """The memo of a pickle without what is handed over: 8 bytes a list of frames, nothing for a record.
 
-    def __setitem__(self, number: Any, value: Any) -> None:
-        if number == len(self):
-            self.append(value)
-        else:
-            super().__setitem__(number, value)
+    Lists of frames stay known by number, because later events may share them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forgotten = 0
+        self._numbers, self._stacks = array("I"), array("I")
+        """Ascending numbers of lists of frames, and the numbers of their stacks."""
+
+    def __len__(self) -> int:
+        """Return the number of entries that the pickle made: it numbers the next one by it."""
+        return super().__len__() + self._forgotten
+
+    def __missing__(self, number: int) -> Stack | None:
+        at = bisect_left(self._numbers, number)
+        if at < len(self._numbers) and self._numbers[at] == number:
+            return Stack(self._stacks[at])
+        if number < len(self):
+            return None
+        raise KeyError(number)
+
+    def forget(self, gone: list[int], stacks: dict[int, Stack]) -> None:
+        """Remove entries.
+
+        Args:
+            gone: Numbers of records.
+            stacks: Numbers of lists of frames, ascending, and their stacks.
+        """
+        for number in chain(gone, stacks):
+            del self[number]
+        self._forgotten += len(gone) + len(stacks)
+        self._numbers.extend(stacks)
+        self._stacks.extend(stack.number for stack in stacks.values())
 
 
 class _SnapshotReader(PickleReader):
     """Passes on the items of a snapshot's lists instead of appending them.
 
-    The memo of the pickle would keep all of them alive. Entries of passed items are replaced by None, frames
+    The memo of the pickle would keep all of them alive. Entries of passed items are removed, frames replaced
     by the first of the same content, lists of frames by their Stack.
     """
 
@@ -308,14 +339,22 @@ class _SnapshotReader(PickleReader):
                 if type(value) is list:
                     gone.add(id(value))
                     gone.update(map(id, value))
+        get, stacks = memo.get, {}
+        forgotten = []
         for number in range(self._scanned, len(memo)):
-            value = memo[number]
-            if type(value) is str:
-                memo[number] = texts.setdefault(value, value)
+            value = get(number)
+            kind = type(value)
+            if kind is Stack:
+                stacks[number] = value
             elif id(value) in gone:
-                memo[number] = None
-            else:
+                forgotten.append(number)
+            elif kind is str:
+                memo[number] = texts.setdefault(value, value)
+            elif kind is list and type(shared := self._shared(value)) is Stack:
+                stacks[number] = shared
+            elif kind is dict:
                 memo[number] = self._shared(value)
+        memo.forget(forgotten, stacks)
         self._scanned = len(memo)
 
     def _shared(self, value: Any) -> Any:

@@ -16,6 +16,7 @@ import hta_sql
 from hta_sql.errors import TraceError, TraceFormatError
 from hta_sql.exports.redaction.names import Redactor
 from hta_sql.exports.redaction.stores import redact_store
+from hta_sql.ingestion.artifacts.reading import engine_memory
 from hta_sql.store.disk.folder import store_folder
 from hta_sql.traces.memory_snapshot import SnapshotSink, is_snapshot, read_snapshot
 
@@ -240,3 +241,30 @@ def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
             ("active_allocated", "<non-python>"): 466,
             ("active_allocated", "<gaps>"): 8238,
         }
+
+
+def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_path: Path) -> None:
+    """The pickler appends 1,000 events at once; the list of frames of an earlier batch is gone by then."""
+    frames = [{"name": f"f{number}", "filename": "a.py", "line": number} for number in range(9)]
+    stacks = [frames[number:] for number in range(9)]
+    events = [
+        {"action": "alloc", "addr": number, "size": 512, "frames": stacks[number % 7]}
+        for number in range(5000)
+    ]
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+    found: list[tuple[int, int]] = []
+
+    def take(_: int, records: list[dict[str, Any]]) -> None:
+        found.extend((record["addr"], record["frames"].number) for record in records)
+
+    sink = SnapshotSink(lambda _: None, take, lambda _: None)
+    assert read_snapshot(str(path), sink) is None
+    assert found == [(number, number % 7) for number in range(5000)]
+
+
+def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> None:
+    """A sixteenth of the file is for the reader; the engine has at least half."""
+    assert engine_memory("368MiB", 0) == "368MiB"
+    assert engine_memory("368MiB", 1056 << 20) == f"{302 << 10}KiB"
+    assert engine_memory("368MiB", 100 << 30) == f"{184 << 10}KiB"
