@@ -23,7 +23,7 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
 --   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so that its end is that of the recording; NULL if the trace does not record that end.
+--   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so it ends with the recording; NULL if the trace does not record that end.
 --   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
 --   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).

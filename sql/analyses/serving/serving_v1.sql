@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO serving_v1(
 --   run                      VARCHAR          Run name.
 --   rank                     INTEGER          Rank of the process.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
---   framework                VARCHAR          Engine; NULL where no annotation names it.
+--   framework                VARCHAR          Engine; NULL if no annotation names it.
 --   iteration_count          BIGINT [count]   Iterations.
 --   iteration_p50_ns         BIGINT [ns]      Median time of an iteration; while requests decode, their time per output token.
 --   iteration_p90_ns         BIGINT [ns]      90th percentile of the time of an iteration.

@@ -15,11 +15,11 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   rank                     INTEGER          Rank of the process.
 --   iteration                BIGINT [1]       Number of the iteration of the rank, from 1.
 --   detected_by              VARCHAR          annotation, or graph (a replay of the largest one).
---   framework                VARCHAR          Engine; NULL where no annotation names it.
+--   framework                VARCHAR          Engine; NULL if no annotation names it.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
---   request_count            BIGINT [count]   Requests; NULL where the name does not say, as for all numbers of requests and tokens.
+--   request_count            BIGINT [count]   Requests; NULL if the name does not state it, as for all numbers of requests and tokens.
 --   new_tokens               BIGINT [tokens]  Tokens that are processed.
---   prefill_tokens           BIGINT [tokens]  Of these, tokens of prompts.
+--   prefill_tokens           BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens        BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
 --   max_output_tokens        BIGINT [tokens]  At most: prompts may end in the iteration, speculated tokens be accepted.
 --   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   unrecorded_ns            BIGINT [ns]      Time between these in which the device ran work that the trace does not hold.
 --   busy_ns                  BIGINT [ns]      Part of device_ns in which at least one of its operations runs.
 --   busy_pct                 DOUBLE [%]       busy_ns as a share of device_ns.
---   gap_before_ns            BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative where they overlap.
+--   gap_before_ns            BIGINT [ns]      From the end of the previous iteration on the device to device_ts, without unrecorded time; negative if they overlap.
 --   iteration_ns             BIGINT [ns]      device_ns with the gap before it, if there is one: of a decode, the time per output token.
 --   min_output_tokens_per_s  DOUBLE [1/s]     min_output_tokens / iteration_ns.
 --   execution                VARCHAR          graph (nine of ten operations in replays), piecewise (some), eager (none).

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Requests.
 --   new_tokens            BIGINT [tokens]  Tokens that are processed.
---   prefill_tokens        BIGINT [tokens]  Of these, tokens of prompts.
+--   prefill_tokens        BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
 --   max_output_tokens     BIGINT [tokens]  At most: one more for each prompt, which may end in the iteration.
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
