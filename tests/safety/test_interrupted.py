@@ -110,7 +110,7 @@ def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
     """Readers see the old store until the new one is complete, and no file is orphaned."""
-    assert made.said.startswith("Interrupted: 2 ranks are kept")
+    assert made.said.startswith("Interrupted: 2 ranks are stored but not published")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
     read: list[int] = []
