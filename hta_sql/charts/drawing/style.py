@@ -10,7 +10,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from hta_sql.charts.drawing.chart import Chart
+from hta_sql.charts.drawing.chart import Chart, rows_of
 from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
 
 WIDTH = 640
@@ -46,8 +46,6 @@ OWN_COLORS = alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
 
 CHAINS = frozenset({"stack", "folded_stack"})
 """Columns with many names in each value."""
-
-_DIGITS = 6
 
 _DIGITS_TO = ((2, 9.995), (1, 99.95), (0, math.inf))
 """Decimals ─▶ upper limit of the numbers shown with them: three significant digits."""
@@ -176,20 +174,8 @@ def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
 
 
 def data(table: pd.DataFrame) -> alt.InlineData:
-    """Return a table as inline data; altair's limit of 5,000 rows does not apply to it.
-
-    Fractions keep six digits, enough for a tooltip, with half the bytes.
-    """
-    columns = [
-        [
-            None if unknown else _short(value)
-            for value, unknown in zip(column.tolist(), column.isna(), strict=True)
-        ]
-        for _, column in table.items()
-    ]
-    names = [str(name) for name in table]
-    # A tuple, because altair copies a list of rows whenever a chart becomes part of another.
-    rows: Any = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    """Return a table as inline data; altair's limit of 5,000 rows does not apply to it."""
+    rows: Any = rows_of(table)
     return alt.InlineData(values=rows)
 
 
@@ -197,10 +183,6 @@ def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Return the columns, plus ``rank`` and ``step``, by which the page selects, if present."""
     chosen = [name for name in ("rank", "step") if name in table]
     return table[list(dict.fromkeys([*columns, *chosen]))]
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 def colors(
