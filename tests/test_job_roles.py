@@ -11,7 +11,7 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import main
-from hta_sql.errors import ParameterError, RankError
+from hta_sql.errors import RankError
 from hta_sql.report import write_report
 from hta_sql.synthetic import JobSpec, write_job
 
@@ -115,18 +115,18 @@ def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
         job.store.run("temporal_breakdown", roles=["critic"])
 
 
-def test_runs_that_disagree_about_a_role_are_not_mixed(job: Roles, tmp_path: Path) -> None:
-    """If the ranks of a role differ between runs, a run must be selected."""
-    first, second = list(job.traces)[:2]
+def test_a_role_may_have_other_ranks_in_another_run(job: Roles, tmp_path: Path) -> None:
+    """Each run has the ranks of the role there."""
+    first = next(iter(job.traces))
     with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
         pass
     other = write_role(tmp_path, first, 2, 2, 4)
     with hta_sql.ingest(other, tmp_path / "s", run="test", jobs=1) as store:
-        with pytest.raises(ParameterError, match="request one run"):
-            store.run("temporal_breakdown", roles=[first])
-        rows = store.run("temporal_breakdown", roles=[first], runs=["test"]).arrow().to_pylist()
+        rows = store.run("temporal_breakdown", roles=[first]).records()
+        of_runs = {run: [row["rank"] for row in rows if row["run"] == run] for run in store.runs()}
+        assert of_runs == {"base": list(job.traces[first]), "test": [2, 3]}
+        rows = store.run("temporal_breakdown", roles=[first], runs=["test"]).records()
         assert [row["rank"] for row in rows] == [2, 3]
-    assert second in job.traces
 
 
 def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import memory_limit_option, scope_options, steps_option
+from hta_sql.cli.options import memory_limit_option, roles_option, scope_options, steps_option
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @store_argument(metavar="STORE[:RUN]|TRACES")
 @scope_options
 @steps_option
+@roles_option
 @memory_limit_option
 @verify_option
 @click.option(
@@ -37,6 +38,7 @@ def advice(
     runs: list[str] | None,
     ranks: list[int] | None,
     steps: list[int] | None,
+    roles: list[str] | None,
     memory_limit: str | None,
     min_pct: float,
 ) -> None:
@@ -51,7 +53,8 @@ def advice(
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
         scope = {"runs": runs, "ranks": ranks, "steps": steps}
-        print_advice(opened, label(store, runs), {**scope, "min_pct": min_pct})
+        part = opened.of_roles(roles) if roles else opened
+        print_advice(part, label(store, runs), {**scope, "min_pct": min_pct})
 
 
 def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> None:

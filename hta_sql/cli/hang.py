@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option, scope_options
+from hta_sql.cli.options import Output, audience_option, roles_option, scope_options
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
@@ -54,6 +54,7 @@ TABLE = (
 @click.command(short_help="Name the rank that blocks a hanging job, from Flight Recorder dumps.")
 @store_argument("traces", "STORE[:RUN]|DUMPS")
 @scope_options
+@roles_option
 @audience_option("json (the analysis `hang`)")
 @verify_option
 @click.pass_context
@@ -63,6 +64,7 @@ def hang(
     traces: str,
     runs: list[str] | None,
     ranks: list[int] | None,
+    roles: list[str] | None,
     format_name: str,
 ) -> None:
     """Show what hangs in a STORE, or in a folder of Flight Recorder DUMPS.
@@ -76,7 +78,8 @@ def hang(
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
     failures: list[HtaSqlError] = []
-    with opened_or_read(traces, on_failure=failures.append) as (store, _):
+    with opened_or_read(traces, on_failure=failures.append) as (opened, _):
+        store = opened.of_roles(roles) if roles else opened
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()

@@ -191,7 +191,7 @@ roles_option = click.option(
     metavar="ROLE,ROLE",
     callback=_run_names,
     show_default="all",
-    help="Ranks with these roles (trainer, rollout, ...), as in the table ranks.",
+    help="Only ranks with these roles (trainer, rollout, ...), as if nothing else was ingested.",
 )
 
 

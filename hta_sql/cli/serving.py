@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option, scope_options
+from hta_sql.cli.options import Output, audience_option, roles_option, scope_options
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
@@ -31,10 +31,16 @@ NOTHING = (
 @click.command(short_help="Show where the time of a serving engine goes.")
 @store_argument("traces", "STORE[:RUN]|TRACES")
 @scope_options
+@roles_option
 @audience_option("json (the analysis `serving`)")
 @verify_option
 def serving(
-    *, traces: str, runs: list[str] | None, ranks: list[int] | None, format_name: str
+    *,
+    traces: str,
+    runs: list[str] | None,
+    ranks: list[int] | None,
+    roles: list[str] | None,
+    format_name: str,
 ) -> None:
     """Show phases, time per token and tokens per second of a STORE, or of TRACES that are ingested first.
 
@@ -43,7 +49,8 @@ def serving(
     roofline. The numbers are those of the analyses `serving`, `serving_kinds`, `serving_roofline`,
     `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
     """
-    with opened_or_read(traces) as (store, is_new):
+    with opened_or_read(traces) as (opened, is_new):
+        store = opened.of_roles(roles) if roles else opened
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 

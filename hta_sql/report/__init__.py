@@ -23,7 +23,6 @@ from hta_sql.report.overview import overview_markup
 from hta_sql.report.rendering import render
 from hta_sql.report.section import PAPER, Rendered, not_shown, rendered
 from hta_sql.report.tiles import figures_markup
-from hta_sql.store.query.roles import ranks_of_roles
 from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.text import printable
 from hta_sql.traces.writing import replacing
@@ -62,16 +61,24 @@ def write_report(
 
     Raises:
         RankError: A run, rank or role is not in the store.
-        ParameterError: The requested roles have other ranks in one run than in another.
     """
     runs = list(runs or ())
     if roles is not None:
-        ranks = ranks_of_roles(store.sql, roles, runs or None, list(ranks) if ranks else None)
+        store, ranks = (
+            store.of_roles(roles),
+            list(ranks or ()) or _common_ranks(store.of_roles(roles), runs),
+        )
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
     text = page_text(answers, title or _default_title(answers.scope.runs), rows)
     with replacing(Path(path)) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
+
+
+def _common_ranks(store: TraceStore, runs: Sequence[str]) -> list[int] | None:
+    """Return the ranks if all runs have the same: the SQL of the page then selects them."""
+    found = {tuple(store.ranks(run)) for run in runs or store.runs()}
+    return list(found.pop()) if len(found) == 1 else None
 
 
 def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:

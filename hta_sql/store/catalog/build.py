@@ -144,10 +144,19 @@ def copy_of_manifest(folder: StoreFolder) -> bytes | None:
         try:
             copied.write_bytes(folder.read(CATALOG))
             with duckdb.connect(str(copied), read_only=True) as con:
-                ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
-            return zlib.decompress(content)
+                return _copied_manifest(con)
         except (OSError, duckdb.Error, zlib.error, ValueError):
             return None
+
+
+def manifest_of(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> Manifest:
+    """Return the manifest that a catalog was built from."""
+    return parse_manifest(_copied_manifest(con), folder)
+
+
+def _copied_manifest(con: duckdb.DuckDBPyConnection) -> bytes:
+    ((content,),) = con.execute("SELECT content FROM stored.manifest_copy").fetchall()
+    return zlib.decompress(content)
 
 
 def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:

@@ -26,7 +26,7 @@ from hta_sql.store.query.limits import UNLIMITED, Limits, checked_rows, engine
 from hta_sql.store.query.namespaces import ByName
 from hta_sql.store.query.open_catalog import warn_of_other_definitions
 from hta_sql.store.query.partitions import is_partitioned, refuse_unknown, requested_sizes, tasks
-from hta_sql.store.query.roles import without_roles
+from hta_sql.store.query.role_stores import ByRole, by_roles
 from hta_sql.text import counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class TraceStore(ByName, Isolating, Closing):
+class TraceStore(ByName, ByRole, Isolating, Closing):
     """A store of ingested traces, opened for reading.
 
     It is thread-safe. Each call uses its own cursor: temporary tables and settings end with the
@@ -127,6 +127,7 @@ class TraceStore(ByName, Isolating, Closing):
         """Path of the DuckDB catalog of this connection."""
         return str(self._connection.opened().catalog)
 
+    @by_roles
     def run(
         self,
         name: str,
@@ -144,7 +145,8 @@ class TraceStore(ByName, Isolating, Closing):
                 Its workers open the store by its path, with the same threads and memory_limit.
                 Large results stay in the store: see ``Result.paths``. What is materialized or
                 cannot be partitioned is computed here.
-            **parameters: As documented by :meth:`describe`, bound, never interpolated; or ``roles``.
+            **parameters: As documented by :meth:`describe`, bound, never interpolated; or ``roles``:
+                the answer of :meth:`of_roles`, computed here.
 
         Returns:
             The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
@@ -155,7 +157,6 @@ class TraceStore(ByName, Isolating, Closing):
             RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
-        parameters = without_roles(self.sql, parameters)
         analysis, values, is_kept = self._prepared(name, version, parameters)
         # Eagerly, because a chart may be drawn after the store is closed.
         drawn_from = None
@@ -174,11 +175,11 @@ class TraceStore(ByName, Isolating, Closing):
         )
         return Result.of_rows(rows, *about)
 
+    @by_roles
     def head(
         self, name: str, count: int, *, version: int | None = None, **parameters: Any
     ) -> FirstRows:
         """Run an analysis like :meth:`run`, but return only the first ``count`` rows."""
-        parameters = without_roles(self.sql, parameters)
         analysis, values, is_kept = self._prepared(name, version, parameters)
 
         def question(con: duckdb.DuckDBPyConnection) -> FirstRows:
@@ -371,6 +372,7 @@ class TraceStore(ByName, Isolating, Closing):
 
     def close(self) -> None:
         """Close the store; later queries raise an error."""
+        self._close_roles()
         self._connection.close()
         self._close_workers()
 

@@ -1,0 +1,140 @@
+"""Opens the ranks of some roles of a store as a store, as if only their traces had been ingested.
+
+Steps, collectives and blocks of time that ranks have in common are then those of the roles. A list
+of ranks only selects rows: ranks are still compared with those of other roles.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from hta_sql.errors import RankError, StoreError
+from hta_sql.machine import temporary_folder
+from hta_sql.store.catalog.build import manifest_of
+from hta_sql.store.disk.folder import RemoteFolder, StoreFolder, store_folder
+from hta_sql.store.disk.manifest import MANIFEST, Manifest, manifest_content
+from hta_sql.store.query.roles import Rank, ranks_of_roles
+
+if TYPE_CHECKING:
+    from hta_sql.results.result import Result
+    from hta_sql.store.query.connection import Connection
+    from hta_sql.store.query.trace_store import TraceStore
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+_LOCK = threading.Lock()
+
+
+def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
+    """Give a method that runs an analysis the parameter ``roles``: the answer of these ranks alone."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        values: dict[str, Any] = dict(kwargs)
+        roles = values.pop("roles", None)
+        if roles is None:
+            return method(*args, **values)
+        whole: Any = args[0]
+        store = whole.of_roles(roles)
+        if values.get("ranks"):
+            values["ranks"] = _with_role(store, values["ranks"], roles)
+        # Workers of an executor know the whole store only.
+        values.pop("executor", None)
+        return method(store, *args[1:], **values)  # type: ignore[arg-type]  # its first argument is the store
+
+    return call
+
+
+def _with_role(store: TraceStore, ranks: Iterable[int], roles: Iterable[str]) -> list[int]:
+    there = store.ranks()
+    if found := [rank for rank in ranks if rank in there]:
+        return found
+    named = roles if isinstance(roles, str) else ", ".join(sorted(roles))
+    raise RankError(f"None of the requested ranks has the role {named}.")
+
+
+class ByRole:
+    """Mixin that gives a store the stores of its roles, which are closed with it."""
+
+    _connection: Connection
+    _folder: StoreFolder
+    _options: dict[str, Any]
+
+    if TYPE_CHECKING:
+
+        def sql(self, query: str) -> Result: ...  # noqa: D102
+
+    def of_roles(self, roles: Iterable[str]) -> TraceStore:
+        """Open the ranks with these roles as a store of their own.
+
+        Its answers are those of a store into which only their traces were ingested. It is closed
+        with this store.
+
+        Args:
+            roles: Roles, as in the column ``role`` of ``ranks``.
+
+        Raises:
+            RankError: No rank has one of the roles.
+            StoreError: The store is at a URL and was opened with ``safe=True``.
+        """
+        wanted = frozenset([roles] if isinstance(roles, str) else roles)
+        ranks = ranks_of_roles(self.sql, wanted)
+        with _LOCK:
+            known: dict[frozenset[str], TraceStore] = self.__dict__.setdefault("_by_role", {})
+            if wanted not in known:
+                known[wanted] = self._opened_part(ranks)
+            return known[wanted]
+
+    def _opened_part(self, ranks: Collection[Rank]) -> TraceStore:
+        from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415 - it imports this
+
+        manifest = self._connection.run(lambda con: manifest_of(con, self._folder))
+        entries = [entry for entry in manifest.entries if (entry.run, entry.rank) in ranks]
+        part = replace(manifest, entries=entries, materialized=[], aside=[], published={})
+        if not self._folder.local:
+            if self._options["safe"]:
+                raise StoreError(
+                    f"Roles of {self._folder.root!r} cannot be requested with safe=True: it is at a URL."
+                )
+            return TraceStore(_PartOfRemote(self._folder.root, part), **self._options)
+        temporary = temporary_folder()
+        _link(self._folder.local, Path(temporary.name), part)
+        store = TraceStore(temporary.name, **self._options)
+        weakref.finalize(store, temporary.cleanup)
+        return store
+
+    def _close_roles(self) -> None:
+        for store in self.__dict__.pop("_by_role", {}).values():
+            store.close()
+
+
+def _link(local: Path, target: Path, manifest: Manifest) -> None:
+    """Create a store of links to the files of a manifest."""
+    for entry in manifest.entries:
+        for file in entry.files.values():
+            link = target / file["path"]
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(local / file["path"])
+    store_folder(target).replace(MANIFEST, manifest_content(manifest))
+
+
+class _PartOfRemote(RemoteFolder):
+    """A store at a URL of which another manifest names a part."""
+
+    def __init__(self, url: str, manifest: Manifest) -> None:
+        super().__init__(url)
+        self._manifest = manifest_content(manifest)
+
+    def __fspath__(self) -> str:
+        return self.root
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        return self._manifest if name == MANIFEST else super().read(name)
