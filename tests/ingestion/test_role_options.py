@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import hta_sql
@@ -242,3 +243,30 @@ def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
         hta_sql.ingest(worlds / "job", worlds / "s", role={"trainer": str(worlds / "other")})
     with pytest.raises(ParameterError, match="Role 'a,b'"):
         hta_sql.ingest(worlds / "job", worlds / "s", role="a,b")
+
+
+def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
+    """They read links to the files, or the same objects."""
+    with hta_sql.ingest(worlds / "job", worlds / "s", run="job", role=roles(worlds)) as store:
+        rows = store.run("gpu_kernel_types", roles=["decode"]).records()
+    assert {row["rank"] for row in rows} <= {2, 3}
+    with hta_sql.TraceStore(worlds / "s", safe=True) as store:
+        assert store.run("gpu_kernel_types", roles=["decode"]).records() == rows
+        part = store.of_roles(["decode"])
+        assert part.sql("SELECT DISTINCT rank FROM gpu_ops ORDER BY rank").rows() == [(2,), (3,)]
+    url = f"memory://{worlds.name}/s"
+    with hta_sql.ingest(worlds / "job", url, run="job", role=roles(worlds)) as store:
+        assert store.run("gpu_kernel_types", roles=["decode"]).records() == rows
+        assert store.of_roles(["decode"]).ranks() == [2, 3]
+
+
+def test_a_redacted_copy_keeps_the_ranks_of_roles(worlds: Path) -> None:
+    """With roles under other names."""
+    hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)).close()
+    copy = str(worlds / "copy.duckdb")
+    assert main(["export", str(worlds / "s"), "-o", copy, "--redact"]) == 0
+    with duckdb.connect(copy, read_only=True) as con:
+        query = "SELECT rank, role_rank, first_rank, role FROM ranks ORDER BY ALL"
+        rows = con.execute(query).fetchall()
+    assert [row[:3] for row in rows] == [(0, 0, 0), (1, 1, 0), (2, 0, 2), (3, 1, 2)]
+    assert not {row[3] for row in rows} & {"prefill", "decode"}

@@ -7,6 +7,7 @@ of ranks only selects rows: ranks are still compared with those of other roles.
 from __future__ import annotations
 
 import functools
+import shutil
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable
@@ -105,7 +106,8 @@ class ByRole:
                 )
             return TraceStore(_PartOfRemote(self._folder.root, part), **self._options)
         temporary = temporary_folder()
-        _link(self._folder.local, Path(temporary.name), part)
+        link = _hard_link if self._options["safe"] else _symbolic_link
+        _link(self._folder.local, Path(temporary.name), part, link)
         store = TraceStore(temporary.name, **self._options)
         weakref.finalize(store, temporary.cleanup)
         return store
@@ -115,13 +117,30 @@ class ByRole:
             store.close()
 
 
-def _link(local: Path, target: Path, manifest: Manifest) -> None:
+def _symbolic_link(source: Path, link: Path) -> None:
+    link.symlink_to(source)
+
+
+def _hard_link(source: Path, link: Path) -> None:
+    """Link a file, or copy it to another file system.
+
+    The engine of a safe store follows symbolic links before it checks that a file is in the store.
+    """
+    try:
+        link.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, link)
+
+
+def _link(
+    local: Path, target: Path, manifest: Manifest, link_file: Callable[[Path, Path], None]
+) -> None:
     """Create a store of links to the files of a manifest."""
     for entry in manifest.entries:
         for file in entry.files.values():
             link = target / file["path"]
             link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(local / file["path"])
+            link_file(local / file["path"], link)
     store_folder(target).replace(MANIFEST, manifest_content(manifest))
 
 
