@@ -25,10 +25,10 @@ from hta_sql.store.query.roles import Rank, ranks_of_roles
 if TYPE_CHECKING:
     from hta_sql.results.result import Result
     from hta_sql.store.query.connection import Connection
-    from hta_sql.store.query.trace_store import TraceStore
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+Store = TypeVar("Store", bound="ByRole")
 
 _LOCK = threading.Lock()
 
@@ -53,7 +53,7 @@ def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
     return call
 
 
-def _with_role(store: TraceStore, ranks: Iterable[int], roles: Iterable[str]) -> list[int]:
+def _with_role(store: Any, ranks: Iterable[int], roles: Iterable[str]) -> list[int]:
     there = store.ranks()
     if found := [rank for rank in ranks if rank in there]:
         return found
@@ -72,7 +72,7 @@ class ByRole:
 
         def sql(self, query: str) -> Result: ...  # noqa: D102
 
-    def of_roles(self, roles: Iterable[str]) -> TraceStore:
+    def of_roles(self: Store, roles: Iterable[str]) -> Store:  # noqa: PYI019 - Self needs Python 3.11
         """Open the ranks with these roles as a store of their own.
 
         Its answers are those of a store into which only their traces were ingested. It is closed
@@ -88,14 +88,13 @@ class ByRole:
         wanted = frozenset([roles] if isinstance(roles, str) else roles)
         ranks = ranks_of_roles(self.sql, wanted)
         with _LOCK:
-            known: dict[frozenset[str], TraceStore] = self.__dict__.setdefault("_by_role", {})
+            known: dict[frozenset[str], Store] = self.__dict__.setdefault("_by_role", {})
             if wanted not in known:
                 known[wanted] = self._opened_part(ranks)
             return known[wanted]
 
-    def _opened_part(self, ranks: Collection[Rank]) -> TraceStore:
-        from hta_sql.store.query.trace_store import TraceStore  # noqa: PLC0415 - it imports this
-
+    def _opened_part(self: Store, ranks: Collection[Rank]) -> Store:  # noqa: PYI019 - as above
+        opens: Any = type(self)
         manifest = self._connection.run(lambda con: manifest_of(con, self._folder))
         entries = [entry for entry in manifest.entries if (entry.run, entry.rank) in ranks]
         part = replace(manifest, entries=entries, materialized=[], aside=[], published={})
@@ -104,11 +103,12 @@ class ByRole:
                 raise StoreError(
                     f"Roles of {self._folder.root!r} cannot be requested with safe=True: it is at a URL."
                 )
-            return TraceStore(_PartOfRemote(self._folder.root, part), **self._options)
+            part_store: Store = opens(_PartOfRemote(self._folder.root, part), **self._options)
+            return part_store
         temporary = temporary_folder()
         link = _hard_link if self._options["safe"] else _symbolic_link
         _link(self._folder.local, Path(temporary.name), part, link)
-        store = TraceStore(temporary.name, **self._options)
+        store: Store = opens(temporary.name, **self._options)
         weakref.finalize(store, temporary.cleanup)
         return store
 

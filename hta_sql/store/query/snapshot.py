@@ -6,7 +6,7 @@ import os
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hta_sql.library.user_analyses import user_folders
 from hta_sql.machine import temporary_folder
@@ -77,9 +77,9 @@ class HeldStore(TraceStore):
     _connects = PinnedConnection
     _connection: PinnedConnection
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
         engine = {"threads": None, "memory_limit": None}
-        options = {"safe": False, "verify": False, "limits": UNLIMITED}
-        options["analyses"] = user_folders(None)
-        self._set_up(path, {**engine, **options})
+        defaults = {"safe": False, "verify": False, "limits": UNLIMITED}
+        defaults["analyses"] = user_folders(None)
+        self._set_up(path, {**engine, **defaults, **options})
         self._connection.pin()
