@@ -165,14 +165,19 @@ class KnownTraces:
         return known._replace(role=role, pid=entry.pid)
 
     def role(self, run: str, path: str) -> tuple[str | None, str | None] | None:
-        """Return the role with which an unchanged trace of a run is stored, and its source.
+        """Return the role with which a trace of a run is stored, and its source.
+
+        A role that was given, or found in names, stays with the path, also if the job was recorded again. Whether the
+        file is unchanged matters only for a role that the file itself stated.
 
         Args:
             run: Name of the first capture of the run.
             path: The trace.
         """
         entry = self._by_path.get((run, path))
-        if entry is None or entry.fingerprint != self.fingerprint(path):
+        if entry is None:
+            return None
+        if entry.role_source == "distributedInfo" and entry.fingerprint != self.fingerprint(path):
             return None
         return entry.role, entry.role_source
 
