@@ -77,6 +77,7 @@ def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
     ]
 
 
+@pytest.mark.slow  # tests/test_roles_alone.py has its quick cases
 def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
     """Every row and column agrees, and there is no row of another role."""
     for role, traces in job.traces.items():

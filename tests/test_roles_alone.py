@@ -95,10 +95,10 @@ def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
     assert counts["serving"] or "trainer" in job.roles
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["training"], indirect=True)
 def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
     """A rank of each role is late, in as many steps as the role has."""
-    if "trainer" not in job.roles:
-        pytest.skip("serving has no straggler")
     for role, late in (("trainer", 1), ("rollout", 2)):
         rows = job.store.run("stragglers", roles=[role]).records()
         named = [row["rank"] - job.first[role] for row in rows if row["is_straggler"]]
@@ -119,7 +119,9 @@ def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["advice", "serving", "run"])
+@pytest.mark.parametrize(
+    "command", [pytest.param("advice", marks=pytest.mark.slow), "serving", "run"]
+)
 def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The output is that of the traces of the role alone."""
     role = job.roles[0]
