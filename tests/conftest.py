@@ -127,6 +127,7 @@ WIDE = (
     *("arguments/", "discovery/", "questions/", "user_analyses/", "ingestion/test_native.py"),
     *("test_hangs.py", "test_message_rules.py", "test_validation.py", "test_trace_frames.py"),
     *("test_hta_operators.py", "test_hta_counters.py", "test_trace_diff.py"),
+    *("test_report_conditions.py", "ingestion/test_role_options.py"),
 )
 """Suites of many similar cases; ``make test`` runs one case in three of each."""
 
