@@ -53,7 +53,7 @@ def advice(
 
     with open_to_query(store, memory_limit=memory_limit) as opened:
         scope = {"runs": runs, "ranks": ranks, "steps": steps}
-        part = opened.of_roles(roles) if roles else opened
+        part = opened.of_roles(roles)
         print_advice(part, label(store, runs), {**scope, "min_pct": min_pct})
 
 

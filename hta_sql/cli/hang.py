@@ -79,7 +79,7 @@ def hang(
 
     failures: list[HtaSqlError] = []
     with opened_or_read(traces, on_failure=failures.append) as (opened, _):
-        store = opened.of_roles(roles) if roles else opened
+        store = opened.of_roles(roles)
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)
         rows = result.records()

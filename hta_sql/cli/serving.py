@@ -50,7 +50,7 @@ def serving(
     `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
     """
     with opened_or_read(traces) as (opened, is_new):
-        store = opened.of_roles(roles) if roles else opened
+        store = opened.of_roles(roles)
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 

@@ -35,7 +35,7 @@ from hta_sql.ingestion.roles import (
     place_roles,
     with_role,
 )
-from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.ingestion.trace_file import TraceFile, check_rank
 from hta_sql.ingestion.vendors.mindspore import SUPPORTED, ClusterFile, cluster_file, is_unsupported
 from hta_sql.store.disk.manifest import RANKS
 from hta_sql.text import counted, first_of, rank_spans
@@ -155,8 +155,7 @@ def _captures_of(
 def _given(rank: int, path: str, look: Peek, role_of: RoleOf) -> TraceFile:
     if cluster_file(_existing(path)):
         return with_role(TraceFile(path, rank, "given"), role_of)
-    if rank not in RANKS:
-        raise RankError(f"Rank {rank} of {path!r}: a rank must be below {RANKS.stop:,}.")
+    check_rank(rank, path)
     stated = look(path)
     return with_role(TraceFile(path, rank, "given", stated.start_ns, stated=stated), role_of)
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
+from hta_sql.ingestion.listing import split_by_name
 from hta_sql.ingestion.trace_file import TraceFile
 
 CAPTURE_NAME = re.compile(r"(?:^|[^a-z])graph[-_]?captures?(?:[^a-z]|$)", re.IGNORECASE)
@@ -19,11 +20,7 @@ def split_captures(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     Returns:
         The other paths, and those of the captures.
     """
-    traces: list[str] = []
-    captures: list[str] = []
-    for path in paths:
-        (captures if CAPTURE_NAME.search(path.rpartition("/")[2]) else traces).append(path)
-    return traces, captures
+    return split_by_name(paths, CAPTURE_NAME)
 
 
 def with_captures(files: list[TraceFile], captures: list[TraceFile]) -> list[TraceFile]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hta_sql.ingestion.captures import folder_of
+from hta_sql.ingestion.listing import split_by_name
 from hta_sql.ingestion.trace_file import TraceFile
 from hta_sql.traces.kernel_information import KERNEL_INFORMATION_NAME
 
@@ -16,11 +17,7 @@ def split_kernel_files(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     Returns:
         The other paths, and those of the files about kernels; files without any trace are among the others.
     """
-    traces: list[str] = []
-    kernels: list[str] = []
-    for path in paths:
-        is_kernels = KERNEL_INFORMATION_NAME.search(path.rpartition("/")[2])
-        (kernels if is_kernels else traces).append(path)
+    traces, kernels = split_by_name(paths, KERNEL_INFORMATION_NAME)
     return (traces, kernels) if traces else (kernels, [])
 
 

@@ -115,3 +115,16 @@ def _looks_like_trace(path: str, root: str) -> bool:
     if DUMP_NAME.search(name) or name.endswith(SNAPSHOT_SUFFIXES):
         return True
     return name.endswith(TRACE_SUFFIXES) and not OWN_OUTPUT.search(name)
+
+
+def split_by_name(paths: Iterable[str], pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    """Separate paths by whether a pattern occurs in the name of the file.
+
+    Returns:
+        The other paths, and those with the pattern.
+    """
+    others: list[str] = []
+    found: list[str] = []
+    for path in paths:
+        (found if pattern.search(path.rpartition("/")[2]) else others).append(path)
+    return others, found

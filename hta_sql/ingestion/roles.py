@@ -15,9 +15,9 @@ from fnmatch import fnmatchcase
 
 from hta_sql.errors import ParameterError, RankError, TraceNotFoundError
 from hta_sql.ingestion.role_names import named_roles
-from hta_sql.ingestion.trace_file import TraceFile
+from hta_sql.ingestion.trace_file import TraceFile, check_rank
 from hta_sql.store.disk.location import absolute
-from hta_sql.store.disk.manifest import RANKS, RankEntry
+from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.text import first_of, rank_spans
 from hta_sql.traces import Traces
 from hta_sql.traces.peek import Stated
@@ -313,8 +313,7 @@ def _refuse(role: str | None, ranks: set[int], owners: Mapping[int, str | None])
 def _check_range(placed: Sequence[TraceFile]) -> None:
     """Raise if a rank is too large for its column, or a file cannot be moved to another rank."""
     for file in placed:
-        if file.rank not in RANKS:
-            raise RankError(f"Rank {file.rank} of {file.path!r}: a rank is below {RANKS.stop:,}.")
+        check_rank(file.rank, file.path)
         if file.first_rank and file.stated is None:
             raise RankError(
                 f"{file.path!r} is cluster data, whose links name ranks, and its rank {file.rank - file.first_rank} is "

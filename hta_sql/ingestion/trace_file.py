@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hta_sql.errors import RankError
+from hta_sql.store.disk.manifest import RANKS
 from hta_sql.traces.peek import Kind, Stated
+
+
+def check_rank(rank: int, path: str) -> None:
+    """Raise if a rank is too large for its column.
+
+    Raises:
+        RankError: It is.
+    """
+    if rank not in RANKS:
+        raise RankError(f"Rank {rank} of {path!r}: a rank must be below {RANKS.stop:,}.")
 
 
 @dataclass(frozen=True)

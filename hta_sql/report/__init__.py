@@ -64,10 +64,8 @@ def write_report(
     """
     runs = list(runs or ())
     if roles is not None:
-        store, ranks = (
-            store.of_roles(roles),
-            list(ranks or ()) or _common_ranks(store.of_roles(roles), runs),
-        )
+        store = store.of_roles(roles)
+        ranks = list(ranks or ()) or _common_ranks(store, runs)
     answers = answers_of(store, runs, ranks, progress or (lambda *_: None))
     text = page_text(answers, title or _default_title(answers.scope.runs), rows)
     with replacing(Path(path)) as partial:

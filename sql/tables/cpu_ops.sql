@@ -45,7 +45,7 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   pg_ranks              VARCHAR          Global ranks of the process group as JSON.
 --   seq                   BIGINT           Sequence number of the collective in its process group.
 --   kernel_backend        VARCHAR          Compiler of the kernel that the call launches, such as triton; NULL for other operators.
---   kernel_file           VARCHAR          File of generated code with that kernel, such as /tmp/torchinductor_me/qa/cqa….py.
+--   kernel_file           VARCHAR          File of generated code with that kernel, such as torchinductor_me/qa/cqa….py.
 --   kernel_hash           VARCHAR          Hash of that file, which is its name in the cache of Inductor.
 --   num_warps             BIGINT [count]   Warps of a block of that kernel, as chosen by Triton's autotuning.
 --   num_stages            BIGINT [count]   Stages of that kernel's software pipeline, likewise.

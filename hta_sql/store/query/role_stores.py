@@ -72,19 +72,21 @@ class ByRole:
 
         def sql(self, query: str) -> Result: ...  # noqa: D102
 
-    def of_roles(self: Store, roles: Iterable[str]) -> Store:  # noqa: PYI019 - Self needs Python 3.11
+    def of_roles(self: Store, roles: Iterable[str] | None) -> Store:  # noqa: PYI019 - Self needs Python 3.11
         """Open the ranks with these roles as a store of their own.
 
         Its answers are those of a store into which only their traces were ingested. It is closed
         with this store.
 
         Args:
-            roles: Roles, as in the column ``role`` of ``ranks``.
+            roles: Roles, as in the column ``role`` of ``ranks``; None: this store itself.
 
         Raises:
             RankError: No rank has one of the roles.
             StoreError: The store is at a URL and was opened with ``safe=True``.
         """
+        if roles is None:
+            return self
         wanted = frozenset([roles] if isinstance(roles, str) else roles)
         ranks = ranks_of_roles(self.sql, wanted)
         with _LOCK:
