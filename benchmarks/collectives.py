@@ -139,7 +139,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, action="append", help="ranks; may be repeated")
     parser.add_argument("--collectives", type=int, default=2000, help="collectives of a rank")
     parser.add_argument("--numbered", action="store_true", help="kernels have sequence numbers")
-    parser.add_argument("--memory-limit", default="2GB", help="of the engine (default: 2GB)")
+    parser.add_argument("--memory-limit", default="1500MB", help="of the engine (default: 1500MB)")
     return parser.parse_args()
 
 

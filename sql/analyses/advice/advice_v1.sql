@@ -78,15 +78,24 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
+    transfers AS MATERIALIZED (
+        SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
+    ),
+    items AS MATERIALIZED (
+        SELECT i.* FROM lib.judged_items('blocks', 'transfers', 1.0) AS i
+    ),
+    judged AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('items') AS j
+    ),
     -- Use all ranks: the straggler may be a rank that was not requested.
     late AS MATERIALIZED (
-        FROM lib._advice_late_rank('spans', 'blocks', runs, NULL)
+        FROM lib._advice_late_rank('spans', 'blocks', 'judged', runs, NULL)
     ),
     stages AS MATERIALIZED (
-        FROM lib._advice_slow_stage('spans', 'blocks', runs, ranks)
+        FROM lib._advice_slow_stage('spans', 'judged', runs, ranks)
     ),
     slow_transfers AS MATERIALIZED (
-        FROM lib._advice_slow_link('spans', 'blocks', runs, ranks)
+        FROM lib._advice_slow_link('spans', 'blocks', 'transfers', 'judged', runs, ranks)
     ),
     holding_up AS (
         SELECT j.run FROM late AS j

@@ -38,8 +38,17 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
+    transfers AS MATERIALIZED (
+        SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
+    ),
+    items AS MATERIALIZED (
+        SELECT i.* FROM lib.link_items('transfers', min_pct) AS i
+    ),
+    judged AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('items') AS j
+    ),
     slow AS (
-        SELECT l.* FROM lib.slow_links(runs, 'blocks', min_pct) AS l
+        SELECT l.* FROM lib.slow_links(runs, 'blocks', 'transfers', 'judged', min_pct) AS l
     ),
     told AS (
         SELECT

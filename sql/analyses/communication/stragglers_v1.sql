@@ -70,8 +70,17 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
+    transfers AS MATERIALIZED (
+        SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
+    ),
+    items AS MATERIALIZED (
+        SELECT i.* FROM lib.judged_items('blocks', 'transfers', min_pct) AS i
+    ),
+    judged_items AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('items') AS j
+    ),
     judged AS MATERIALIZED (
-        SELECT j.* FROM lib.late_ranks(runs, 'blocks', min_pct) AS j
+        SELECT j.* FROM lib.late_ranks(runs, 'blocks', 'judged_items') AS j
     ),
     causes AS MATERIALIZED (
         SELECT c.* FROM lib._lateness_causes('blocks', 'judged') AS c
@@ -92,7 +101,7 @@ WITH
         SELECT w.* FROM lib._caused_waits(runs) AS w
     ),
     stages AS MATERIALIZED (
-        SELECT g.* FROM lib.slow_stages('blocks') AS g
+        SELECT g.* FROM lib.slow_stages('judged_items') AS g
     ),
     sizes AS MATERIALIZED (
         SELECT k.run, max(k.world_size) AS world_size, max(k.world_size) - count(*) AS missing_count
@@ -102,7 +111,7 @@ WITH
     ),
     -- Keep the most expensive link of each rank.
     link_ends AS (
-        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, 'blocks', min_pct) AS l
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, 'blocks', 'transfers', 'judged_items', min_pct) AS l
     ),
     slow_links AS MATERIALIZED (
         SELECT l.* FROM link_ends AS l QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY l.cost_ns DESC, l.channel_id) = 1

@@ -116,9 +116,15 @@ WITH
     blocks AS MATERIALIZED (
         SELECT b.* FROM lib.rank_blocks(runs) AS b
     ),
+    items AS MATERIALIZED (
+        SELECT i.* FROM lib.rank_items('blocks', 1.0) AS i
+    ),
+    judged_items AS MATERIALIZED (
+        SELECT j.* FROM lib.judged_blocks('items') AS j
+    ),
     late AS (
         SELECT j.run, string_agg(j.rank::VARCHAR, ', ' ORDER BY j.rank) AS ranks, count(*) AS n
-        FROM lib.late_ranks(runs, 'blocks', 1.0) AS j
+        FROM lib.late_ranks(runs, 'blocks', 'judged_items') AS j
         WHERE j.is_late
         GROUP BY j.run
     ),

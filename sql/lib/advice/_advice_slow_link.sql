@@ -9,6 +9,10 @@ CREATE OR REPLACE MACRO lib._advice_slow_link(
     spans,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
+    -- Name of a relation with the columns of lib.link_blocks.
+    transfers,
+    -- Name of a relation with the columns of lib.judged_blocks.
+    judged_items,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -17,7 +21,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_link(
 -- Columns: those of _advice_data_loading.
 WITH
     _ends AS (
-        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, blocks, 1.0) AS l
+        SELECT l.*, unnest(l.link_ranks) AS rank FROM lib.slow_links(runs, blocks, transfers, judged_items, 1.0) AS l
     )
 SELECT
     e.run, e.rank, 'slow_link' AS rule, coalesce('rank ' || e.common_rank, 'host ' || e.common_host, e.channel) AS subject, NULL::BIGINT AS event_count, e.late_ns AS affected_ns,

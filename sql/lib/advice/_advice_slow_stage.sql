@@ -7,8 +7,8 @@
 CREATE OR REPLACE MACRO lib._advice_slow_stage(
     -- Name of a relation with the columns of lib.step_sums.
     spans,
-    -- Name of a relation with the columns of lib.rank_blocks.
-    blocks,
+    -- Name of a relation with the columns of lib.judged_blocks.
+    judged_items,
     -- Runs to include; NULL means every run.
     runs,
     -- Ranks to include; NULL means every rank.
@@ -22,7 +22,7 @@ SELECT
     lib.message('advice.slow_stage', {'stage': g.stage, 'stage_late_pct': 100 * (g.late_ns / g.window_ns)}) AS message,
     format('FROM pipeline_stages_v1(runs := [{}]) WHERE stage = {}', lib.sql_literal(g.run), g.stage) AS evidence_sql,
     'pipeline_stages' AS next_analysis
-FROM lib.slow_stages(blocks) AS g
+FROM lib.slow_stages(judged_items) AS g
 JOIN lib.pipeline_ranks(runs) AS r ON r.run = g.run AND r.stage = g.stage
 JOIN query_table(spans) AS s ON s.run = r.run AND s.rank = r.rank
 WHERE g.is_slow AND lib.is_requested(ranks, r.rank)

@@ -1,6 +1,6 @@
 -- Which items do more than their peers, block after block, by more than chance explains.
 --
--- An item is a rank, a stage or a link. Its peers are the other items of its set. In each block, its lateness is its own
+-- An item is a rank, a stage or a link; items of each kind are judged on their own, in one pass. Its peers are the other items of its set. In each block, its lateness is its own
 -- time less the median of its peers' time, and its cost is the median of its peers' waits less its own wait. The
 -- replicates of the test are blocks:
 --
@@ -12,18 +12,17 @@
 --
 -- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
 --
--- Each probability is multiplied by the number of items of the run that are tested. Few independent blocks need both
+-- Each probability is multiplied by the number of items of the kind in the run that are tested. Few independent blocks need both
 -- of the first two; from eight on, p_blocks decides. Windows and group-bys only: n log n in the number of blocks.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.judged_blocks(
-    -- Name of a relation with run, set_id, item_id, block, own_ns, wait_ns (of any numeric type) and block_ns, the length of the block.
-    block_items,
-    -- Smallest lateness and cost that count, in percent of a block.
-    min_pct
+    -- Name of a relation with the columns of lib.judged_items.
+    block_items
 ) AS TABLE
 -- Columns:
+--   item_kind         VARCHAR         rank, stage or link.
 --   run               VARCHAR         Run name.
 --   set_id            VARCHAR         Set of peers.
 --   item_id           BIGINT          The rank, stage or link.
@@ -42,95 +41,95 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it), none; NULL without peers.
 WITH
     _lengths AS (
-        SELECT b.run, avg(b.block_ns) AS block_ns
-        FROM (SELECT DISTINCT i.run, i.block, i.block_ns FROM query_table(block_items) AS i) AS b
-        GROUP BY b.run
+        SELECT b.item_kind, b.run, avg(b.block_ns) AS block_ns, any_value(b.min_pct) AS min_pct
+        FROM (SELECT DISTINCT i.item_kind, i.run, i.block, i.block_ns, i.min_pct FROM query_table(block_items) AS i) AS b
+        GROUP BY b.item_kind, b.run
     ),
     -- Times are scaled as if all blocks were equally long. All sums are of whole numbers: the same on any number of threads.
     _scaled AS MATERIALIZED (
         SELECT
-            i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns,
+            i.item_kind, i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns, l.min_pct,
             round(i.own_ns * l.block_ns / i.block_ns)::BIGINT AS own, round(i.wait_ns * l.block_ns / i.block_ns)::BIGINT AS wait
         FROM query_table(block_items) AS i
-        JOIN _lengths AS l ON l.run = i.run
+        JOIN _lengths AS l ON l.item_kind = i.item_kind AND l.run = i.run
         WHERE i.block_ns > 0
     ),
     _sorted AS MATERIALIZED (
         SELECT
-            s.run, s.set_id, s.block,
+            s.item_kind, s.run, s.set_id, s.block,
             list(s.own ORDER BY s.own, s.item_id) AS owns,
             list(s.wait ORDER BY s.wait, s.item_id) AS waits
         FROM _scaled AS s
-        GROUP BY s.run, s.set_id, s.block
+        GROUP BY s.item_kind, s.run, s.set_id, s.block
     ),
     _placed AS (
         SELECT
             s.*,
-            row_number() OVER (PARTITION BY s.run, s.set_id, s.block ORDER BY s.own, s.item_id) AS own_position,
-            row_number() OVER (PARTITION BY s.run, s.set_id, s.block ORDER BY s.wait, s.item_id) AS wait_position
+            row_number() OVER (PARTITION BY s.item_kind, s.run, s.set_id, s.block ORDER BY s.own, s.item_id) AS own_position,
+            row_number() OVER (PARTITION BY s.item_kind, s.run, s.set_id, s.block ORDER BY s.wait, s.item_id) AS wait_position
         FROM _scaled AS s
     ),
     _compared AS MATERIALIZED (
         SELECT
-            p.run, p.set_id, p.item_id, p.block, p.length, p.block_ns, p.own,
+            p.item_kind, p.run, p.set_id, p.item_id, p.block, p.length, p.block_ns, p.min_pct, p.own,
             round(lib._median_of_others(o.owns, p.own_position))::BIGINT AS peer_own,
             round(p.own - lib._median_of_others(o.owns, p.own_position))::BIGINT AS late,
             round(lib._median_of_others(o.waits, p.wait_position) - p.wait)::BIGINT AS cost
         FROM _placed AS p
-        JOIN _sorted AS o ON o.run = p.run AND o.set_id = p.set_id AND o.block = p.block
+        JOIN _sorted AS o ON o.item_kind = p.item_kind AND o.run = p.run AND o.set_id = p.set_id AND o.block = p.block
     ),
     _items AS MATERIALIZED (
         SELECT
-            c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
+            c.item_kind, c.run, c.set_id, c.item_id, any_value(c.block_ns) AS block_ns, any_value(c.min_pct) AS min_pct, count(c.late) AS n, avg(c.late) AS mean, median(c.late) AS middle,
             -- The cost is not scaled, so a long block has more weight.
             avg(round(c.late * c.length / c.block_ns)::BIGINT) AS true_mean, avg(round(c.cost * c.length / c.block_ns)::BIGINT) AS cost,
             avg(c.own) AS own, avg(c.peer_own) AS peer_own,
-            count(*) OVER (PARTITION BY c.run, c.set_id) AS set_size
+            count(*) OVER (PARTITION BY c.item_kind, c.run, c.set_id) AS set_size
         FROM _compared AS c
-        GROUP BY c.run, c.set_id, c.item_id
+        GROUP BY c.item_kind, c.run, c.set_id, c.item_id
     ),
     _residuals AS MATERIALIZED (
-        SELECT c.run, c.set_id, c.item_id, c.block, c.late, c.cost, round(c.late - i.mean)::BIGINT AS residual, round(c.late - i.middle)::BIGINT AS above, i.n
+        SELECT c.item_kind, c.run, c.set_id, c.item_id, c.block, c.late, c.cost, round(c.late - i.mean)::BIGINT AS residual, round(c.late - i.middle)::BIGINT AS above, i.n
         FROM _compared AS c
-        JOIN _items AS i ON i.run = c.run AND i.set_id = c.set_id AND i.item_id = c.item_id
+        JOIN _items AS i ON i.item_kind = c.item_kind AND i.run = c.run AND i.set_id = c.set_id AND i.item_id = c.item_id
         WHERE c.late IS NOT NULL
     ),
     _run_noise AS (
-        SELECT r.run, 1.4826 * median(abs(r.residual)) AS noise, count(DISTINCT (r.set_id, r.item_id)) AS tests
+        SELECT r.item_kind, r.run, 1.4826 * median(abs(r.residual)) AS noise, count(DISTINCT (r.set_id, r.item_id)) AS tests
         FROM _residuals AS r
-        GROUP BY r.run
+        GROUP BY r.item_kind, r.run
     ),
     _set_noise AS (
-        SELECT r.run, r.set_id, 1.4826 * median(abs(r.residual)) AS noise FROM _residuals AS r GROUP BY r.run, r.set_id
+        SELECT r.item_kind, r.run, r.set_id, 1.4826 * median(abs(r.residual)) AS noise FROM _residuals AS r GROUP BY r.item_kind, r.run, r.set_id
     ),
     _flagged AS MATERIALIZED (
         SELECT
             r.*,
             r.late > greatest(8 * n.noise, 0.02 * l.block_ns) AND r.cost > 0.01 * l.block_ns AS stands_out,
-            r.late > greatest(3 * n.noise, min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
+            r.late > greatest(3 * n.noise, l.min_pct / 100 * l.block_ns) AND r.cost > 0 AS is_late,
             -- Single outliers are clipped; otherwise one of them would mask a lasting delay.
             round(greatest(-3 * s.noise, least(3 * s.noise, r.above)))::BIGINT AS clipped
         FROM _residuals AS r
-        JOIN _run_noise AS n ON n.run = r.run
-        JOIN _set_noise AS s ON s.run = r.run AND s.set_id = r.set_id
-        JOIN _lengths AS l ON l.run = r.run
+        JOIN _run_noise AS n ON n.item_kind = r.item_kind AND n.run = r.run
+        JOIN _set_noise AS s ON s.item_kind = r.item_kind AND s.run = r.run AND s.set_id = r.set_id
+        JOIN _lengths AS l ON l.item_kind = r.item_kind AND l.run = r.run
     ),
     _sequences AS (
         SELECT
             f.*,
             f.stands_out AND NOT coalesce(lag(f.stands_out) OVER in_time, false) AS starts_episode,
             row_number() OVER in_time AS position,
-            round(f.clipped - avg(f.clipped) OVER (PARTITION BY f.run, f.set_id, f.item_id))::BIGINT AS deviation
+            round(f.clipped - avg(f.clipped) OVER (PARTITION BY f.item_kind, f.run, f.set_id, f.item_id))::BIGINT AS deviation
         FROM _flagged AS f
-        WINDOW in_time AS (PARTITION BY f.run, f.set_id, f.item_id ORDER BY f.block)
+        WINDOW in_time AS (PARTITION BY f.item_kind, f.run, f.set_id, f.item_id ORDER BY f.block)
     ),
     _successive AS (
-        SELECT s.*, lag(s.deviation) OVER (PARTITION BY s.run, s.set_id, s.item_id ORDER BY s.block) AS deviation_before
+        SELECT s.*, lag(s.deviation) OVER (PARTITION BY s.item_kind, s.run, s.set_id, s.item_id ORDER BY s.block) AS deviation_before
         FROM _sequences AS s
     ),
     _sums AS MATERIALIZED (
         SELECT
-            s.run, s.set_id, s.item_id,
+            s.item_kind, s.run, s.set_id, s.item_id,
             count_if(s.starts_episode)::BIGINT AS episodes, count_if(s.stands_out)::BIGINT AS standing_out, count_if(s.is_late)::BIGINT AS late_blocks,
             list(s.block ORDER BY s.block) FILTER (s.stands_out) AS blocks,
             sum(s.late) FILTER (s.stands_out) AS standing_late, sum(greatest(s.late, 0)) AS any_late,
@@ -141,11 +140,11 @@ WITH
             sum(s.deviation::HUGEINT * s.deviation) AS deviation_square,
             coalesce(sum(s.deviation::HUGEINT * s.deviation_before), 0) AS deviation_product
         FROM _successive AS s
-        GROUP BY s.run, s.set_id, s.item_id
+        GROUP BY s.item_kind, s.run, s.set_id, s.item_id
     ),
     _totals AS (
         SELECT
-            i.*, s.* EXCLUDE (run, set_id, item_id), n.tests, n.noise,
+            i.*, s.* EXCLUDE (item_kind, run, set_id, item_id), n.tests, n.noise,
             sum(s.square) OVER in_set AS set_square, sum(s.deviation_square) OVER in_set AS set_deviation, sum(s.deviation_product) OVER in_set AS set_product,
             sum(s.square) OVER in_run AS run_square, sum(s.deviation_square) OVER in_run AS run_deviation, sum(s.deviation_product) OVER in_run AS run_product,
             -- An outlier at a block boundary affects two consecutive blocks, so only every second further block of an
@@ -155,9 +154,9 @@ WITH
             -- Others of the set, or of the run if those are too few to show how much blocks vary.
             (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
         FROM _items AS i
-        JOIN _sums AS s ON s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
-        JOIN _run_noise AS n ON n.run = i.run
-        WINDOW in_set AS (PARTITION BY i.run, i.set_id), in_run AS (PARTITION BY i.run)
+        JOIN _sums AS s ON s.item_kind = i.item_kind AND s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
+        JOIN _run_noise AS n ON n.item_kind = i.item_kind AND n.run = i.run
+        WINDOW in_set AS (PARTITION BY i.item_kind, i.run, i.set_id), in_run AS (PARTITION BY i.item_kind, i.run)
     ),
     _pools AS MATERIALIZED (
         SELECT
@@ -192,22 +191,22 @@ WITH
             greatest(1, greatest(1, l.pool_size - 1) * (l.n - 1)) AS freedom,
             sqrt(greatest(0, l.pool_square) / greatest(1, greatest(1, l.pool_size - 1) * (l.n - 1))) AS within,
             sqrt(l.square_below / nullif(l.n - 1, 0)) AS below,
-            round(l.middle - median(l.middle) OVER (PARTITION BY l.run, l.set_id))::BIGINT AS from_middle
+            round(l.middle - median(l.middle) OVER (PARTITION BY l.item_kind, l.run, l.set_id))::BIGINT AS from_middle
         FROM _lasting AS l
     ),
     _sorted_middles AS (
         SELECT
-            s.run, s.set_id, list(s.from_middle ORDER BY s.from_middle, s.item_id) AS middles,
+            s.item_kind, s.run, s.set_id, list(s.from_middle ORDER BY s.from_middle, s.item_id) AS middles,
             list(abs(s.from_middle) ORDER BY abs(s.from_middle), s.item_id) AS distances,
             sum(s.from_middle)::BIGINT AS total, sum(s.from_middle::HUGEINT * s.from_middle)::DOUBLE AS square
         FROM _scales AS s
-        GROUP BY s.run, s.set_id
+        GROUP BY s.item_kind, s.run, s.set_id
     ),
     _positions AS (
         SELECT
             s.*,
-            row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY s.from_middle, s.item_id) AS position,
-            row_number() OVER (PARTITION BY s.run, s.set_id ORDER BY abs(s.from_middle), s.item_id) AS distance_position
+            row_number() OVER (PARTITION BY s.item_kind, s.run, s.set_id ORDER BY s.from_middle, s.item_id) AS position,
+            row_number() OVER (PARTITION BY s.item_kind, s.run, s.set_id ORDER BY abs(s.from_middle), s.item_id) AS distance_position
         FROM _scales AS s
     ),
     _centered AS (
@@ -216,7 +215,7 @@ WITH
             lib._median_of_others(m.middles, s.position) AS centre,
             1.4826 * (1 + 2 / (s.set_size - 1)) * lib._median_of_others(m.distances, s.distance_position) AS robust
         FROM _positions AS s
-        JOIN _sorted_middles AS m ON m.run = s.run AND m.set_id = s.set_id
+        JOIN _sorted_middles AS m ON m.item_kind = s.item_kind AND m.run = s.run AND m.set_id = s.set_id
     ),
     _spreads AS (
         SELECT
@@ -279,13 +278,13 @@ WITH
             c.*,
             CASE
                 WHEN c.set_size < 2 THEN NULL
-                WHEN least(c.true_mean, c.cost) < min_pct / 100 * c.block_ns THEN 'none'
+                WHEN least(c.true_mean, c.cost) < c.min_pct / 100 * c.block_ns THEN 'none'
                 -- A few blocks hold most of its lateness.
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
                 -- 6 of 1,000 jobs by chance; two blocks are a suspicion at most.
                 WHEN
-                    c.n > 2 AND c.middle >= min_pct / 100 * c.block_ns
+                    c.n > 2 AND c.middle >= c.min_pct / 100 * c.block_ns
                     AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
                     THEN 'late'
                 -- All late blocks are the last ones, and far from the others: it became slow, which makes the usual deviation large.
@@ -302,6 +301,7 @@ WITH
         FROM _combined AS c
     )
 SELECT
+    v.item_kind,
     v.run,
     v.set_id,
     v.item_id,

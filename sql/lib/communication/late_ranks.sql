@@ -13,8 +13,8 @@ CREATE OR REPLACE MACRO lib.late_ranks(
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
-    -- Minimum additional wait of the other ranks, as a share of the time [%].
-    min_pct
+    -- Name of a relation with the columns of lib.judged_blocks; ranks count if others wait at least its min_pct longer.
+    judged_items
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR         Run name.
@@ -37,7 +37,7 @@ WITH
         SELECT b.* FROM query_table(blocks) AS b
     ),
     _judged AS MATERIALIZED (
-        SELECT j.* FROM lib.judged_blocks('_blocks', min_pct) AS j
+        SELECT j.* EXCLUDE (item_kind) FROM query_table(judged_items) AS j WHERE j.item_kind = 'rank'
     ),
     _seen AS (
         SELECT

@@ -1,10 +1,8 @@
 -- Which groups and pairs of ranks transfer slower than others do, block after block, and what that costs.
 --
--- Transfers are compared between groups that run the same collective of the same size on ranks of the same description
--- and pattern (0, 4, 8 and 1, 5, 9), as ranks are for their own work; fewer than three such groups are not compared. A
--- link is slow if its transfers significantly take at least 1.3 times as long as the median of the others. If several
--- links are slow and one rank is in all of them, and in no link as fast as usual, that rank's network is slow. The
--- same holds of hosts and of the links that cross them.
+-- Transfers are compared as the own work of ranks is. A link is slow if its transfers significantly take at least 1.3
+-- times as long as the median of the others. If several links are slow and one rank is in all of them, and in no link
+-- as fast as usual, that rank's network is slow. The same holds of hosts and of the links that cross them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -13,6 +11,10 @@ CREATE OR REPLACE MACRO lib.slow_links(
     runs,
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
+    -- Name of a relation with the columns of lib.link_blocks.
+    transfers,
+    -- Name of a relation with the columns of lib.judged_blocks.
+    judged_items,
     -- Smallest share of the time that its transfers take more, in percent.
     min_pct
 ) AS TABLE
@@ -31,60 +33,18 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
 --   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or a common rank.
 WITH
-    _channel_ranks AS (
-        SELECT m.run, m.channel_id, any_value(m.channel) AS channel, list(DISTINCT m.rank ORDER BY m.rank) AS link_ranks, bool_and(m.is_p2p) AS is_p2p
-        FROM matched_collectives AS m
-        WHERE lib.is_requested(runs, m.run)
-        GROUP BY m.run, m.channel_id
+    _link_blocks AS MATERIALIZED (
+        SELECT b.* FROM query_table(transfers) AS b
     ),
     _members AS MATERIALIZED (
-        SELECT c.*, array_to_string(list_transform(c.link_ranks, lambda r: r - c.link_ranks[1]), ',') AS pattern FROM _channel_ranks AS c
-    ),
-    _collectives AS (
-        SELECT
-            m.run, m.collective_id, m.channel_id, m.rank, m.span, m.ts + m.dur - m.transfer_ns // 2 AS at_ts,
-            concat_ws(' ', CASE WHEN m.is_p2p THEN 'p2p' ELSE m.collective END, coalesce(m.in_elems, -1), m.elem_type, m.pg_desc, p.pattern) AS kind,
-            m.transfer_ns
-        FROM matched_collectives AS m
-        JOIN _members AS p ON p.run = m.run AND p.channel_id = m.channel_id
-        WHERE m.is_complete AND m.end_times_match AND m.transfer_ns IS NOT NULL AND NOT m.is_startup AND lib.is_requested(runs, m.run)
-        -- A collective is in the block of the middle of its transfer on its lowest rank: blocks begin and end about where collectives end.
-        QUALIFY row_number() OVER (PARTITION BY m.run, m.collective_id ORDER BY m.rank, m.event_id) = 1
-    ),
-    _blocks AS MATERIALIZED (
-        SELECT b.run, b.item_id AS rank, b.span, b.block, b.ts, b.block_ns, b.transfer_ns FROM query_table(blocks) AS b
-    ),
-    _ordered AS (
-        SELECT o.*, last_value(o.block IGNORE NULLS) OVER (PARTITION BY o.run, o.rank, o.span ORDER BY o.at_ts, o.is_end ROWS UNBOUNDED PRECEDING) AS in_block
-        FROM (
-            SELECT b.run, b.rank, b.span, b.ts AS at_ts, false AS is_end, b.block, NULL::BIGINT AS collective_id FROM _blocks AS b
-            UNION ALL
-            SELECT c.run, c.rank, c.span, c.at_ts, true, NULL, c.collective_id FROM _collectives AS c
-        ) AS o
-    ),
-    _times AS MATERIALIZED (
-        SELECT
-            c.run, c.channel_id, c.kind, o.in_block AS block, min(b.block_ns) AS block_ns,
-            sum(c.transfer_ns)::BIGINT AS ns
-        FROM _ordered AS o
-        JOIN _collectives AS c ON c.run = o.run AND c.collective_id = o.collective_id
-        JOIN _blocks AS b ON b.run = o.run AND b.rank = o.rank AND b.block = o.in_block
-        WHERE o.at_ts <= b.ts + b.block_ns
-        GROUP BY c.run, c.channel_id, c.kind, o.in_block
-    ),
-    _siblings AS (
-        SELECT t.run, t.kind, count(DISTINCT t.channel_id) AS n FROM _times AS t GROUP BY t.run, t.kind HAVING count(DISTINCT t.channel_id) >= 3
-    ),
-    -- Blocks in which all of the groups transferred.
-    _link_blocks AS MATERIALIZED (
-        SELECT
-            t.run, t.kind AS set_id, t.channel_id AS item_id, t.block, t.block_ns, t.ns AS own_ns, -t.ns AS wait_ns
-        FROM _times AS t
-        JOIN _siblings AS s ON s.run = t.run AND s.kind = t.kind
-        QUALIFY count(*) OVER (PARTITION BY t.run, t.kind, t.block) = s.n
+        SELECT b.run, b.item_id AS channel_id, any_value(b.channel) AS channel, any_value(b.link_ranks) AS link_ranks, any_value(b.is_p2p) AS is_p2p
+        FROM _link_blocks AS b
+        GROUP BY b.run, b.item_id
     ),
     _judged AS MATERIALIZED (
-        SELECT j.*, j.own_ns / nullif(j.peer_own_ns, 0) AS ratio FROM lib.judged_blocks('_link_blocks', min_pct) AS j WHERE j.peer_count >= 2
+        SELECT j.*, j.own_ns / nullif(j.peer_own_ns, 0) AS ratio
+        FROM query_table(judged_items) AS j
+        WHERE j.item_kind = 'link' AND j.peer_count >= 2
     ),
     -- Groups that cross hosts, with each host that some of them have in common.
     _channel_hosts AS MATERIALIZED (
@@ -190,9 +150,9 @@ WITH
         QUALIFY count(*) OVER (PARTITION BY x.run) = 1
     ),
     _exposed AS (
-        SELECT s.run, s.channel_id, sum(b.transfer_ns) / count(DISTINCT b.rank) AS ns
+        SELECT s.run, s.channel_id, sum(b.transfer_ns) / count(DISTINCT b.item_id) AS ns
         FROM _slow AS s
-        JOIN _blocks AS b ON b.run = s.run AND list_contains(s.link_ranks, b.rank)
+        JOIN query_table(blocks) AS b ON b.run = s.run AND list_contains(s.link_ranks, b.item_id)
         GROUP BY s.run, s.channel_id
     )
 SELECT

@@ -1,14 +1,13 @@
 -- Which stages of a pipeline do more than the others, block after block, and what that costs.
 --
--- The time of a stage is the median of its ranks, or the faster one of two, so a slow rank does not make a slow stage.
 -- A stage is compared with the median of the other stages. Its cost is the additional wait of the other stages in
 -- receives, sends and collectives.
 --
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.slow_stages(
-    -- Name of a relation with the columns of lib.rank_blocks.
-    blocks
+    -- Name of a relation with the columns of lib.judged_blocks.
+    judged_items
 ) AS TABLE
 -- Columns:
 --   run           VARCHAR         Run name.
@@ -20,15 +19,6 @@ CREATE OR REPLACE MACRO lib.slow_stages(
 --   late_ns       BIGINT [ns]     How much more that is than the median of the other stages.
 --   cost_ns       BIGINT [ns]     How much longer the others wait than it.
 --   odds          DOUBLE [1]      Probability that chance makes any stage look like this.
-WITH
-    _stage_blocks AS MATERIALIZED (
-        SELECT
-            b.run, 'stages' AS set_id, b.stage AS item_id, b.block, min(b.block_ns) AS block_ns,
-            quantile_disc(b.own_ns, 0.5) AS own_ns, -quantile_disc(-b.wait_ns, 0.5) AS wait_ns
-        FROM query_table(blocks) AS b
-        WHERE b.stage IS NOT NULL
-        GROUP BY b.run, b.stage, b.block
-    )
 SELECT
     j.run,
     j.item_id::INTEGER AS stage,
@@ -39,4 +29,5 @@ SELECT
     round(j.mean_late_ns * j.block_count)::BIGINT AS late_ns,
     round(j.cost_ns * j.block_count)::BIGINT AS cost_ns,
     j.p AS odds
-FROM lib.judged_blocks('_stage_blocks', 5.0) AS j
+FROM query_table(judged_items) AS j
+WHERE j.item_kind = 'stage'

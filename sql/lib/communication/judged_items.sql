@@ -1,0 +1,34 @@
+-- Ranks, stages of a pipeline and links of each block, as lib.judged_blocks compares them.
+--
+-- The time of a stage is the median of its ranks, or the faster one of two, so that a slow rank does not make a slow stage.
+--
+-- Status: experimental
+-- Since: 0.1
+CREATE OR REPLACE MACRO lib.judged_items(
+    -- Name of a relation with the columns of lib.rank_blocks.
+    blocks,
+    -- Name of a relation with the columns of lib.link_blocks.
+    transfers,
+    -- Smallest lateness and cost of ranks and links that count, as a share of a block [%]; of stages, 5.
+    smallest_pct
+) AS TABLE
+-- Columns:
+--   item_kind  VARCHAR      rank, stage or link.
+--   run        VARCHAR      Run name.
+--   set_id     VARCHAR      Set of peers.
+--   item_id    BIGINT       The rank, stage or link.
+--   block      BIGINT       Number of the block.
+--   block_ns   BIGINT [ns]  Length of the block.
+--   own_ns     BIGINT [ns]  Own time of the item in the block.
+--   wait_ns    BIGINT [ns]  Its wait in the block; of links, minus their own time.
+--   min_pct    DOUBLE [%]   Smallest lateness and cost that count, as a share of a block.
+SELECT r.* FROM lib.rank_items(blocks, smallest_pct) AS r
+UNION ALL
+SELECT
+    'stage', b.run, 'stages', b.stage, b.block, min(b.block_ns),
+    quantile_disc(b.own_ns, 0.5), -quantile_disc(-b.wait_ns, 0.5), 5.0
+FROM query_table(blocks) AS b
+WHERE b.stage IS NOT NULL
+GROUP BY b.run, b.stage, b.block
+UNION ALL
+SELECT l.* FROM lib.link_items(transfers, smallest_pct) AS l
