@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option, roles_option, scope_options
+from hta_sql.cli.options import (
+    Output,
+    audience_option,
+    memory_limit_option,
+    roles_option,
+    scope_options,
+)
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
@@ -56,6 +62,7 @@ TABLE = (
 @scope_options
 @roles_option
 @audience_option("json (the analysis `hang`)")
+@memory_limit_option
 @verify_option
 @click.pass_context
 def hang(
@@ -66,6 +73,7 @@ def hang(
     ranks: list[int] | None,
     roles: list[str] | None,
     format_name: str,
+    memory_limit: str | None,
 ) -> None:
     """Show what hangs in a STORE, or in a folder of Flight Recorder DUMPS.
 
@@ -78,7 +86,7 @@ def hang(
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
     failures: list[HtaSqlError] = []
-    with opened_or_read(traces, on_failure=failures.append) as (opened, _):
+    with opened_or_read(traces, None, memory_limit, failures.append) as (opened, _):
         store = opened.of_roles(roles)
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)

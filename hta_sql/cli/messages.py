@@ -63,11 +63,11 @@ def logged(*, verbose: bool) -> Iterator[None]:
 
 
 @contextmanager
-def rank_progress() -> Iterator[Progress]:
-    """Show the progress of an ingest: a bar on a terminal, otherwise a line per rank."""
+def rank_progress(*, lines: bool = True) -> Iterator[Progress]:
+    """Show the progress of an ingest: a bar on a terminal, otherwise a line per rank, or with lines=False nothing."""
     with _bar("Reading traces") as update:
         if update is None:
-            yield _line
+            yield _line if lines else lambda *_: None
             return
         began, events = time.monotonic(), 0
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hta_sql.cli.messages import logged, note, slow_progress
+from hta_sql.cli.messages import logged, note, rank_progress, slow_progress
 from hta_sql.cli.verifying import verifies
 from hta_sql.machine import temporary_folder
 from hta_sql.store import STORE_NAME
@@ -49,17 +49,20 @@ def opened_or_read(
     for store in (folder, folder / STORE_NAME):
         # Opening a store reports unpublished shards.
         if (store / MANIFEST).exists() or (store / SHARDS).is_dir():
-            with opening(store) as opened:
+            with opening(store) as opened, _reporting(opened):
                 yield opened, False
             return
     with temporary_folder() as temporary:
         try:
-            hta_sql.ingest(traces, temporary, memory_limit=memory_limit).close()
+            with rank_progress(lines=False) as progress:
+                hta_sql.ingest(
+                    traces, temporary, memory_limit=memory_limit, progress=progress
+                ).close()
         except hta_sql.TraceError as error:
             if on_failure is None or not Path(temporary, MANIFEST).exists():
                 raise
             on_failure(error)
-        with opening(temporary) as opened:
+        with opening(temporary) as opened, _reporting(opened):
             yield opened, True
 
 
@@ -93,9 +96,17 @@ def open_to_query(
                     path, analyses=analyses, memory_limit=memory_limit, verify=verifies()
                 )
             )
-        with logged(verbose=False), slow_progress("Computing") as progress:
-            store.report_progress(progress)
+            opened.enter_context(_reporting(store))
+        with logged(verbose=False):
             yield store
+
+
+@contextmanager
+def _reporting(store: TraceStore) -> Iterator[None]:
+    """Show the progress of computations of a store."""
+    with slow_progress("Computing") as progress:
+        store.report_progress(progress)
+        yield
 
 
 def chosen_run(

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hta_sql.cli.options import Output, audience_option, roles_option, scope_options
+from hta_sql.cli.options import (
+    Output,
+    audience_option,
+    memory_limit_option,
+    roles_option,
+    scope_options,
+)
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
 from hta_sql.cli.verifying import verify_option
@@ -33,6 +39,7 @@ NOTHING = (
 @scope_options
 @roles_option
 @audience_option("json (the analysis `serving`)")
+@memory_limit_option
 @verify_option
 def serving(
     *,
@@ -41,6 +48,7 @@ def serving(
     ranks: list[int] | None,
     roles: list[str] | None,
     format_name: str,
+    memory_limit: str | None,
 ) -> None:
     """Show phases, time per token and tokens per second of a STORE, or of TRACES that are ingested first.
 
@@ -49,7 +57,7 @@ def serving(
     roofline. The numbers are those of the analyses `serving`, `serving_kinds`, `serving_roofline`,
     `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
     """
-    with opened_or_read(traces) as (opened, is_new):
+    with opened_or_read(traces, memory_limit=memory_limit) as (opened, is_new):
         store = opened.of_roles(roles)
         if format_name == "json":
             from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost

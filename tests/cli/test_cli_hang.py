@@ -101,3 +101,15 @@ def test_lines_of_the_map_are_in_the_order_of_ranks(capsys: pytest.CaptureFixtur
     assert out.index("1. Rank 3 never entered") < out.index("2. All known ranks of group tp (2)")
     ranks = [line.split()[1] for line in out.splitlines() if line.startswith("  rank ")]
     assert ranks == ["0", "1", "2", "3", "2"]
+
+
+def test_a_limit_of_memory_holds_and_progress_is_shown_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is that of the engine, so an impossible one ends the command; the bar names what is read."""
+    dumps = str(RECORDED / "rank_missing")
+    assert main(["hang", dumps, "--memory-limit", "1MB"]) == 1
+    assert "memory" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(["hang", dumps, "--memory-limit", "1GB"]) == 4
+    assert "Reading traces" in capsys.readouterr().err
