@@ -121,8 +121,10 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         lines = groups.setdefault((cell["run"], cell["channel"]), {})
         lines.setdefault(cell["rank"], []).append(cell)
     # Sends and receives have no cells.
-    keys = [key for row in rows if (key := (row["run"], row["channel"])) in groups]
-    for key in list(dict.fromkeys(keys))[:MAPS]:
+    keys = list(
+        dict.fromkeys(key for row in rows if (key := (row["run"], row["channel"])) in groups)
+    )
+    for key in keys[:MAPS]:
         channel, lines = key[1], groups[key]
         last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
         width = len(str(max(lines)))
@@ -137,7 +139,9 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         if len(lines) > MOST_LINES:
             for marks, ranks in alike.items():
                 click.echo(f"  {marks}  {counted(len(ranks), 'rank')}: {rank_spans(ranks)}")
-    click.echo("  " + ", ".join(f"{mark} {state}" for state, mark in MARKS.items()))
+    if len(keys) > MAPS:
+        click.echo(f"\n{counted(len(keys) - MAPS, 'more group')} in the analysis hang_grid.")
+    click.echo("\n" + ", ".join(f"{mark} {state}" for state, mark in MARKS.items() if mark.strip()))
 
 
 def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
@@ -178,7 +182,7 @@ def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
         roots = Counter(row["is_root"] for row in stuck)
         click.echo(
             f"{head}: {counted(len(stuck), 'group')} stuck, "
-            f"{roots[True]} with the cause, {roots[False]} that {'waits' if roots[False] == 1 else 'wait'} for it"
+            f"{roots[True]} with the cause, {roots[False]} that only {'waits' if roots[False] == 1 else 'wait'}"
         )
         for number, row in enumerate(stuck[:SHOWN], 1):
             message = row["message"].replace("run STORE", f"run {store}")
