@@ -57,7 +57,11 @@ class Job:
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param("training", marks=pytest.mark.slow), "serving"]
+    scope="module",
+    params=[
+        pytest.param("training", marks=pytest.mark.slow),
+        pytest.param("serving", marks=pytest.mark.slow),
+    ],
 )
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     """Trainers, rollout servers and a reward model; prefill and decode servers."""

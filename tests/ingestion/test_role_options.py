@@ -245,6 +245,7 @@ def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
         hta_sql.ingest(worlds / "job", worlds / "s", role="a,b")
 
 
+@pytest.mark.slow
 def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
     """They read links to the files, or the same objects."""
     with hta_sql.ingest(worlds / "job", worlds / "s", run="job", role=roles(worlds)) as store:
