@@ -121,7 +121,7 @@ DEEP = (
     *("judgement/", "test_report_serving.py", "test_graph_captures.py", "test_serving_jobs.py"),
     *("test_distributed_execution.py", "test_chart_marks.py", "test_device_clock_skew.py"),
 )
-"""Suites that repeat other tests in more depth; ``make test`` runs one case in fourteen of each."""
+"""Suites that repeat other tests in more depth; ``make test`` runs one case in ten of each."""
 
 WIDE = (
     *("arguments/", "discovery/", "questions/", "user_analyses/", "ingestion/test_native.py"),
@@ -131,7 +131,7 @@ WIDE = (
 )
 """Suites of many similar cases; ``make test`` runs one case in five of each."""
 
-ONE_OF = {DEEP: 14, WIDE: 5}
+ONE_OF = {DEEP: 10, WIDE: 5}
 
 
 @pytest.hookimpl(tryfirst=True)
