@@ -15,6 +15,8 @@ from hta_sql.cli import main
 from hta_sql.synthetic import JobSpec, write_job
 from tests.serving_jobs import Kernel, decode, layers, trace
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("step_accounting", "kpis", "stragglers", "idle_causes", "advice", "serving")
 TRAINING = {
     "trainer": JobSpec(ranks=4, steps=5, layers=2, slow_kernels={1: 1.6}, gzip=False),
@@ -56,13 +58,7 @@ class Job:
         return hta_sql.ingest(traces, self.folder / f"{role}.store", run="job", jobs=1)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param("training", marks=pytest.mark.slow),
-        pytest.param("serving", marks=pytest.mark.slow),
-    ],
-)
+@pytest.fixture(scope="module", params=["training", "serving"])
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     """Trainers, rollout servers and a reward model; prefill and decode servers."""
     made = Job(tmp_path_factory.mktemp("worlds"), request.param)

@@ -86,7 +86,10 @@ def hang(
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
 
     failures: list[HtaSqlError] = []
-    with opened_or_read(traces, None, memory_limit, failures.append) as (opened, _):
+    with opened_or_read(traces, memory_limit=memory_limit, on_failure=failures.append) as (
+        opened,
+        _,
+    ):
         store = opened.of_roles(roles)
         dumps = _dumps(store, runs)
         result = store.run("hang", runs=runs, ranks=ranks)

@@ -74,7 +74,7 @@ WITH
         SELECT t.* FROM lib.link_blocks(runs, 'blocks') AS t
     ),
     items AS MATERIALIZED (
-        SELECT i.* FROM lib.judged_items('blocks', 'transfers', min_pct) AS i
+        SELECT i.* FROM lib.compared_items('blocks', 'transfers', min_pct) AS i
     ),
     judged_items AS MATERIALIZED (
         SELECT j.* FROM lib.judged_blocks('items') AS j

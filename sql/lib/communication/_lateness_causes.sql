@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
     -- Name of a relation with the columns of lib.late_ranks.
-    judged_items
+    judged_ranks
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR      Run name.
@@ -33,14 +33,14 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
 WITH
     _late AS MATERIALIZED (
         SELECT j.run, j.rank, j.stage, CASE WHEN j.verdict = 'intermittent' THEN j.late_blocks END AS blocks
-        FROM query_table(judged_items) AS j
+        FROM query_table(judged_ranks) AS j
         WHERE j.verdict IN ('straggler', 'suspected', 'intermittent')
     ),
     -- Peers as usual as can be.
     _pairs AS MATERIALIZED (
         SELECT l.run, l.rank, j.rank AS other
         FROM _late AS l
-        JOIN query_table(judged_items) AS j ON j.run = l.run AND j.stage IS NOT DISTINCT FROM l.stage AND j.rank <> l.rank
+        JOIN query_table(judged_ranks) AS j ON j.run = l.run AND j.stage IS NOT DISTINCT FROM l.stage AND j.rank <> l.rank
         WHERE j.peer_count > 0
         QUALIFY row_number() OVER (PARTITION BY l.run, l.rank ORDER BY j.verdict = 'straggler', abs(j.late_ns), j.rank) <= 8
     ),

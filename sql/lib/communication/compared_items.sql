@@ -4,7 +4,7 @@
 --
 -- Status: experimental
 -- Since: 0.1
-CREATE OR REPLACE MACRO lib.judged_items(
+CREATE OR REPLACE MACRO lib.compared_items(
     -- Name of a relation with the columns of lib.rank_blocks.
     blocks,
     -- Name of a relation with the columns of lib.link_blocks.

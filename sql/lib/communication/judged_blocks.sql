@@ -1,8 +1,8 @@
 -- Which items do more than their peers, block after block, by more than chance explains.
 --
--- An item is a rank, a stage or a link; items of each kind are judged on their own, in one pass. Its peers are the other items of its set. In each block, its lateness is its own
--- time less the median of its peers' time, and its cost is the median of its peers' waits less its own wait. The
--- replicates of the test are blocks:
+-- An item is a rank, a stage or a link; each kind is judged by itself, all in one pass. Its peers are the other items
+-- of its set. In each block, its lateness is its own time less the median of its peers' time, and its cost is the
+-- median of its peers' waits less its own wait. The replicates of the test are blocks:
 --
 --   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
 --             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
@@ -18,7 +18,7 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib.judged_blocks(
-    -- Name of a relation with the columns of lib.judged_items.
+    -- Name of a relation with the columns of lib.compared_items.
     block_items
 ) AS TABLE
 -- Columns:

@@ -33,12 +33,9 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
 --   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or a common rank.
 WITH
-    _link_blocks AS MATERIALIZED (
-        SELECT b.* FROM query_table(transfers) AS b
-    ),
     _members AS MATERIALIZED (
         SELECT b.run, b.item_id AS channel_id, any_value(b.channel) AS channel, any_value(b.link_ranks) AS link_ranks, any_value(b.is_p2p) AS is_p2p
-        FROM _link_blocks AS b
+        FROM query_table(transfers) AS b
         GROUP BY b.run, b.item_id
     ),
     _judged AS MATERIALIZED (
@@ -58,7 +55,7 @@ WITH
     _means AS MATERIALIZED (
         SELECT
             b.run, b.set_id, b.item_id, h.hosts, count(*) AS block_count, avg(b.block_ns) AS block_ns, round(avg(b.own_ns))::BIGINT AS ns
-        FROM _link_blocks AS b
+        FROM query_table(transfers) AS b
         JOIN _channel_hosts AS h ON h.run = b.run AND h.channel_id = b.item_id
         GROUP BY b.run, b.set_id, b.item_id, h.hosts
     ),
