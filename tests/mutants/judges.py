@@ -19,6 +19,7 @@ from hta_sql.authoring.golden import Case, difference
 from hta_sql.library.objects import load_library
 from tests import (
     test_clock_estimates,
+    test_compared_causes,
     test_intervals,
     test_layered_time,
     test_lib_names,
@@ -104,7 +105,13 @@ def _line(error: Exception) -> str:
 
 
 MODULES = (
-    *(test_clock_estimates, test_intervals, test_layered_time, test_lib_names),
+    *(
+        test_clock_estimates,
+        test_compared_causes,
+        test_intervals,
+        test_layered_time,
+        test_lib_names,
+    ),
     *(test_lib_operations, test_lib_values, test_operator_models, test_operator_work),
 )
 """Tests of single macros."""
