@@ -18,7 +18,7 @@ help:
 	@echo 'make demo      a simulated training job: ingested, analyzed, explained'
 	@echo 'make test      the test suite, without what takes long'
 	@echo 'make test-all  all of it'
-	@echo 'make test-pages    notebooks run again, the site, explorer and open in a browser'
+	@echo 'make test-pages    notebooks run again, the site, explorer and open, in Chromium'
 	@echo 'make test-clients  shell, SQLAlchemy, Node.js, Superset, Evidence on a store'
 	@echo 'make test-lowest   demo, commands and tests with the lowest versions that pyproject.toml states'
 	@echo 'make check     ruff, mypy --strict, the rules of the SQL library'
@@ -67,9 +67,12 @@ test-all: native
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m 'not clients'
 
 # What people see and what takes a minute: it is not part of test, and runs before a change is taken.
+# Without Chromium: make test-pages PAGES='slow and not browser'
+PAGES ?= slow or browser
+
 test-pages: native
 	@echo '== notebooks, documentation, explorer'
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m slow tests/test_notebooks.py tests/test_site.py tests/explorer tests/overlay/test_open.py
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m '$(PAGES)' tests/test_notebooks.py tests/test_site.py tests/explorer tests/overlay/test_open.py tests/test_report_browser.py tests/test_report_payloads.py tests/test_chart_words.py
 
 test-clients: $(READY)
 	@echo '== clients, each in an environment of its own'

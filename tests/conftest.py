@@ -136,9 +136,11 @@ ONE_OF = {DEEP: 10, WIDE: 5}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most cases of these suites as slow, always the same ones."""
+    """Mark tests in a browser, and most cases of these suites as slow, always the same ones."""
     counts: Counter[str] = Counter()
     for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
         path = item.nodeid.removeprefix("tests/").partition("::")[0]
         if item.get_closest_marker("slow"):
             continue

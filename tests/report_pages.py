@@ -62,7 +62,7 @@ class Browser:
 
     def wait(self, script: str = DRAWN) -> None:
         """Wait until a script returns a value; by default until all visible parts are drawn."""
-        from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - skipped without
+        from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - imported only for tests in a browser
 
         waiting = WebDriverWait(self._driver, OPENS_WITHIN_S, poll_frequency=0.05)
         waiting.until(lambda _: self.ask(script))
@@ -81,7 +81,7 @@ class Browser:
 
     def click_in(self, host: str, right: float, down: float) -> None:
         """Click in the chart in an element's shadow root, at an offset from its center [shares of half]."""
-        from selenium.webdriver import ActionChains  # noqa: PLC0415 - skipped without
+        from selenium.webdriver import ActionChains  # noqa: PLC0415 - imported only for tests in a browser
 
         chart = self.ask(
             f"return document.querySelector({host!r}).shadowRoot.querySelector('canvas')"
@@ -93,7 +93,7 @@ class Browser:
 
     def press(self, key: str, *, control: bool = False) -> None:
         """Press a key on the focused element."""
-        from selenium.webdriver import ActionChains, Keys  # noqa: PLC0415 - skipped without
+        from selenium.webdriver import ActionChains, Keys  # noqa: PLC0415 - imported only for tests in a browser
 
         chain = ActionChains(self._driver)
         if control:
@@ -146,12 +146,16 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
-    """Start a browser with a fresh profile; skip the test if there is none."""
+    """Start a browser with a fresh profile."""
+    from selenium import webdriver  # noqa: PLC0415 - imported only for tests in a browser
+
     found = [place for name in BROWSERS if (place := shutil.which(name))]
     driver_path = shutil.which(DRIVER)
     if not found or not driver_path:
-        pytest.skip(f"needs {' or '.join(BROWSERS)}, and {DRIVER}: apt-get install chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
+        pytest.fail(
+            f"Tests marked browser need {' or '.join(BROWSERS)}, and {DRIVER}: "
+            "apt-get install chromium-driver, or run without them: -m 'not browser'"
+        )
     options = webdriver.ChromeOptions()
     options.binary_location = found[0]
     for flag in (*_FLAGS, f"--user-data-dir={profile}"):

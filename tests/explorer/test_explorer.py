@@ -150,7 +150,7 @@ def test_a_taken_port_is_an_error(path: Path) -> None:
     assert last == "error: The explorer ended; its messages are above."
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
     """In Chromium: charts are drawn, a clicked mark filters the rows, and no other server is contacted."""
     site = page.partition("?")[0]

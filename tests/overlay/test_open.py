@@ -198,7 +198,7 @@ def test_the_url_is_printed_and_the_wait_ends(
     assert "The trace was not read for 0.1 s" in said.err
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 def test_a_page_in_a_browser_reads_it(tmp_path: Path) -> None:
     """A stub of Perfetto's page reads the trace from another origin by the link."""
     (tmp_path / "index.html").write_text(STUB, encoding="utf-8")

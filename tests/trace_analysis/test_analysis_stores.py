@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,14 +87,17 @@ def test_the_cache_is_in_the_home_folder_by_default(
     assert place.parent == tmp_path / ".cache" / "hta_sql"
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_permissions_decide_where_the_store_lies(tmp_path: Path) -> None:
-    """A folder without write permission is detected by trying."""
-    tmp_path.chmod(0o555)
-    try:
-        assert not trace_places.is_writable(tmp_path)
-    finally:
-        tmp_path.chmod(0o755)
+def test_whether_a_folder_is_writable_is_detected_by_trying(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read-only mount refuses files in a folder whose permissions allow them."""
+
+    def refused(dir: Path) -> None:  # noqa: A002 - a parameter of tempfile
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(dir))
+
+    assert trace_places.is_writable(tmp_path)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    assert not trace_places.is_writable(tmp_path)
 
 
 def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
