@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -126,6 +127,10 @@ def _print_comparison(compared: list[Comparison], format_name: str) -> None:
         click.echo(json.dumps(output, indent=2, ensure_ascii=False))
         return
     from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.results.display import PLAIN_WIDTH  # noqa: PLC0415
 
-    lines = markdown_lines if format_name == "markdown" else text_lines
+    lines = markdown_lines
+    if format_name == "text":
+        width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+        lines = partial(text_lines, width=width)
     click.echo("\n\n".join("\n".join(lines(comparison)) for comparison in compared))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from textwrap import wrap
 from typing import Any
 
 from hta_sql.exports.changes import Comparison
 from hta_sql.exports.headline import PARTS, signed_time
-from hta_sql.text import CUT, cut_middle, printable, time_text
+from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
 
 CHANGES = 15
 """Maximum number of changes in text; JSON has all."""
@@ -20,23 +21,38 @@ UNSURE_SHARE = 0.01
 
 _NAME = 48
 
+_SHORT_NAME = 24
+"""Width below which a name is not cut; whole columns are omitted instead."""
 
-def text_lines(comparison: Comparison) -> Iterator[str]:
-    """Yield the lines of a comparison for a terminal: comparability, headline, parts, changes."""
+_RUN_NAME = 12
+"""Width to which names of runs are cut on a narrow terminal; the first line has them whole."""
+
+_OMITTED = ("kernel", "times", "noise")
+"""Columns that a narrow terminal omits, in this order; JSON has all."""
+
+
+def text_lines(comparison: Comparison, width: int) -> Iterator[str]:
+    """Yield the lines of a comparison for a terminal: comparability, headline, parts, changes.
+
+    Args:
+        comparison: The comparison.
+        width: Width of the terminal [characters].
+    """
     yield _title(comparison)
-    yield from (f"  {printable(reason)}" for reason in comparison.reasons)
+    for reason in comparison.reasons:
+        yield from wrap(printable(reason), width, initial_indent="  ", subsequent_indent="  ")
     yield ""
-    yield printable(comparison.message)
-    yield from _notes(comparison)
+    for sentence in (printable(comparison.message), *_notes(comparison)):
+        yield from wrap(sentence, width)
     yield ""
-    yield from _aligned(_part_rows(comparison))
+    yield from _aligned(_part_rows(comparison), width)
     if comparison.changes:
         yield ""
-        yield from _aligned(_change_rows("what changed", comparison.changes[:CHANGES]))
+        yield from _aligned(_change_rows("what changed", comparison.changes[:CHANGES]), width)
         yield from _rest(comparison)
     if unsure := _unsure(comparison):
         yield ""
-        yield from _aligned(_change_rows("not significant", unsure))
+        yield from _aligned(_change_rows("not significant", unsure), width)
     if comparison.predictions:
         yield ""
         yield from aligned(_prediction_rows(comparison), {1, 2, 3, 4})
@@ -169,9 +185,30 @@ def _rest(comparison: Comparison) -> Iterator[str]:
         yield f"{CUT} and {more} smaller changes: --format json has all."
 
 
-def _aligned(rows: list[list[str]]) -> Iterator[str]:
+def _aligned(rows: list[list[str]], width: int) -> Iterator[str]:
+    rows = _fitted(rows, width)
     heads = enumerate(rows[0])
     return aligned(rows, {column for column, head in heads if _is_time(head, rows, column)})
+
+
+def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
+    """Cut names and omit columns until the rows fit the width, as far as possible."""
+    if rows[0][0] == "part of a step":
+        room = min(_SHORT_NAME, max(_RUN_NAME, width // 2 - 28))
+        rows = [[rows[0][0], *cut_column(rows[0][1:3], room), *rows[0][3:]], *rows[1:]]
+    for omitted in _OMITTED:
+        if _width([row[1:] for row in rows]) + 2 + _SHORT_NAME <= width:
+            break
+        if omitted in rows[0]:
+            at = rows[0].index(omitted)
+            rows = [row[:at] + row[at + 1 :] for row in rows]
+    room = max(_SHORT_NAME, width - 2 - _width([row[1:] for row in rows]))
+    names = cut_column([row[0] for row in rows], room)
+    return [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+
+
+def _width(rows: list[list[str]]) -> int:
+    return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
 
 
 def aligned(rows: list[list[str]], numeric: Collection[int]) -> Iterator[str]:

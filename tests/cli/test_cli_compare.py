@@ -67,6 +67,19 @@ def test_compare_tells_people(cli: Cli, runs: Path) -> None:
 
 
 @pytest.mark.slow
+def test_compare_fits_the_width_of_the_terminal(
+    cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels and noise are omitted and sentences wrapped; the difference and the verdict stay."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("compare", f"{runs}:base", *STEPS).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    (heads,) = (line for line in lines if line.startswith("what changed"))
+    assert heads.split("  ")[-1].strip() == "difference"
+    assert any("aten::addmm" in line and line.endswith("removed") for line in lines)
+
+
+@pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
     """The text says so, and the list is empty."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
