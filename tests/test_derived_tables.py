@@ -214,7 +214,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
     """With names of runs it computes only those."""
-    said = CliRunner().invoke(program, ["materialize", str(store), "--run", "other"])
+    said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])
     assert said.exit_code == 0
     assert is_missing(store)
     said = CliRunner().invoke(program, ["materialize", str(store), *TABLES])

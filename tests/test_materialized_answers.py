@@ -267,13 +267,13 @@ def few(library: Any) -> dict[str, Any]:
 
 def test_the_command_says_what_is_kept(store: Path) -> None:
     """Each analysis has a line, and computed answers are logged."""
-    done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
+    done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--runs", "a"])
     assert "Computed temporal_breakdown of run a: " in done.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
     assert re.search(
         r"^temporal_breakdown: 1 of 3 runs, \d+ rows, [\d.]+ kB$", said.stdout, re.MULTILINE
     )
-    again = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--run", "a"])
+    again = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--runs", "a"])
     assert "Everything is materialized already." in again.stderr
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.messages import note
-from hta_sql.cli.options import INTEGERS, analyses_option
+from hta_sql.cli.options import INTEGERS, analyses_option, runs_option
 from hta_sql.cli.selection import store_argument
 from hta_sql.cli.verifying import verifies, verify_option
 from hta_sql.store.disk.manifest import MANIFEST
@@ -40,7 +40,7 @@ _SUFFIXES = {".xlsx": "xlsx", ".duckdb": "duckdb", ".json": "speedscope"}
     show_default="required, except with --dry-run",
     help="Folder (parquet, csv, trace) or file (xlsx, duckdb, speedscope, one trace).",
 )
-@click.option("--runs", multiple=True, metavar="RUN", help="Runs. May be repeated. [default: all]")
+@runs_option
 @click.option("--ranks", type=INTEGERS, show_default="all", help="Ranks.")
 @analyses_option
 @verify_option
@@ -64,7 +64,7 @@ def export(
     names: tuple[str, ...],
     format_name: str | None,
     output: Path | None,
-    runs: tuple[str, ...],
+    runs: list[str] | None,
     ranks: list[int] | None,
     analyses: tuple[Path, ...] | None,
     redact: bool,
@@ -92,7 +92,7 @@ def export(
         raise click.UsageError("--dry-run, --redact-key and --format trace need --redact")
     if redact and analyses:
         raise click.UsageError("--redact does not export your own analyses: omit --analyses")
-    selection = Selection(names, runs, ranks or ())
+    selection = Selection(names, runs or (), ranks or ())
     if dry_run:
         _redacted(store, None, format_name, redact_key, selection)
         return

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from hta_sql.cli.messages import logged, note, slow_progress
+from hta_sql.cli.options import runs_option
 from hta_sql.cli.selection import store_argument
 from hta_sql.text import counted
 
@@ -14,12 +15,12 @@ from hta_sql.text import counted
 @click.command(short_help="Materialize answers and derived tables.")
 @store_argument()
 @click.argument("analyses", nargs=-1)
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="Run to compute; default: all.")
+@runs_option
 @click.option(
     "--list", "lists", is_flag=True, help="List what is materialized, and compute nothing."
 )
 def materialize(
-    *, store: Path, analyses: tuple[str, ...], runs: tuple[str, ...], lists: bool
+    *, store: Path, analyses: tuple[str, ...], runs: list[str] | None, lists: bool
 ) -> None:
     """Materialize what ANALYSES return for each run of a STORE, so that views read it.
 

@@ -162,9 +162,14 @@ materialize_option = click.option(
 
 
 def run_option(command: Command) -> Command:
-    """Add ``--run``: a name, or None for the first run."""
+    """Add ``--runs`` for one run: a name, or None for the first run."""
     return click.option(
-        "--run", metavar="RUN", show_default="the first", help="Run.", shell_complete=complete_runs
+        "--runs",
+        "run",
+        metavar="RUN",
+        show_default="the first",
+        help="Run; one only.",
+        shell_complete=complete_runs,
     )(command)
 
 

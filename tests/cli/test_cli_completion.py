@@ -23,8 +23,8 @@ if TYPE_CHECKING:
         (("run", "{store}", "stragglers", "--ru"), ["plain,--runs"]),
         (("run", "{store}", "stragglers", "--runs", ""), ["plain,job"]),
         (("advice", "{store}", "--runs", "other,j"), ["plain,other,job"]),
-        (("open", "{store}", "--run", "x"), []),
-        (("open", "nowhere", "--run", ""), []),
+        (("open", "{store}", "--runs", "x"), []),
+        (("open", "nowhere", "--runs", ""), []),
         (("report", "some/fol"), ["dir,some/fol"]),
     ],
 )

@@ -63,7 +63,7 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
     """An unknown run, rank or series and a missing trace are reported."""
     store = folder / "job.store"
-    assert "No run 'x'" in cli("counters", store, "--run", "x").err
+    assert "No run 'x'" in cli("counters", store, "--runs", "x").err
     assert "No rank 7" in cli("counters", store, "--ranks", "7").err
     assert cli("counters", store, "--series", "power").code == 2
     (folder / "rank0.json").unlink()
