@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING
 import click
 
 from hta_sql.cli.terminal import terminal_of
-from hta_sql.text import printable
+from hta_sql.text import counted, printable
 
 if TYPE_CHECKING:
     from hta_sql.ingestion.rank import RankResult
 
 Progress = Callable[["RankResult", int, int], None]
+
+_ROWS = {
+    "snapshot_events": "allocator event",
+    "snapshot_segments": "memory segment",
+    "fr_entries": "operation",
+    "et_nodes": "node",
+}
+"""Main table of files that are no traces ─▶ name of its rows."""
 
 
 def note(text: str) -> None:
@@ -148,5 +156,12 @@ def _bar(what: str) -> Iterator[Callable[[int, int, str], None] | None]:
 def _line(result: RankResult, done: int, total: int) -> None:
     note(
         f"[{done}/{total}] {result.job.run} rank {result.job.rank}: "
-        f"{result.event_count:,} events in {result.seconds:.2f} s"
+        f"{_content(result)} in {result.seconds:.2f} s"
     )
+
+
+def _content(result: RankResult) -> str:
+    """Return what a file contained: the events of a trace, or the rows of another file's main table."""
+    rows = {file.table: file.rows for file in result.files}
+    of_artifact = (counted(rows[table], noun) for table, noun in _ROWS.items() if table in rows)
+    return next(of_artifact, counted(result.event_count, "event"))

@@ -18,9 +18,12 @@ TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
 
 
 def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list[TraceFile]:
-    """Number the files of each rank in order of time: the n-th ones of all ranks belong together."""
+    """Number the files of each rank: the n-th ones of all ranks belong together.
+
+    They are in order of time, or of their names (step5 before step11) if they do not state it.
+    """
     by_rank: dict[int, list[TraceFile]] = defaultdict(list)
-    for file in sorted(found, key=lambda file: (file.start_ns, file.path)):
+    for file in sorted(found, key=lambda file: (file.start_ns, _natural(file.path), file.path)):
         by_rank[file.rank].append(file)
     longest = max(by_rank.values(), key=len, default=[])
     starts = [file.start_ns for file in longest]
@@ -34,6 +37,11 @@ def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list
     if len(longest) > 1 and not join_spans:
         _warn_of_captures(by_rank)
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names by value."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in re.split(r"(\d+)", path)]
 
 
 def number_dumps(found: list[TraceFile]) -> list[TraceFile]:
@@ -81,13 +89,16 @@ def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
     rank, files = min(several.items())
     others = sorted(several)[1:]
     more = f" (and so have ranks {rank_spans(others)})" if others else ""
+    timed = (
+        "a capture of its own, such as the spans of torch.profiler.schedule(repeat=2), and becomes a "
+        "run (with --join-spans they are one); in order of time"
+    )
     log.warning(
-        "Rank %d has %d files%s. Each is a capture of its own, such as the spans of "
-        "torch.profiler.schedule(repeat=2), and becomes a run (with --join-spans they are one); in order "
-        "of time NAME, NAME-capture2 ...: %s.",
+        "Rank %d has %d files%s. Each is %s NAME, NAME-capture2 ...: %s.",
         rank,
         len(files),
         more,
+        timed if any(file.start_ns for file in files) else "a run; in order of their names",
         ", ".join(distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):

@@ -6,7 +6,7 @@
 CREATE OR REPLACE VIEW snapshot_categories AS
 -- Columns:
 --   priority  INTEGER [1]  Lower ones decide first.
---   part      VARCHAR      file or function: what of a frame the pattern is found in.
+--   part      VARCHAR      file, function or file:function: part of a frame that the pattern is searched in.
 --   pattern   VARCHAR      Regular expression.
 --   category  VARCHAR      parameters, gradients, activations, optimizer, sharding or communication.
 --   source    VARCHAR      Where the rule is from.

@@ -268,3 +268,64 @@ def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> 
     assert engine_memory("368MiB", 0) == "368MiB"
     assert engine_memory("368MiB", 1056 << 20) == f"{302 << 10}KiB"
     assert engine_memory("368MiB", 100 << 30) == f"{184 << 10}KiB"
+
+
+def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Runs are numbered in order of the names, numbers by value; the one that ends first is the control."""
+    later = snapshot()
+    later["device_traces"][0].append(
+        {"action": "alloc", "addr": 71536, "size": 256, "time_us": 1_700_000_001_000_000}
+    )
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    for step, value in ((5, later), (11, snapshot())):
+        (folder / f"rank0_step{step}_snapshot.json").write_text(json.dumps(value))
+    with hta_sql.ingest(str(folder), tmp_path / "store", run="job") as store:
+        query = "SELECT DISTINCT control_run, test_run, diff_bytes FROM snapshot_diff()"
+        assert store.sql(query).rows() == [("job-capture2", "job", 256)]
+    assert "in order of their names NAME, NAME-capture2 ...: " in caplog.text
+    assert caplog.text.index("step5") < caplog.text.index("step11")
+
+
+def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
+    """A segment that was allocated after the error is in the snapshot, and was not there."""
+    value = snapshot()
+    segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
+    value["segments"].append(segment)
+    value["device_traces"][0].append({"action": "segment_alloc", "addr": 1 << 20, "size": 5000})
+    path = tmp_path / "rank0_snapshot.json"
+    path.write_text(json.dumps(value))
+    with ingested(path, tmp_path / "store") as store:
+        query = "SELECT reserved_bytes, oom_reserved_bytes, oom_unallocated_bytes FROM snapshot_summary()"
+        assert store.sql(query).rows() == [(12816 + 5000, 12816, 9136)]
+
+
+def test_layers_and_losses_have_categories(tmp_path: Path) -> None:
+    """A constructor of torch.nn makes parameters; torch.nn.functional makes activations."""
+    torch = "/lib/python3/torch/nn"
+    stacks = {
+        256: [f"{torch}/modules/linear.py:__init__", "/job/model.py:__init__"],
+        512: [f"{torch}/functional.py:cross_entropy", "/job/train.py:step"],
+        1024: ["/job/modules/linear.py:__init__", "/job/train.py:main"],
+    }
+    events = []
+    for number, (size, places) in enumerate(stacks.items()):
+        named = [place.rsplit(":", 1) for place in places]
+        frames = [{"filename": file, "line": 1, "name": name} for file, name in named]
+        events.append(
+            {
+                "action": "alloc",
+                "addr": 4096 * number,
+                "size": size,
+                "frames": frames,
+                "time_us": number,
+            }
+        )
+    path = tmp_path / "rank0_snapshot.json"
+    path.write_text(json.dumps({"segments": [], "device_traces": [events]}))
+    with ingested(path, tmp_path / "store") as store:
+        query = "SELECT bytes, category FROM snapshot_peak() ORDER BY bytes"
+        wanted = [(256, "parameters"), (512, "activations"), (1024, "unknown")]
+        assert store.sql(query).rows() == wanted

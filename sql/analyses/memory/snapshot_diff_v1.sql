@@ -1,10 +1,10 @@
 -- Difference between the memory of two snapshots by category and stack, largest change first.
 --
--- The first of the runs is the control, the second the test. Several snapshots of one rank in a folder are runs of
+-- The first of the runs is the control, the second the test; unless named, they are the two that end first. Several snapshots of one rank in a folder are runs of
 -- their own. Stacks are the same one if their folded text is.
 --
 -- Title: Memory of two snapshots
--- Shown: rank, diff_bytes, diff_count, category, frame, control_bytes, test_bytes, device
+-- Shown: rank, diff_bytes, diff_count, category, frame, control_run, control_bytes, test_run, test_bytes, device
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps
@@ -12,7 +12,7 @@
 -- Needs: memory snapshots of two runs
 -- Report: no
 CREATE OR REPLACE MACRO snapshot_diff_v1(
-    -- Control and test; NULL means the first two runs with a snapshot by name.
+    -- Control and test; NULL means the first two runs with a snapshot, in order of their last event.
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
@@ -33,8 +33,13 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
 --   folded_stack   VARCHAR         Stack from the outermost frame; NULL if unknown.
 WITH
     named AS (
-        SELECT s.run, row_number() OVER (ORDER BY s.run) AS number
-        FROM (SELECT DISTINCT x.run FROM snapshot_segments AS x UNION SELECT DISTINCT y.run FROM snapshot_events AS y) AS s
+        SELECT s.run, row_number() OVER (ORDER BY max(s.time_ns) NULLS FIRST, s.run) AS number
+        FROM (
+            SELECT x.run, NULL AS time_ns FROM snapshot_segments AS x
+            UNION ALL
+            SELECT y.run, max(y.time_ns) FROM snapshot_events AS y GROUP BY y.run
+        ) AS s
+        GROUP BY s.run
     ),
     sides AS (
         SELECT n.run, CASE WHEN runs IS NULL THEN n.number ELSE list_position(runs, n.run) END AS side

@@ -1,10 +1,10 @@
--- Memory in use at the peak and at each out-of-memory event, by category and stack, largest first.
+-- Memory in use at the last out of memory and at the peak, by category and stack, largest first.
 --
 -- Blocks that were allocated before the history begins have a stack only if the snapshot still has them. Categories follow
 -- from stacks by the rules of snapshot_categories; what no rule fits is unknown.
 --
 -- Title: What was in use at the peak and out of memory
--- Shown: rank, moment, bytes, share_pct, category, frame, block_count, failed_bytes
+-- Shown: rank, moment, bytes, share_pct, category, category_pct, frame, failed_bytes, block_count
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps
@@ -29,6 +29,7 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
 --   moment_id          BIGINT          Event of the moment in snapshot_events; NULL for the beginning of the history and for its end.
 --   moment_ns          BIGINT [ns]     Unix time of the moment.
 --   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
+--   category_pct       DOUBLE [%]      Share of total_bytes of all blocks of the category.
 --   is_recorded        BOOLEAN         Whether the allocation is in the history.
 --   block_count        BIGINT [count]  Blocks of the stack.
 --   bytes              BIGINT [bytes]  Their size.
@@ -49,8 +50,11 @@ WITH
         GROUP BY ALL
     ),
     with_total AS (
-        SELECT s.*, (sum(s.bytes) OVER (PARTITION BY s.run, s.rank, s.device, s.moment, s.moment_id))::BIGINT AS total
+        SELECT s.*, (sum(s.bytes) OVER _moment)::BIGINT AS total, sum(s.bytes) OVER _category AS category_total
         FROM summed AS s
+        WINDOW
+            _moment AS (PARTITION BY s.run, s.rank, s.device, s.moment, s.moment_id),
+            _category AS (PARTITION BY s.run, s.rank, s.device, s.moment, s.moment_id, s.category)
     )
 SELECT
     w.run,
@@ -60,6 +64,7 @@ SELECT
     w.moment_id,
     w.moment_ns,
     w.category,
+    100.0 * w.category_total / nullif(w.total, 0) AS category_pct,
     w.is_recorded,
     w.block_count,
     w.bytes,
@@ -70,4 +75,4 @@ SELECT
     w.requested_bytes AS failed_bytes,
     w.device_free_bytes
 FROM with_total AS w
-ORDER BY w.run, w.rank, w.device, w.moment DESC, w.moment_id DESC, w.bytes DESC, w.category, w.folded_stack, w.frame, w.is_recorded, w.block_count
+ORDER BY w.run, w.rank, w.device, w.moment <> 'oom', w.moment DESC, w.moment_id DESC, w.bytes DESC, w.category, w.folded_stack, w.frame, w.is_recorded, w.block_count

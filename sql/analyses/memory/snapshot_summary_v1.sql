@@ -4,8 +4,11 @@
 -- block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be returned to the device: fragmentation. The
 -- peak is over the events that the snapshot remembers, with what was allocated before them.
 --
+-- The state is that of the moment when the snapshot was written. For the last out of memory, the columns oom_… have the
+-- state of that moment: a failed request that is smaller than the unallocated memory found no piece of its size.
+--
 -- Title: Memory in the snapshot
--- Shown: rank, device, reserved_bytes, allocated_bytes, peak_bytes, inactive_split_pct, oom_count
+-- Shown: rank, reserved_bytes, allocated_bytes, inactive_split_pct, peak_bytes, oom_failed_bytes, oom_unallocated_bytes, oom_reserved_bytes, oom_count, device
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a snapshot has no steps
@@ -19,29 +22,32 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
---   run                   VARCHAR         Run name.
---   rank                  INTEGER         Rank of the process.
---   device                BIGINT          Device number.
---   reserved_bytes        BIGINT [bytes]  Segments: what the allocator took from the device.
---   allocated_bytes       BIGINT [bytes]  Blocks in use.
---   requested_bytes       BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
---   pending_bytes         BIGINT [bytes]  Freed blocks that wait for another stream.
---   inactive_bytes        BIGINT [bytes]  Free blocks.
---   inactive_split_bytes  BIGINT [bytes]  Those in segments that have other blocks.
---   uncovered_bytes       BIGINT [bytes]  Parts of segments that no block covers.
---   inactive_split_pct    DOUBLE [%]      Share of inactive_split_bytes in reserved_bytes; NULL without segments.
---   largest_free_bytes    BIGINT [bytes]  Largest free block; a larger request needs another segment.
---   segment_count         BIGINT [count]  Segments.
---   block_count           BIGINT [count]  Blocks.
---   event_count           BIGINT [count]  Events of the allocator in the snapshot's history.
---   oom_count             BIGINT [count]  Number of out-of-memory events among them.
---   held_before_bytes     BIGINT [bytes]  Allocated before the history begins and in use at its end.
---   peak_bytes            BIGINT [bytes]  Largest memory in use in the history.
---   peak_event_id         BIGINT          Event that reached it first; NULL for the beginning.
---   peak_ns               BIGINT [ns]     Unix time of the peak.
---   recorded_peak_bytes   BIGINT [bytes]  Largest sum of blocks that the history saw being allocated.
---   first_ns              BIGINT [ns]     Unix time of the first event.
---   last_ns               BIGINT [ns]     Unix time of the last one.
+--   run                    VARCHAR         Run name.
+--   rank                   INTEGER         Rank of the process.
+--   device                 BIGINT          Device number.
+--   reserved_bytes         BIGINT [bytes]  Segments: what the allocator took from the device.
+--   allocated_bytes        BIGINT [bytes]  Blocks in use.
+--   requested_bytes        BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
+--   pending_bytes          BIGINT [bytes]  Freed blocks that wait for another stream.
+--   inactive_bytes         BIGINT [bytes]  Free blocks.
+--   inactive_split_bytes   BIGINT [bytes]  Those in segments that have other blocks.
+--   uncovered_bytes        BIGINT [bytes]  Parts of segments that no block covers.
+--   inactive_split_pct     DOUBLE [%]      Share of inactive_split_bytes in reserved_bytes; NULL without segments.
+--   largest_free_bytes     BIGINT [bytes]  Largest free block; a larger request needs another segment.
+--   segment_count          BIGINT [count]  Segments.
+--   block_count            BIGINT [count]  Blocks.
+--   event_count            BIGINT [count]  Events of the allocator in the snapshot's history.
+--   oom_count              BIGINT [count]  Number of out-of-memory events among them.
+--   oom_failed_bytes       BIGINT [bytes]  Requested size of the last out of memory; NULL without one.
+--   oom_reserved_bytes     BIGINT [bytes]  Segments at that moment; NULL without one.
+--   oom_unallocated_bytes  BIGINT [bytes]  Reserved and not in use at that moment, rounding included; NULL without one.
+--   held_before_bytes      BIGINT [bytes]  Allocated before the history begins and in use at its end.
+--   peak_bytes             BIGINT [bytes]  Largest memory in use in the history.
+--   peak_event_id          BIGINT          Event that reached it first; NULL for the beginning.
+--   peak_ns                BIGINT [ns]     Unix time of the peak.
+--   recorded_peak_bytes    BIGINT [bytes]  Largest sum of blocks that the history saw being allocated.
+--   first_ns               BIGINT [ns]     Unix time of the first event.
+--   last_ns                BIGINT [ns]     Unix time of the last one.
 WITH
     blocks AS MATERIALIZED (
         SELECT b.*, max(b.state <> 'inactive') OVER (PARTITION BY b.run, b.rank, b.segment_id) AS is_split
@@ -66,16 +72,38 @@ WITH
         GROUP BY s.run, s.rank, s.device
     ),
     by_event AS (
-        SELECT e.run, e.rank, e.device, count(*) AS event_count, count_if(e.action = 'oom')::BIGINT AS oom_count, min(e.time_ns) AS first_ns, max(e.time_ns) AS last_ns
+        SELECT
+            e.run, e.rank, e.device, count(*) AS event_count, count_if(e.action = 'oom')::BIGINT AS oom_count, min(e.time_ns) AS first_ns, max(e.time_ns) AS last_ns,
+            max_by({'event_id': e.event_id, 'bytes': e.bytes}, e.event_id) FILTER (e.action = 'oom') AS oom
         FROM snapshot_events AS e
         WHERE lib.is_requested(runs, e.run) AND lib.is_requested(ranks, e.rank)
+        GROUP BY e.run, e.rank, e.device
+    ),
+    usage AS MATERIALIZED (
+        SELECT u.* FROM lib.snapshot_usage(runs, ranks) AS u
+    ),
+    -- Memory in use at the out of memory, and what was reserved after it.
+    at_oom AS (
+        SELECT o.run, o.rank, o.device, max_by(u.allocated_bytes, coalesce(u.event_id, -1)) AS in_use
+        FROM by_event AS o
+        LEFT JOIN usage AS u ON u.run = o.run AND u.rank = o.rank AND u.device = o.device AND coalesce(u.event_id, -1) < o.oom.event_id
+        WHERE o.oom IS NOT NULL
+        GROUP BY o.run, o.rank, o.device
+    ),
+    after_oom AS (
+        SELECT
+            e.run, e.rank, e.device,
+            sum(CASE WHEN e.action IN ('segment_alloc', 'segment_map') THEN e.bytes ELSE -e.bytes END) AS reserved
+        FROM snapshot_events AS e
+        JOIN by_event AS o ON o.run = e.run AND o.rank = e.rank AND o.device = e.device AND e.event_id > o.oom.event_id
+        WHERE e.action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
         GROUP BY e.run, e.rank, e.device
     ),
     peaks AS (
         SELECT
             u.run, u.rank, u.device, max(u.recorded_bytes) AS recorded_peak,
             max_by({'bytes': u.allocated_bytes, 'event_id': u.event_id, 'time_ns': u.time_ns}, (u.allocated_bytes, -coalesce(u.event_id, -1))) AS peak
-        FROM lib.snapshot_usage(runs, ranks) AS u
+        FROM usage AS u
         GROUP BY u.run, u.rank, u.device
     ),
     before AS (
@@ -106,6 +134,9 @@ SELECT
     coalesce(b.block_count, 0)::BIGINT AS block_count,
     coalesce(e.event_count, 0)::BIGINT AS event_count,
     coalesce(e.oom_count, 0)::BIGINT AS oom_count,
+    e.oom.bytes AS oom_failed_bytes,
+    CASE WHEN e.oom IS NOT NULL THEN (coalesce(s.reserved, 0) - coalesce(a.reserved, 0))::BIGINT END AS oom_reserved_bytes,
+    CASE WHEN e.oom IS NOT NULL THEN (coalesce(s.reserved, 0) - coalesce(a.reserved, 0) - coalesce(m.in_use, 0))::BIGINT END AS oom_unallocated_bytes,
     coalesce(x.bytes, 0)::BIGINT AS held_before_bytes,
     coalesce(p.peak.bytes, 0)::BIGINT AS peak_bytes,
     p.peak.event_id AS peak_event_id,
@@ -118,5 +149,7 @@ LEFT JOIN by_segment AS s ON s.run = d.run AND s.rank = d.rank AND s.device = d.
 LEFT JOIN by_block AS b ON b.run = d.run AND b.rank = d.rank AND b.device = d.device
 LEFT JOIN by_event AS e ON e.run = d.run AND e.rank = d.rank AND e.device = d.device
 LEFT JOIN peaks AS p ON p.run = d.run AND p.rank = d.rank AND p.device = d.device
+LEFT JOIN at_oom AS m ON m.run = d.run AND m.rank = d.rank AND m.device = d.device
+LEFT JOIN after_oom AS a ON a.run = d.run AND a.rank = d.rank AND a.device = d.device
 LEFT JOIN before AS x ON x.run = d.run AND x.rank = d.rank AND x.device = d.device
 ORDER BY d.run, d.rank, d.device

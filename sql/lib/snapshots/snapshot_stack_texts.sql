@@ -30,7 +30,7 @@ WITH
     _ruled AS MATERIALIZED (
         SELECT p.name, p.file, arg_min(c.category, c.priority) AS category
         FROM _places AS p
-        LEFT JOIN snapshot_categories AS c ON regexp_matches(CASE c.part WHEN 'file' THEN p.file ELSE p.name END, c.pattern)
+        LEFT JOIN snapshot_categories AS c ON regexp_matches(CASE c.part WHEN 'file' THEN p.file WHEN 'function' THEN p.name ELSE concat(p.file, ':', p.name) END, c.pattern)
         GROUP BY p.name, p.file
     ),
     _shown AS MATERIALIZED (
