@@ -1,6 +1,8 @@
 -- Ranks, stages of a pipeline and links of each block, as lib.judged_blocks compares them.
 --
 -- The time of a stage is the median of its ranks, or the faster one of two, so that a slow rank does not make a slow stage.
+-- The capture cuts the stages of a pipeline at different points, so a first or last block of four or more does not count for
+-- them if it is shorter than 90 % of the median length.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -22,13 +24,24 @@ CREATE OR REPLACE MACRO lib.compared_items(
 --   own_ns     BIGINT [ns]  Own time of the item in the block.
 --   wait_ns    BIGINT [ns]  Its wait in the block; of links, minus their own time.
 --   min_pct    DOUBLE [%]   Smallest lateness and cost that count, as a share of a block.
+WITH
+    _staged AS (
+        SELECT
+            b.*,
+            b.block IN (min(b.block) OVER _run, max(b.block) OVER _run)
+                AND max(b.block) OVER _run - min(b.block) OVER _run >= 3
+                AND b.block_ns < 0.9 * median(b.block_ns) OVER _run AS is_cut
+        FROM query_table(blocks) AS b
+        WHERE b.stage IS NOT NULL
+        WINDOW _run AS (PARTITION BY b.run)
+    )
 SELECT r.* FROM lib.rank_items(blocks, smallest_pct) AS r
 UNION ALL
 SELECT
     'stage', b.run, 'stages', b.stage, b.block, min(b.block_ns),
     quantile_disc(b.own_ns, 0.5), -quantile_disc(-b.wait_ns, 0.5), 5.0
-FROM query_table(blocks) AS b
-WHERE b.stage IS NOT NULL
+FROM _staged AS b
+WHERE NOT b.is_cut
 GROUP BY b.run, b.stage, b.block
 UNION ALL
 SELECT l.* FROM lib.link_items(transfers, smallest_pct) AS l
