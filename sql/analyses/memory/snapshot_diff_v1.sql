@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
 --   folded_stack   VARCHAR         Stack from the outermost frame; NULL if unknown.
 WITH
     named AS (
-        SELECT s.run, row_number() OVER (ORDER BY max(s.time_ns) NULLS FIRST, s.run) AS number
+        SELECT s.run, row_number() OVER (ORDER BY max(s.time_ns) NULLS LAST, s.run) AS number
         FROM (
             SELECT x.run, NULL AS time_ns FROM snapshot_segments AS x
             UNION ALL
