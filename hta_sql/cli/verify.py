@@ -53,8 +53,10 @@ def show_faults(faults: Iterable[Fault]) -> None:
     from hta_sql.text import printable, rank_spans  # noqa: PLC0415
 
     for fault in faults:
-        of = f" (run {fault.run}" + (f" rank {rank_spans(fault.ranks)})" if fault.ranks else ")")
-        click.echo(printable(f"{fault.file}{of if fault.run else ''}: {fault.message}"))
+        noun = "ranks" if len(fault.ranks) > 1 else "rank"
+        of = f" {noun} {rank_spans(fault.ranks)}" if fault.ranks else ""
+        where = f" (run {fault.run}{of})" if fault.run else ""
+        click.echo(printable(f"{fault.file}{where}: {fault.message}"))
 
 
 def _sum_up(verified: Verified) -> None:
