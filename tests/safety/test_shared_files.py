@@ -259,7 +259,7 @@ def test_a_query_of_one_rank_skips_the_others(
     write_traces: WriteTraces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of a rank are adjacent, in row groups with the smallest and largest rank."""
-    monkeypatch.setattr(tables, "SHARED_ROW_GROUP_ROWS", 2048)
+    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 2048)
     ingest_only(write_traces(DURATIONS, events=2048), tmp_path / "job.store")
     with duckdb.connect(str(tmp_path / "job.store" / "catalog.duckdb"), read_only=True) as con:
         for query in ("FROM gpu_ops WHERE rank = 2", "FROM temporal_breakdown(ranks := [2])"):
