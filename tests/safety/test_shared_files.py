@@ -227,8 +227,7 @@ def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
     assert not verify_store(tmp_path / "copy").faults
 
 
-@pytest.mark.parametrize("safe", [False, True])
-def test_roles_that_share_a_file(traces: Path, tmp_path: Path, safe: bool) -> None:
+def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
     """The store of a role reads the rows of its ranks only."""
     store = tmp_path / "job.store"
     for rank, duration in DURATIONS.items():
@@ -238,7 +237,7 @@ def test_roles_that_share_a_file(traces: Path, tmp_path: Path, safe: bool) -> No
         (traces / f"rank{rank}.json").write_text(json.dumps(content))
     ingest_only(traces, store)
     assert len(set(kernel_files(store).values())) == 1
-    with hta_sql.open(store, safe=safe) as opened:
+    with hta_sql.open(store) as opened:
         assert busy_times_of(opened.of_roles(["rollout"])) == {2: 102.0, 3: 103.0}
 
 
