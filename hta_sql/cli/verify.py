@@ -50,11 +50,13 @@ def verify(ctx: click.Context, *, store: Path, deep: bool, format_name: str) -> 
 
 def show_faults(faults: Iterable[Fault]) -> None:
     """Print a line for each fault."""
-    from hta_sql.text import printable  # noqa: PLC0415
+    from hta_sql.text import printable, rank_spans  # noqa: PLC0415
 
     for fault in faults:
-        of = f" (run {fault.run}" + (f" rank {fault.rank})" if fault.rank is not None else ")")
-        click.echo(printable(f"{fault.file}{of if fault.run else ''}: {fault.message}"))
+        noun = "ranks" if len(fault.ranks) > 1 else "rank"
+        of = f" {noun} {rank_spans(fault.ranks)}" if fault.ranks else ""
+        where = f" (run {fault.run}{of})" if fault.run else ""
+        click.echo(printable(f"{fault.file}{where}: {fault.message}"))
 
 
 def _sum_up(verified: Verified) -> None:

@@ -24,6 +24,7 @@ def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
         file.table: {
             "path": f"{TABLES}/{file.path}",
             "rows": file.rows,
+            "file_rows": file.file_rows,
             "bytes": file.bytes,
             "sha256": file.sha256,
         }

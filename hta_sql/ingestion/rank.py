@@ -180,7 +180,7 @@ def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: floa
     with unchanged(job.path) as fingerprint:
         rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
     place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
-    place = RankOutput(job.tables, job.run, job.rank, job.writer)
+    place = _place_of(job)
     files = write_tables(con, [place], rows)
     facts = dict(facts_of(con))[job.run, job.rank]
     seconds = time.monotonic() - started
@@ -204,8 +204,7 @@ def stored(
     first = traces[0].job
     link_events(con, traces, first.kernel_classes)
     matched = _match_captures(con, traces)
-    jobs = [trace.job for trace in traces]
-    places = [RankOutput(job.tables, job.run, job.rank, job.writer) for job in jobs]
+    places = [_place_of(trace.job) for trace in traces]
     files: dict[tuple[str, int], list[StoredFile]] = defaultdict(list)
     rows = rows + Counter(dict(run(con, ingest_sql("staged", "row_counts")).fetchall()))
     rows["graph_matches"] = matched
@@ -242,6 +241,10 @@ def stored(
             )
         )
     return results
+
+
+def _place_of(job: RankJob) -> RankOutput:
+    return RankOutput(job.tables, job.run, job.rank, job.span, job.writer)
 
 
 def _fits(job: RankJob, rows: Counter[str]) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hta_sql.library.file_groups import FileGroup
+
 
 def identifier(name: str) -> str:
     """Quote a name."""
@@ -76,9 +78,7 @@ _COLUMN_END, _ROW_END = "\x1f", "\x1e"
 """ASCII unit and record separators, which no text of the library contains."""
 
 
-def parquet_view(
-    table: str, columns: Mapping[str, str], parts: Iterable[tuple[dict[str, str], list[str], int]]
-) -> str:
+def parquet_view(table: str, columns: Mapping[str, str], parts: Iterable[FileGroup]) -> str:
     """Build the view of a stored table over the Parquet files of its ranks.
 
     Every file is named: a list is faster than a glob, and never includes incomplete files. Every
@@ -88,16 +88,18 @@ def parquet_view(
     Args:
         table: Name of the table.
         columns: Column ─▶ type of the view.
-        parts: For each group of files with the same columns: column ─▶ type, paths, and span.
+        parts: The files.
     """
-    selects = [
-        f"SELECT {', '.join(_as_today(name, kind, had.get(name)) for name, kind in columns.items())}, "
-        f"{span:d}::INTEGER AS span\n"
-        f"FROM read_parquet({literal_list(paths)}, hive_partitioning = true, "
-        "hive_types = {'run': VARCHAR, 'rank': INTEGER})"
-        for had, paths, span in parts
-    ]
+    selects = [_rows_of_files(columns, part) for part in parts]
     return f"CREATE OR REPLACE VIEW stored.{identifier(table)} AS\n" + "\nUNION ALL\n".join(selects)
+
+
+def _rows_of_files(columns: Mapping[str, str], part: FileGroup) -> str:
+    """Build the SELECT of the rows of a group of files."""
+    selected = (_as_today(name, kind, part.columns.get(name)) for name, kind in columns.items())
+    files = _files_of_runs(part.paths, rank_in_path=part.rank_in_path)
+    ranks = "" if part.ranks is None else f"\nWHERE rank IN ({', '.join(map(str, part.ranks))})"
+    return f"SELECT {', '.join(selected)}, {part.span:d}::INTEGER AS span\nFROM {files}{ranks}"
 
 
 def _as_today(name: str, kind: str, had: str | None) -> str:
@@ -136,11 +138,12 @@ def derived_view(
     return head + "\nUNION ALL\n".join(parts)
 
 
-def _files_of_runs(paths: Iterable[str], more: str = "") -> str:
-    """Build the call that reads Parquet files with the run in their path."""
+def _files_of_runs(paths: Iterable[str], more: str = "", *, rank_in_path: bool = False) -> str:
+    """Build the call that reads Parquet files with the run, and maybe the rank, in their path."""
+    types = "'run': VARCHAR" + (", 'rank': INTEGER" if rank_in_path else "")
     return (
         f"read_parquet({literal_list(paths)}, hive_partitioning = true, "
-        f"hive_types = {{'run': VARCHAR}}{more})"
+        f"hive_types = {{{types}}}{more})"
     )
 
 

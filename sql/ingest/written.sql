@@ -1,12 +1,13 @@
--- Rows of one rank in a table that is computed for several ranks at once.
+-- Rows of ranks in a table that is computed for several runs at once, and in the file that ranks share.
 
--- name: ranks_written
--- Ranks with rows in the table that is being written.
-SELECT DISTINCT w.run, w.rank
-FROM written AS w;
-
--- name: rows_of_rank
--- Rows of one rank's file in the table that is being written, in stored order.
+-- name: rows_of_ranks
+-- Rows of the ranks that share a file, in stored order.
 SELECT w.*
 FROM written AS w
-WHERE w.run = $run AND w.rank = $rank;
+WHERE w.run = $run AND list_contains($ranks, w.rank);
+
+-- name: rows_by_rank
+-- Number of rows of each rank in a file.
+SELECT f.rank, count(*) AS row_count
+FROM read_parquet($path, hive_partitioning = false) AS f
+GROUP BY f.rank;

@@ -44,11 +44,14 @@ def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
 def tables_of(result: object) -> Tables:
     """Return the rows of a rank, table by table in file order."""
     assert isinstance(result, RankResult)
+    tables: Tables = {}
     with duckdb.connect() as con:
-        return {
-            file.table: con.read_parquet(f"{result.job.tables}/{file.path}").fetchall()
-            for file in result.files
-        }
+        for file in result.files:
+            rows = con.read_parquet(f"{result.job.tables}/{file.path}", hive_partitioning=False)
+            tables[file.table] = rows.filter(f"rank = {file.rank}").fetchall()
+            counts = len(tables[file.table]), len(rows)
+            assert counts == (file.rows, file.file_rows)
+    return tables
 
 
 def facts(result: object) -> RankResult:

@@ -59,15 +59,19 @@ def trace(rank: int, duration: float) -> dict[str, object]:
 
 
 def make_store(folder: Path) -> Path:
-    """Ingest two runs of two ranks, with materialized answers and an unpublished shard."""
+    """Ingest two runs of two ranks, with materialized answers and an unpublished shard.
+
+    The ranks of the first run have files of their own, those of the others share files.
+    """
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir(parents=True)
         for rank in range(2):
             content = json.dumps(trace(rank, 100.0 + 10 * number + rank))
             (folder / run / f"rank{rank}.json").write_text(content)
     store = folder / "job.store"
-    for run in ("first", "second"):
-        ingest_only(folder / run, store, jobs=1)
+    for rank in range(2):
+        ingest_only(folder / "first" / f"rank{rank}.json", store, run="first", jobs=1)
+    ingest_only(folder / "second", store, jobs=1)
     materialize_answers(store, QUESTIONS)
     hta_sql.ingest_shard(folder / "third", store, shard=(1, 2), jobs=1)
     hta_sql.open(store).close()

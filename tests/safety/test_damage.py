@@ -150,7 +150,7 @@ def test_a_file_over_that_of_another_rank(store: Path) -> None:
     """The checksum differs, even if the size is equal."""
     changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
     (fault,) = verify_store(store).faults
-    assert (fault.run, fault.rank) == ("first", 1)
+    assert (fault.run, fault.ranks) == ("first", (1,))
     assert fault.kind in ("content", "size")
 
 

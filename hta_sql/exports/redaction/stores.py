@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hta_sql.errors import StoreError
@@ -19,7 +21,7 @@ from hta_sql.exports.redaction.stack_frames import (
     redacted_source_stacks,
 )
 from hta_sql.store.catalog.build import publish_manifest
-from hta_sql.store.catalog.columns import stored_files
+from hta_sql.store.catalog.columns import StoredFiles, stored_files
 from hta_sql.store.catalog.rank_scope import with_facts
 from hta_sql.store.disk.folder import StoreFolder, store_folder
 from hta_sql.store.disk.integrity import file_digest
@@ -131,29 +133,48 @@ def redact_store(
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{str(target)!r} exists already; choose a new folder.")
-    manifest = stored_files(read_manifest(source), source).manifest
-    entries = [
-        _copied(source, target, redact, entry)
+    files = stored_files(read_manifest(source), source)
+    manifest = files.manifest
+    chosen = [
+        entry
         for entry in manifest.entries
         if (not runs or entry.run in runs) and (not ranks or entry.rank in ranks)
     ]
+    copies = _copied_files(
+        source, target, redact, replace(files, manifest=replace(manifest, entries=chosen))
+    )
+    entries = [_copied(redact, entry, copies) for entry in chosen]
     make_folder(target)
     folder = store_folder(target)
     publish_manifest(folder, with_facts(Manifest(entries, schemas=manifest.schemas), folder))
 
 
-def _copied(source: StoreFolder, target: Path, redact: Redactor, entry: RankEntry) -> RankEntry:
-    run = redact("run", entry.run)
-    files: dict[str, dict[str, Any]] = {}
-    for table, file in entry.files.items():
-        name = f"{TABLES}/{table}/run={run}/rank={entry.rank}/{uuid.uuid4().hex[:12]}.parquet"
-        make_folder((target / name).parent)
-        _copy_table(_opened(source, file["path"]), target / name, table, redact)
-        size = (target / name).stat().st_size
-        digest = file_digest(target / name)
-        files[table] = {"path": name, "rows": file["rows"], "bytes": size, "sha256": digest}
+def _copied_files(
+    source: StoreFolder, target: Path, redact: Redactor, files: StoredFiles
+) -> dict[str, dict[str, Any]]:
+    """Copy files; return the path of each ─▶ the copy, as in an entry but without the rank's rows."""
+    runs = {f["path"]: e.run for e in files.manifest.entries for f in e.files.values()}
+    copies: dict[str, dict[str, Any]] = {}
+    for table in sorted({table for entry in files.manifest.entries for table in entry.files}):
+        for part in files.parts(table):
+            for path in part.paths:
+                folder = f"{TABLES}/{table}/run={redact('run', runs[path])}/{path.split('/')[-2]}"
+                name = f"{folder}/{uuid.uuid4().hex[:12]}.parquet"
+                copy = target / name
+                make_folder(copy.parent)
+                rows = _copy_table(_opened(source, path), copy, table, redact, part.ranks)
+                size, digest = copy.stat().st_size, file_digest(copy)
+                copies[path] = {"path": name, "file_rows": rows, "bytes": size, "sha256": digest}
+    return copies
+
+
+def _copied(redact: Redactor, entry: RankEntry, copies: Mapping[str, dict[str, Any]]) -> RankEntry:
+    """Return the entry of a redacted rank."""
+    files = {
+        table: {**copies[file["path"]], "rows": file["rows"]} for table, file in entry.files.items()
+    }
     return RankEntry(
-        run=run,
+        run=redact("run", entry.run),
         rank=entry.rank,
         source=redact("trace", entry.source),
         fingerprint=Fingerprint(0, 0, ""),
@@ -177,16 +198,28 @@ def _opened(folder: StoreFolder, name: str) -> Any:
     return str(folder.local / name) if folder.local else pa.BufferReader(folder.read(name))
 
 
-def _copy_table(source: Any, target: Path, table: str, redact: Redactor) -> None:
+def _copy_table(
+    source: Any, target: Path, table: str, redact: Redactor, ranks: Collection[int] | None
+) -> int:
+    """Copy a file, or the rows of some ranks in it; return the number of rows."""
+    rows = 0
     with pq.ParquetFile(source) as file:
         # Only the columns: other metadata in a file may contain anything.
         schema = pa.schema([(f.name, _plain(f.type)) for f in file.schema_arrow])
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            for batch in file.iter_batches(_BATCH_ROWS):
+            for read in file.iter_batches(_BATCH_ROWS):
+                batch = read if ranks is None else _of_ranks(read, ranks)
+                rows += batch.num_rows
                 columns = [
                     _redacted(batch, place, table, redact) for place in range(batch.num_columns)
                 ]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
+    return rows
+
+
+def _of_ranks(batch: pa.RecordBatch, ranks: Collection[int]) -> pa.RecordBatch:
+    found = batch.column(batch.schema.names.index("rank"))
+    return batch.filter(pc.is_in(found, pa.array(ranks, found.type)))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

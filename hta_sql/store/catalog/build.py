@@ -338,11 +338,7 @@ def put_tables(
         kept = materialized_files(files.manifest, library)
         con.register_filesystem(known_columns(con, filesystem, [*tables.values(), kept]))
     for name, parts in tables.items():
-        located = [
-            (part.columns, part.paths if relative else [*map(folder.path, part.paths)], part.span)
-            for part in parts
-        ]
-        if located:
+        if located := parts if relative else [part.below(folder.root) for part in parts]:
             con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
     # As tables: 1,600 ranks in a view of constants cost each client 34 ms at opening.
     for name, rows in scope_rows(files).items():

@@ -15,9 +15,17 @@ import duckdb
 from hta_sql._version import __version__
 from hta_sql.errors import StoreVersionError
 from hta_sql.library import sqltext
+from hta_sql.library.file_groups import FileGroup
 from hta_sql.library.sql_files import Columns, columns_digest, stored_columns
 from hta_sql.store.disk.folder import StoreFolder
-from hta_sql.store.disk.manifest import FROM_PATH, UPGRADE, Manifest, RankEntry, is_newer_version
+from hta_sql.store.disk.manifest import (
+    FROM_PATH,
+    UPGRADE,
+    Manifest,
+    RankEntry,
+    is_newer_version,
+    is_shared,
+)
 
 LOSSLESS = {
     ("INTEGER", "BIGINT"),
@@ -25,15 +33,6 @@ LOSSLESS = {
     ("JSON", "VARCHAR"),
 }
 """(Type in an older file, type today) for which a cast is lossless."""
-
-
-@dataclass(frozen=True)
-class FileGroup:
-    """Files of one table and span with the same columns; paths are relative to the store."""
-
-    columns: dict[str, str]
-    paths: list[str]
-    span: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,30 @@ class StoredFiles:
     """Runs with missing or corrupt files."""
 
     def parts(self, table: str) -> list[FileGroup]:
-        """Return the files of a table, grouped by span and columns."""
-        found: dict[tuple[object, ...], FileGroup] = {}
+        """Return the files of a table, grouped by how they are read."""
+        claims: dict[str, list[RankEntry]] = {}
         for entry in self.manifest.entries:
             if table in entry.files:
-                columns = self.manifest.schemas[entry.schema][table] | FROM_PATH
-                part = found.setdefault(
-                    (entry.span, *columns.items()), FileGroup(columns, [], entry.span)
-                )
-                part.paths.append(entry.files[table]["path"])
+                claims.setdefault(entry.files[table]["path"], []).append(entry)
+        found: dict[tuple[object, ...], FileGroup] = {}
+        for path, entries in claims.items():
+            part = self._group(table, path, entries)
+            key = (part.span, part.rank_in_path, part.ranks, *part.columns.items())
+            found.setdefault(key, part).paths.append(path)
         return list(found.values())
+
+    def _group(self, table: str, path: str, entries: list[RankEntry]) -> FileGroup:
+        """Return an empty group for a file and the entries that reference it."""
+        first = entries[0]
+        rows = sum(entry.files[table]["rows"] for entry in entries)
+        is_whole = rows == first.files[table]["file_rows"]
+        return FileGroup(
+            self.manifest.schemas[first.schema][table] | FROM_PATH,
+            [],
+            first.span,
+            rank_in_path=not is_shared(path),
+            ranks=None if is_whole else tuple(entry.rank for entry in entries),
+        )
 
     def missing(self, entry: RankEntry) -> list[str]:
         """List the tables and columns that a rank's files lack, such as ``gpu_ops.queued_ns``."""
@@ -138,8 +151,7 @@ def viewed(
         con.execute(sqltext.create_schema("stored"))
         for table in tables:
             columns = stored_columns()[table]
-            parts = [(p.columns, [*map(folder.path, p.paths)], p.span) for p in files.parts(table)]
-            if parts:
+            if parts := [part.below(folder.root) for part in files.parts(table)]:
                 con.execute(sqltext.parquet_view(table, columns, parts))
             else:
                 con.execute(sqltext.values_view(f"stored.{table}", columns, []))

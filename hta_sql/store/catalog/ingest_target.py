@@ -12,7 +12,7 @@ from hta_sql.store.catalog.run_tags import tag_runs
 from hta_sql.store.disk.disk_space import is_disk_full, reporting_full_disk
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import store_lock
-from hta_sql.store.disk.manifest import Manifest, RankEntry, manifest_or_empty
+from hta_sql.store.disk.manifest import Manifest, RankEntry, file_paths, manifest_or_empty
 from hta_sql.store.disk.orphaned_files import Unfinished, remove_orphaned_files, unfinished
 from hta_sql.store.disk.reports import IngestReport
 from hta_sql.store.disk.spans import check_spans
@@ -159,4 +159,4 @@ def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]
 
 def settle(folder: StoreFolder, entries: Sequence[RankEntry]) -> None:
     """Fsync the files of entries before a manifest references them."""
-    folder.settle(file["path"] for entry in entries for file in entry.files.values())
+    folder.settle(file_paths(entries))

@@ -17,9 +17,9 @@ from hta_sql.library import sqltext
 from hta_sql.library.answers import answers, columns_of, order_of, sql_digest
 from hta_sql.library.creation import KEPT_ANSWERS
 from hta_sql.library.definitions import definitions
+from hta_sql.library.file_groups import FileGroup
 from hta_sql.library.objects import Library, SqlObject
 from hta_sql.library.sql_files import Columns, columns_digest
-from hta_sql.store.catalog.columns import FileGroup
 from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
 ON_REQUEST = frozenset({"replays"})

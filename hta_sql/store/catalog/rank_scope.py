@@ -7,7 +7,7 @@ s.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -94,7 +94,31 @@ def _rank_rows(files: StoredFiles) -> list[list[Any]]:
             clock = (entry.run, is_unix_time(entry.start_ns))
             starts[clock] = min(starts.get(clock, entry.start_ns), entry.start_ns)
         steps.setdefault((entry.run, entry.span), set()).update(entry.step_names)
-    return [_row(files, entry, starts, steps) for entry in files.manifest.entries]
+    sizes = rank_sizes(files.manifest.entries)
+    return [
+        _row(files, entry, starts, steps, sizes[in_order(entry)])
+        for entry in files.manifest.entries
+    ]
+
+
+def rank_sizes(entries: Iterable[RankEntry]) -> dict[tuple[str, int, int], int]:
+    """Return the size of the files of each entry [bytes]; entries share a file by their rows.
+
+    The sizes add up to the size of all files.
+    """
+    claims: dict[str, list[tuple[tuple[str, int, int], Facts]]] = {}
+    sizes: dict[tuple[str, int, int], int] = {}
+    for entry in entries:
+        sizes[in_order(entry)] = 0
+        for file in entry.files.values():
+            claims.setdefault(file["path"], []).append((in_order(entry), file))
+    for files in claims.values():
+        total, rows = sum(file["rows"] for _, file in files), 0
+        for of, file in files:
+            before = file["bytes"] * rows // max(total, 1)
+            rows += file["rows"]
+            sizes[of] += file["bytes"] * rows // max(total, 1) - before
+    return sizes
 
 
 def _row(
@@ -102,6 +126,7 @@ def _row(
     entry: RankEntry,
     starts: Mapping[tuple[str, bool], int],
     steps: Mapping[tuple[str, int], set[str]],
+    size_bytes: int,
 ) -> list[Any]:
     """Build the rank_scope row of a rank, in column order."""
     known: Facts = {
@@ -117,7 +142,7 @@ def _row(
         "ingested_ns": entry.ingested_ns,
         "event_count": entry.event_count,
         "step_count": len(steps[entry.run, entry.span]),
-        "size_bytes": sum(file["bytes"] for file in entry.files.values()),
+        "size_bytes": size_bytes,
     }
     if entry.start_ns is not None:
         unix = is_unix_time(entry.start_ns)

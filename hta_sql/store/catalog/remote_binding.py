@@ -19,8 +19,8 @@ import duckdb
 from fsspec import AbstractFileSystem
 
 from hta_sql.library import sqltext
+from hta_sql.library.file_groups import FileGroup
 from hta_sql.machine import temporary_folder
-from hta_sql.store.catalog.columns import FileGroup
 
 
 class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
@@ -34,7 +34,7 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         self._samples = samples
 
     def _sample(self, path: str) -> bytes:
-        """Return the sample of .../tables/<table>/run=.../rank=.../<id>.parquet."""
+        """Return the sample of .../tables/<table>/run=.../<folder>/<id>.parquet."""
         name = "/".join(path.split("/")[-5:])
         if name not in self._samples:
             raise FileNotFoundError(path)

@@ -21,6 +21,7 @@ from hta_sql.store.disk.manifest import (
     Manifest,
     RankEntry,
     Store,
+    file_paths,
     manifest_or_empty,
 )
 from hta_sql.store.disk.orphaned_files import remove_orphaned_files
@@ -80,7 +81,7 @@ class ShardWriter:
 
     def _remove_unnamed(self) -> None:
         """Delete the files that this job wrote for ranks it did not finish."""
-        named = {f["path"] for entry in self.shard.entries for f in entry.files.values()}
+        named = file_paths(self.shard.entries)
         mine = (self.shard.writer, f".{self.shard.writer}")
         names = set(self._folder.files(TABLES)) - named
         self._folder.remove([n for n in names if n.rpartition("/")[2].startswith(mine)])

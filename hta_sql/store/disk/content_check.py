@@ -114,7 +114,8 @@ class FileCheck(SizeCheck):
     def _compare(self, reads: Reads) -> None:
         super().wrong()  # reads the manifest
         try:
-            files = [file for file in self._read_by(reads) if file.path not in self._compared]
+            found = dict.fromkeys(self._read_by(reads))  # ranks share files
+            files = [file for file in found if file.path not in self._compared]
             if (
                 not self._verify
                 and sum(f.size for f in files if f.size <= SMALL_BYTES) > MOST_BYTES
@@ -193,7 +194,7 @@ def _digest(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 - pa
 
 def changed_files(folder: StoreFolder, manifest: Manifest) -> list[str]:
     """List the small rank files whose content differs from the manifest; always empty for a URL."""
-    written = (
+    written = dict.fromkeys(
         _Written(file["path"], entry.run, file["bytes"], file["sha256"])
         for entry in manifest.entries
         for file in entry.files.values()

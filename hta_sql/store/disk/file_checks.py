@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from hta_sql.machine import cpu_count
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.manifest import FROM_PATH, MaterializedTable, RankEntry
 from hta_sql.store.disk.origins import ORIGIN, origin_of
+from hta_sql.text import rank_spans
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -34,7 +35,8 @@ class Fault:
     """manifest, catalog, analyses, shard; missing, size, content, footer, rows, pages, origin, links."""
     message: str
     run: str | None = None
-    rank: int | None = None
+    ranks: tuple[int, ...] = ()
+    """The affected ranks; empty: all of the run."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,25 @@ class Expected:
     bytes: int
     sha256: str
     run: str
-    rank: int | None
-    """None for a file that covers all ranks of its run."""
+    ranks: tuple[int, ...] = ()
+    """The ranks that reference the file; empty for a materialized file, which covers its run."""
+    rank_rows: int = 0
+    """Rows of these ranks; the file may also contain rows of ranks that were read again."""
     origin: str | None = None
     """Origin that a materialized file must name; see store/disk/origins.py."""
 
 
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
-    """List the expected files of rank entries."""
-    return [
-        Expected(file["path"], file["rows"], file["bytes"], file["sha256"], entry.run, entry.rank)
-        for entry in entries
-        for file in entry.files.values()
-    ]
+    """List the expected files of rank entries; a shared file once."""
+    found: dict[str, Expected] = {}
+    for entry in entries:
+        for file in entry.files.values():
+            path, rows = file["path"], file["file_rows"]
+            made = Expected(path, rows, file["bytes"], file["sha256"], entry.run)
+            other = found.get(path, made)
+            ranks, rank_rows = (*other.ranks, entry.rank), other.rank_rows + file["rows"]
+            found[path] = replace(made, ranks=ranks, rank_rows=rank_rows)
+    return list(found.values())
 
 
 def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
@@ -70,8 +78,7 @@ def of_materialized(kept: Iterable[MaterializedTable]) -> list[Expected]:
             one.bytes,
             one.sha256 or "",
             one.run,
-            None,
-            origin_of(one.table, one.run, one.key),
+            origin=origin_of(one.table, one.run, one.key),
         )
         for one in kept
         if one.path
@@ -120,7 +127,7 @@ def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Faul
 
 
 def _fault(file: Expected, kind: str, message: str) -> Fault:
-    return Fault(file.path, kind, message, file.run, file.rank)
+    return Fault(file.path, kind, message, file.run, file.ranks)
 
 
 def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
@@ -142,9 +149,24 @@ def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
             origin = {name: values_of(parquet, name) for name in FROM_PATH}
     except (pa.ArrowException, OSError) as error:
         return fault(kind, f"its {kind} cannot be read: {error}")
-    if file.rank is not None and origin["rank"] not in (set(), {file.rank}):
-        return fault("origin", f"it holds rank {', '.join(map(str, origin['rank']))}")
-    return ", ".join(sorted(map(str, origin["run"]))) if file.rank is not None else None
+    if file.ranks and not _may_have(origin["rank"], file):
+        return fault("origin", f"it holds rank {rank_spans(origin['rank'])}")
+    return ", ".join(sorted(map(str, origin["run"]))) if file.ranks else None
+
+
+def _may_have(found: set[int], file: Expected) -> bool:
+    """Return whether a file may have the rows of its ranks.
+
+    Args:
+        found: Minimum and maximum rank in each row group; empty if they are not recorded.
+        file: The file as the manifest describes it.
+    """
+    if not found:
+        return True
+    first, last = min(file.ranks), max(file.ranks)
+    if file.rank_rows == file.rows:
+        return (min(found), max(found)) == (first, last)
+    return min(found) <= first and last <= max(found)
 
 
 def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
@@ -165,11 +187,12 @@ def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
 
     The run in the manifest may differ from the one in the files, because runs can be renamed.
     """
-    inside: dict[tuple[str, int | None], Counter[str]] = {}
+    inside: dict[tuple[str, int], Counter[str]] = {}
     for file, run in looked:
-        inside.setdefault((file.run, file.rank), Counter())[run] += 1
+        for rank in file.ranks:
+            inside.setdefault((file.run, rank), Counter())[run] += 1
     for file, run in looked:
-        runs = inside[file.run, file.rank]
+        runs = inside[file.run, file.ranks[0]]
         usual = file.run if file.run in runs else max(sorted(runs), key=runs.__getitem__)
         if run != usual:
-            yield Fault(file.path, "origin", f"it holds run {run}", file.run, file.rank)
+            yield Fault(file.path, "origin", f"it holds run {run}", file.run, file.ranks)

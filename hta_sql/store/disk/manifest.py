@@ -44,7 +44,10 @@ UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql.
 Store = str | os.PathLike[str] | StoreFolder
 
 FROM_PATH = {"run": "VARCHAR", "rank": "INTEGER"}
-"""Columns that are taken from the path of a file, not from its content."""
+"""Columns that are taken from the path of a file, not from its content; see also :data:`SHARED`."""
+
+SHARED = "ranks"
+"""Folder of the files of several ranks of a run, whose rank is a column in the file."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,12 @@ class RankEntry:
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
-    """table ─▶ {"path": relative to the store, "rows": count, "bytes": size, "sha256": of its content}"""
+    """table ─▶ {"path": relative to the store, "rows": of this rank, "file_rows": of the whole file,
+    "bytes": its size, "sha256": of its content}.
+
+    Ranks that were read together share files. Rows of a rank whose entry no longer references the
+    file, because it was read again, are not part of the store.
+    """
     schema: str
     """Digest of the columns of all tables when they were written; see :attr:`Manifest.schemas`."""
     facts: dict[str, Any]
@@ -176,15 +184,11 @@ class Manifest:
         """Return the runs with quarantined ranks."""
         return {entry.run for entry in self.aside}
 
-    def paths(self, table: str) -> list[str]:
-        """List the files of a table, relative to the store, ordered by run and rank."""
-        return [entry.files[table]["path"] for entry in self.entries if table in entry.files]
-
     def named_files(self) -> set[str]:
         """Return all files that the manifest references, relative to the store."""
-        entries = (*self.entries, *self.aside)
-        files = {file["path"] for entry in entries for file in entry.files.values()}
-        return files | {kept.path for kept in self.materialized if kept.path}
+        return file_paths((*self.entries, *self.aside)) | {
+            kept.path for kept in self.materialized if kept.path
+        }
 
     def without(self, runs: Collection[str]) -> Manifest:
         """Remove runs and their materialized tables."""
@@ -211,6 +215,22 @@ class Manifest:
     def runs(self) -> list[str]:
         """List the runs."""
         return sorted({entry.run for entry in self.entries})
+
+
+def is_shared(path: str) -> bool:
+    """Return whether a file contains several ranks of a run."""
+    return path.split("/")[-2:-1] == [SHARED]
+
+
+def file_paths(entries: Iterable[RankEntry]) -> set[str]:
+    """Return the files of entries, relative to the store."""
+    return {file["path"] for entry in entries for file in entry.files.values()}
+
+
+def file_bytes(entries: Iterable[RankEntry]) -> int:
+    """Return the total size of the files of entries [bytes]; a shared file counts once."""
+    files = (file for entry in entries for file in entry.files.values())
+    return sum({file["path"]: file["bytes"] for file in files}.values())
 
 
 def in_order(entry: RankEntry) -> tuple[str, int, int]:
@@ -337,8 +357,9 @@ def entry_from(values: dict[str, Any]) -> RankEntry:
     content = validated(Fingerprint(**values["fingerprint"]))
     entry = validated(RankEntry(**{**values, "fingerprint": content}))
     for file in entry.files.values():
-        kinds = [type(file[key]) for key in ("path", "rows", "bytes", "sha256")]
-        if kinds != [str, int, int, str]:
+        file.setdefault("file_rows", file["rows"])
+        kinds = [type(file[key]) for key in ("path", "rows", "file_rows", "bytes", "sha256")]
+        if kinds != [str, int, int, int, str]:
             raise TypeError(f"a file is {file}")
     if entry.rank not in RANKS:
         raise TypeError(f"rank is {entry.rank}")

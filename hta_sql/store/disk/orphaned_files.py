@@ -26,6 +26,7 @@ from hta_sql.store.disk.manifest import (
     Manifest,
     RankEntry,
     entry_from,
+    file_paths,
 )
 from hta_sql.store.disk.shard_files import protected_files
 from hta_sql.traces.writing import PARTIAL
@@ -60,7 +61,7 @@ class Unfinished:
         """Write the ranks that were read since the last save; return their number."""
         new, self._new = self._new, []
         if new:
-            self._folder.settle(file["path"] for entry in new for file in entry.files.values())
+            self._folder.settle(file_paths(new))
             content = {"schema_version": SCHEMA_VERSION, "entries": new}
             name = f"{UNFINISHED}/{self._run}.{uuid.uuid4().hex}.json"
             self._folder.replace(name, with_checksum(content))
@@ -93,7 +94,7 @@ def unfinished(folder: StoreFolder, run: str | None = None) -> list[RankEntry]:
 
 def unfinished_files(folder: StoreFolder) -> set[str]:
     """Return the files of ranks that are read but not published."""
-    return {file["path"] for entry in unfinished(folder) for file in entry.files.values()}
+    return file_paths(unfinished(folder))
 
 
 def _parsed(content: bytes) -> Iterable[RankEntry]:

@@ -21,6 +21,7 @@ from hta_sql.store.disk.manifest import (
     RankEntry,
     digest_of,
     entry_from,
+    file_paths,
 )
 
 log = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ def protected_files(folder: StoreFolder, present: list[str]) -> set[str]:
         )
     if damaged:
         return {path for path in present if path.startswith(f"{TABLES}/")}
-    named = {f["path"] for s in shards for entry in s.entries for f in entry.files.values()}
+    named = file_paths(entry for shard in shards for entry in shard.entries)
     writers = tuple(shard.writer for shard in shards)
     return named | {
         path

@@ -21,7 +21,15 @@ from hta_sql.store.catalog.run_tags import changing_runs
 from hta_sql.store.disk.baselines import baseline_runs
 from hta_sql.store.disk.folder import StoreFolder
 from hta_sql.store.disk.locks import LOCK_TIMEOUT_S
-from hta_sql.store.disk.manifest import TABLES, Manifest, RankEntry, Store, in_order
+from hta_sql.store.disk.manifest import (
+    TABLES,
+    Manifest,
+    RankEntry,
+    Store,
+    file_bytes,
+    file_paths,
+    in_order,
+)
 from hta_sql.store.disk.orphaned_files import remove_orphaned_files
 from hta_sql.store.disk.run_names import check_run_name
 from hta_sql.store.disk.shard_files import read_shards, run_of_shard
@@ -58,7 +66,7 @@ def remove_runs(
         )
         publish_manifest(folder, left)
         _remove_files(folder, left, runs)
-    return sum(file["bytes"] for entry in gone for file in entry.files.values())
+    return file_bytes(gone)
 
 
 def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_TIMEOUT_S) -> None:
@@ -90,9 +98,10 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
         # Orphaned files of a killed rename to this name would be in the way.
         remove_orphaned_files(folder, manifest)
         entries = [_renamed(e, name) if e.run == run else e for e in manifest.entries]
-        for entry, other in zip(manifest.entries, entries, strict=True):
-            for table, file in entry.files.items() if entry.run == run else ():
-                folder.copy(file["path"], other.files[table]["path"])
+        of_run = [entry for entry in manifest.entries if entry.run == run]
+        copies = {path: _renamed_path(path, run, name) for path in file_paths(of_run)}
+        for path, copy in copies.items():
+            folder.copy(path, copy)
         now = replace(
             manifest,
             entries=sorted(entries, key=in_order),
@@ -103,7 +112,7 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
                 for shard, digest in manifest.published.items()
             },
         )
-        folder.settle(file["path"] for e in entries if e.run == name for file in e.files.values())
+        folder.settle(copies.values())
         publish(folder, now)
         _remove_files(folder, now, [run])
 
@@ -121,10 +130,14 @@ def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> 
 def _renamed(entry: RankEntry, name: str) -> RankEntry:
     """Return an entry of the renamed run, with the new paths of its files."""
     files = {
-        table: {**file, "path": file["path"].replace(f"/run={entry.run}/", f"/run={name}/", 1)}
+        table: {**file, "path": _renamed_path(file["path"], entry.run, name)}
         for table, file in entry.files.items()
     }
     return replace(entry, run=name, files=files)
+
+
+def _renamed_path(path: str, run: str, name: str) -> str:
+    return path.replace(f"/run={run}/", f"/run={name}/", 1)
 
 
 def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:

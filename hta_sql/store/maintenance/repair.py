@@ -20,8 +20,8 @@ from hta_sql.store.disk.manifest import (
     CATALOG,
     MANIFEST,
     Manifest,
-    RankEntry,
     Store,
+    file_paths,
     manifest_bytes,
     parse_manifest,
     read_manifest,
@@ -110,20 +110,16 @@ def _with_manifest(folder: StoreFolder) -> list[Fault]:
 def _without(manifest: Manifest, faults: Iterable[Fault]) -> Manifest:
     """Remove damaged files from a manifest: quarantine ranks, drop materialized tables."""
     files = {fault.file for fault in faults}
-    damaged = [entry for entry in manifest.entries if files.intersection(_paths(entry))]
+    damaged = [entry for entry in manifest.entries if files & file_paths([entry])]
     computed = {one.path for one in manifest.materialized if one.path in files}
     return manifest.without_materialized({path for path in computed if path}).set_aside(damaged)
-
-
-def _paths(entry: RankEntry) -> list[str]:
-    return [file["path"] for file in entry.files.values()]
 
 
 def _mend_shards(folder: StoreFolder, faults: Iterable[Fault]) -> None:
     """Remove damaged ranks from shards; running their jobs again reads these ranks."""
     files = {fault.file for fault in faults}
     for shard in shards_at(folder)[0]:
-        whole = [entry for entry in shard.entries if not files.intersection(_paths(entry))]
+        whole = [entry for entry in shard.entries if not files & file_paths([entry])]
         if len(whole) < len(shard.entries):
             write_shard(folder, replace(shard, entries=whole, complete=False))
     for fault in faults:

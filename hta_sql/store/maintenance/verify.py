@@ -145,5 +145,5 @@ def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
         for _, rank, table, link, count in rows:
             paths = [e.files[table]["path"] for e in alone.manifest.entries if e.rank == rank]
             yield Fault(
-                paths[0], "links", f"{link} names {count:,} events that are not there", run, rank
+                paths[0], "links", f"{link} names {count:,} events that are not there", run, (rank,)
             )

@@ -19,7 +19,7 @@ from hta_sql.errors import RankError, StoreError
 from hta_sql.machine import temporary_folder
 from hta_sql.store.catalog.build import manifest_of
 from hta_sql.store.disk.folder import RemoteFolder, StoreFolder, store_folder
-from hta_sql.store.disk.manifest import MANIFEST, Manifest, manifest_content
+from hta_sql.store.disk.manifest import MANIFEST, Manifest, file_paths, manifest_content
 from hta_sql.store.query.roles import Rank, ranks_of_roles
 
 if TYPE_CHECKING:
@@ -138,11 +138,10 @@ def _link(
     local: Path, target: Path, manifest: Manifest, link_file: Callable[[Path, Path], None]
 ) -> None:
     """Create a store of links to the files of a manifest."""
-    for entry in manifest.entries:
-        for file in entry.files.values():
-            link = target / file["path"]
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link_file(local / file["path"], link)
+    for path in file_paths(manifest.entries):
+        link = target / path
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link_file(local / path, link)
     store_folder(target).replace(MANIFEST, manifest_content(manifest))
 
 

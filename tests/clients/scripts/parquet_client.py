@@ -1,6 +1,7 @@
 """Read the Parquet of a store without a catalog, in pyarrow and polars: ``python parquet_client.py STORE``.
 
-Requires ``pip install pyarrow polars``. The manifest lists the files of the store.
+Requires ``pip install pyarrow polars``. The manifest lists the files of each rank. Several ranks may share a file, which may
+also have rows of ranks that do not reference it any more, because they were ingested again.
 """
 
 import json
@@ -9,22 +10,33 @@ from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 store = Path(sys.argv[1])
 manifest = json.loads((store / "manifest.json").read_text())
-files = [
-    str(store / entry["files"]["gpu_ops"]["path"])
-    for entry in manifest["entries"]
-    if "gpu_ops" in entry["files"]
-]
-dataset = ds.dataset(files, partitioning="hive", partition_base_dir=str(store / "tables/gpu_ops"))
-table = dataset.to_table(columns=["run", "class", "dur"])
+columns, base = ["run", "class", "dur"], str(store / "tables/gpu_ops")
+ranks: dict[str, list[int]] = {}
+for entry in manifest["entries"]:
+    if file := entry["files"].get("gpu_ops"):
+        ranks.setdefault(str(store / file["path"]), []).append(entry["rank"])
+
+table = pa.concat_tables(
+    ds.dataset([path], partitioning="hive", partition_base_dir=base).to_table(
+        columns=columns, filter=ds.field("rank").isin(of_file)
+    )
+    for path, of_file in ranks.items()
+)
 grouped = table.group_by(["run", "class"]).aggregate([("dur", "count"), ("dur", "sum")])
 by_arrow = sorted(tuple(row.values()) for row in grouped.to_pylist())
 
 frame = (
-    pl.scan_parquet(files, hive_partitioning=True)
+    pl.concat(
+        pl.scan_parquet(path, hive_partitioning=True)
+        .filter(pl.col("rank").is_in(of_file))
+        .select(columns)
+        for path, of_file in ranks.items()
+    )
     .group_by("run", "class")
     .agg(pl.len().cast(pl.Int64).alias("ops"), pl.col("dur").sum())
     .sort("run", "class")

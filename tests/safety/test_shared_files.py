@@ -1,0 +1,266 @@
+"""Ranks that are read together share a Parquet file per table, through every change of the store."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+import hta_sql
+from hta_sql.api import repair_store
+from hta_sql.exports.redaction.names import Redactor
+from hta_sql.exports.redaction.stores import redact_store
+from hta_sql.ingestion import tables
+from hta_sql.store.disk.folder import store_folder
+from hta_sql.store.disk.manifest import MANIFEST, is_shared, read_manifest
+from hta_sql.store.maintenance.verify import verify_store
+from tests.manifests import write_manifest
+from tests.runs.writing import called
+from tests.safety.conftest import busy_times_of, trace_of
+from tests.shared_stores import ingest_only
+
+if TYPE_CHECKING:
+    from tests.safety.conftest import BusyTimes, WriteTraces
+
+DURATIONS = {rank: 100.0 + rank for rank in range(4)}
+
+
+@pytest.fixture
+def traces(write_traces: WriteTraces) -> Path:
+    """Write four ranks of one kernel each."""
+    return write_traces(DURATIONS)
+
+
+@pytest.fixture
+def store(traces: Path, tmp_path: Path) -> Path:
+    """Ingest them together as run ``traces``."""
+    ingest_only(traces, tmp_path / "job.store")
+    return tmp_path / "job.store"
+
+
+@pytest.fixture
+def reread(traces: Path, store: Path) -> Path:
+    """Ingest rank 1 again with another trace: its old rows are still in the shared files."""
+    (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
+    ingest_only(traces, store)
+    return store
+
+
+AFTER = DURATIONS | {1: 900.0}
+"""Times of the kernels when rank 1 was read again."""
+
+
+def kernel_files(store: Path, run: str = "traces") -> dict[int, str]:
+    """Return the file of the kernels of each rank."""
+    entries = read_manifest(store).entries
+    return {e.rank: e.files["gpu_ops"]["path"] for e in entries if e.run == run}
+
+
+def parquet_files(store: Path) -> set[str]:
+    """Return the Parquet files of the ranks on disk."""
+    return {path.relative_to(store).as_posix() for path in (store / "tables").rglob("*.parquet")}
+
+
+def stored_ranks(path: Path) -> list[int]:
+    """Return the ranks of the rows inside of a file."""
+    with duckdb.connect() as con:
+        rows = con.read_parquet(str(path), hive_partitioning=False)
+        return [rank for (rank,) in rows.project("rank").order("rank").fetchall()]
+
+
+def test_a_table_is_one_file(store: Path) -> None:
+    """Each entry names it with its own rows; the sizes of the ranks add up to the size on disk."""
+    entries = read_manifest(store).entries
+    tables_of_rank = entries[0].files.keys()
+    assert len(parquet_files(store)) == len(tables_of_rank)
+    (path,) = set(kernel_files(store).values())
+    assert is_shared(path)
+    assert stored_ranks(store / path) == list(DURATIONS)
+    for entry in entries:
+        file = entry.files["gpu_ops"]
+        assert (file["rows"], file["file_rows"]) == (1, 4)
+    on_disk = sum((store / path).stat().st_size for path in parquet_files(store))
+    with hta_sql.open(store) as opened:
+        assert opened.sql("SELECT size_bytes FROM runs").rows() == [(on_disk,)]
+
+
+def test_a_large_rank_has_files_of_its_own(
+    traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view reads both kinds of files."""
+    monkeypatch.setattr("hta_sql.ingestion.running.batches.MOST_BYTES", 1 << 10)
+    (traces / "rank2.json").write_text(json.dumps(trace_of(2, 10.0, events=20)))
+    ingest_only(traces, tmp_path / "job.store")
+    files = kernel_files(tmp_path / "job.store")
+    assert [is_shared(files[rank]) for rank in sorted(files)] == [True, True, False, True]
+    assert "/rank=2/" in files[2]
+    assert busy_times(tmp_path / "job.store") == DURATIONS | {2: 200.0}
+    assert not verify_store(tmp_path / "job.store", deep=True).faults
+
+
+def test_rows_of_a_rank_that_was_read_again_are_not_read(
+    reread: Path, busy_times: BusyTimes
+) -> None:
+    """The shared file stays as it is, since files are immutable."""
+    assert busy_times(reread) == AFTER
+    files = kernel_files(reread)
+    assert files[0] == files[2] == files[3] != files[1]
+    assert stored_ranks(reread / files[0]) == list(DURATIONS)
+    assert not verify_store(reread, deep=True).faults
+
+
+def test_a_file_that_no_rank_references_is_deleted(traces: Path, reread: Path) -> None:
+    """It goes with the writer after the one that replaced its last rank."""
+    shared = kernel_files(reread)[0]
+    for rank in (0, 2):
+        ingest_only(traces / f"rank{rank}.json", reread, run="traces", force=True)
+    assert kernel_files(reread)[3] == shared
+    ingest_only(traces / "rank3.json", reread, run="traces", force=True)
+    ingest_only(traces, reread, run="other")
+    assert shared not in parquet_files(reread)
+    assert parquet_files(reread) == read_manifest(reread).named_files()
+    with hta_sql.open(reread) as opened:
+        assert opened.sql("SELECT run, count(*) FROM gpu_ops GROUP BY ALL ORDER BY run").rows() == [
+            ("other", 4),
+            ("traces", 4),
+        ]
+
+
+def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None:
+    """Their size counts each file once."""
+    ingest_only(traces, reread, run="other")
+    paths = {file for file in parquet_files(reread) if "run=traces" in file}
+    size = sum((reread / path).stat().st_size for path in paths)
+    assert hta_sql.remove_runs(reread, "traces") == size
+    assert not any("run=traces" in path for path in parquet_files(reread))
+    assert hta_sql.retain_runs(reread, keep=0) == ["other"]
+    assert not parquet_files(reread)
+
+
+def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> None:
+    """Its files are linked under the new name once each, and the old name is free again."""
+    inodes = {(reread / path).stat().st_ino for path in parquet_files(reread)}
+    hta_sql.rename_run(reread, "traces", "base")
+    assert busy_times(reread) == AFTER
+    assert {(reread / path).stat().st_ino for path in parquet_files(reread)} == inodes
+    assert parquet_files(reread) == read_manifest(reread).named_files()
+    assert not verify_store(reread, deep=True).faults
+    ingest_only(traces, reread)
+    with hta_sql.open(reread) as opened:
+        counts = opened.sql("SELECT run, count(*) FROM gpu_ops GROUP BY run ORDER BY run").rows()
+    assert counts == [("base", 4), ("traces", 4)]
+
+
+def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyTimes) -> None:
+    """Repair reads them again, and no other."""
+    path = reread / kernel_files(reread)[0]
+    content = bytearray(path.read_bytes())
+    content[400] ^= 1
+    path.write_bytes(content)
+    (fault,) = verify_store(reread).faults
+    assert (fault.kind, fault.run, fault.ranks) == ("content", "traces", (0, 2, 3))
+    assert repair_store(reread).read_again == [("traces", rank) for rank in (0, 2, 3)]
+    assert busy_times(reread) == AFTER
+    assert not verify_store(reread, deep=True).faults
+
+
+def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
+    """A fault of a shared file is one line."""
+    (store / kernel_files(store)[0]).unlink()
+    with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is gone"):
+        called("verify", store)
+
+
+def test_a_file_of_other_ranks_is_found(store: Path) -> None:
+    """The manifest may be wrong about a file whose checksum it has."""
+    values = json.loads((store / MANIFEST).read_text())
+    values["entries"][0]["rank"] = 7
+    write_manifest(store, values)
+    kinds = {(fault.kind, fault.ranks) for fault in verify_store(store).faults}
+    assert ("origin", (7, 1, 2, 3)) in kinds
+
+
+def test_a_lost_file_loses_its_run_until_it_is_read_again(
+    traces: Path, store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next ingest reads all ranks of the file."""
+    ingest_only(traces / "rank0.json", store, run="other")
+    (store / kernel_files(store)[0]).unlink()
+    with hta_sql.open(store) as opened, caplog.at_level(logging.WARNING):
+        assert opened.sql("SELECT DISTINCT run FROM gpu_ops").rows() == [("other",)]
+    assert "omitted runs whose Parquet is missing or broken" in caplog.text
+    report = ingest_only(traces, store)
+    assert [entry.rank for entry in report.results] == list(DURATIONS)
+    hta_sql.remove_runs(store, "other")
+    assert busy_times(store) == DURATIONS
+
+
+def test_a_shard_that_read_ranks_again(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
+    """Its entries, and after the publish the views, leave out the replaced rows."""
+    store = tmp_path / "job.store"
+    hta_sql.ingest_shard(traces, store, shard=(1, 1))
+    (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
+    report = hta_sql.ingest_shard(traces, store, shard=(1, 1))
+    assert [entry.rank for entry in report.results] == [1]
+    hta_sql.publish(store).close()
+    assert busy_times(store) == AFTER
+    assert not verify_store(store, deep=True).faults
+
+
+def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
+    reread: Path, tmp_path: Path, busy_times: BusyTimes
+) -> None:
+    """Neither other ranks nor replaced rows are in its files."""
+    redact_store(store_folder(reread), tmp_path / "copy", Redactor("key"), ranks=[1, 2])
+    assert busy_times(tmp_path / "copy") == {1: 900.0, 2: 102.0}
+    (run,) = read_manifest(tmp_path / "copy").runs()
+    files = kernel_files(tmp_path / "copy", run)
+    assert {rank: stored_ranks(tmp_path / "copy" / path) for rank, path in files.items()} == {
+        1: [1],
+        2: [2],
+    }
+    assert not verify_store(tmp_path / "copy").faults
+
+
+def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
+    """The store of a role reads the rows of its ranks only."""
+    store = tmp_path / "job.store"
+    for rank, duration in DURATIONS.items():
+        content = trace_of(rank, duration)
+        role = "trainer" if rank < 2 else "rollout"
+        content["distributedInfo"] = {"rank": rank, "role": role}
+        (traces / f"rank{rank}.json").write_text(json.dumps(content))
+    ingest_only(traces, store)
+    assert len(set(kernel_files(store).values())) == 1
+    with hta_sql.open(store) as opened:
+        assert busy_times_of(opened.of_roles(["rollout"])) == {2: 102.0, 3: 103.0}
+
+
+def test_a_manifest_without_the_rows_of_files(store: Path, busy_times: BusyTimes) -> None:
+    """In older stores, a file has one rank, whose rows are those of the file."""
+    for rank in DURATIONS:
+        ingest_only(store.parent / "traces" / f"rank{rank}.json", store, run="traces", force=True)
+    values = json.loads((store / MANIFEST).read_text())
+    for entry in values["entries"]:
+        for file in entry["files"].values():
+            assert file.pop("file_rows") == file["rows"]
+    write_manifest(store, values)
+    assert busy_times(store) == DURATIONS
+    assert not [fault for fault in verify_store(store).faults if fault.kind != "catalog"]
+
+
+def test_a_query_of_one_rank_skips_the_others(
+    write_traces: WriteTraces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of a rank are adjacent, in row groups with the smallest and largest rank."""
+    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 2048)
+    ingest_only(write_traces(DURATIONS, events=2048), tmp_path / "job.store")
+    with duckdb.connect(str(tmp_path / "job.store" / "catalog.duckdb"), read_only=True) as con:
+        for query in ("FROM gpu_ops WHERE rank = 2", "FROM temporal_breakdown(ranks := [2])"):
+            ((_, profile),) = con.sql(f"EXPLAIN ANALYZE {query}").fetchall()
+            assert set(re.findall(r"Row Groups Scanned:[\s│]*(\d+) / 4\b", profile)) == {"1"}
