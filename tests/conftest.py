@@ -142,7 +142,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
         path = item.nodeid.removeprefix("tests/").partition("::")[0]
-        if item.get_closest_marker("slow"):
+        if item.get_closest_marker("slow") or item.get_closest_marker("always"):
             continue
         for suites, ratio in ONE_OF.items():
             if path.startswith(suites):

@@ -1,8 +1,8 @@
 -- Ranks, stages of a pipeline and links of each block, as lib.judged_blocks compares them.
 --
 -- The time of a stage is the median of its ranks, or the faster one of two, so that a slow rank does not make a slow stage.
--- The capture cuts the stages of a pipeline at different points, so a first or last block of four or more does not count for
--- them if it is shorter than 90 % of the median length.
+-- The capture cuts the stages of a pipeline at different points, so a first or last block of four to seven does not count for
+-- them if it is shorter than 90 % of the median length. Of more blocks, one that is cut has little weight.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -29,7 +29,7 @@ WITH
         SELECT
             b.*,
             b.block IN (min(b.block) OVER _run, max(b.block) OVER _run)
-                AND max(b.block) OVER _run - min(b.block) OVER _run >= 3
+                AND max(b.block) OVER _run - min(b.block) OVER _run BETWEEN 3 AND 6
                 AND b.block_ns < 0.9 * median(b.block_ns) OVER _run AS is_cut
         FROM query_table(blocks) AS b
         WHERE b.stage IS NOT NULL
