@@ -13,6 +13,9 @@ CUT = "…"
 TABLE_ROWS = 40
 """Rows of a table on a terminal, unless another number is requested."""
 
+PLAIN_WIDTH = 200
+"""Width if the output is not a terminal and COLUMNS is not set [characters]."""
+
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000

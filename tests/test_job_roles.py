@@ -140,8 +140,9 @@ def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[
 
 @pytest.mark.slow
 def test_a_report_takes_roles(job: Roles, tmp_path: Path) -> None:
-    """There is no row of another role."""
-    role, traces = next(iter(job.traces.items()))
+    """It is the report of the role's traces alone."""
+    role = next(iter(job.traces))
     page = write_report(job.store, tmp_path / "role.html", roles=[role])
-    by_ranks = write_report(job.store, tmp_path / "ranks.html", ranks=list(traces))
-    assert page.read_text(encoding="utf-8") == by_ranks.read_text(encoding="utf-8")
+    with job.alone(role) as store:
+        alone = write_report(store, tmp_path / "alone.html")
+    assert page.read_text(encoding="utf-8") == alone.read_text(encoding="utf-8")

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 
+ACROSS_RANKS = ("late_rank", "slow_link", "slow_stage")
+"""Rules whose evidence compares ranks."""
+
+
 @click.command(short_help="List what to change, what it saves at most, and how to check it.")
 @store_argument(metavar="STORE[:RUN]|TRACES")
 @scope_options
@@ -65,20 +69,32 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
         store: Its name in printed commands.
         given: Parameters of the analysis.
     """
-    from hta_sql.text import counted  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.cli.terminal import wrapped  # noqa: PLC0415 - lazy, to start faster
+    from hta_sql.text import counted  # noqa: PLC0415
 
     found = [row for row in opened.run("advice", **given).records() if row["is_worst"]]
     for run, rows in groupby(found, key=lambda row: row["run"]):
         applicable = list(rows)
         click.echo(f"{run}: {counted(len(applicable), 'rule')} of advice{_together(applicable)}")
         for row in applicable:
-            click.echo(_paragraph(row, store))
+            click.echo(wrapped(_paragraph(row, store)))
     if not found:
         note(
             "No advice: nothing saves as much as --min-pct requires, or the traces have no events."
         )
-        if not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
+        if other := _other_content(opened):
+            note(f"{other[0]} have an analysis of their own: {other[1].format(shlex.quote(store))}")
+        elif not any(row["gpu_op_count"] for row in opened.run("rank_health").records()):
             note("There is no device in the trace; most rules are about devices.")
+
+
+def _other_content(opened: TraceStore) -> tuple[str, str] | None:
+    """Return what a store has that advice does not read, and the command for it."""
+    query = "SELECT (SELECT count(*) FROM fr_groups), (SELECT count(*) FROM snapshot_segments)"
+    ((groups, segments),) = opened.sql(query).rows()
+    if groups:
+        return "Flight Recorder dumps", "hta-sql hang {}"
+    return ("Memory snapshots", "hta-sql run {} snapshot_peak") if segments else None
 
 
 def _together(rows: list[dict[str, Any]]) -> str:
@@ -92,6 +108,16 @@ def _together(rows: list[dict[str, Any]]) -> str:
     return (
         f"; together they save {most['combined_ceiling_pct']:.1f} % at most (rank {most['rank']})"
     )
+
+
+def _of_rank(row: dict[str, Any]) -> str:
+    """Return the option that shows only the rank of a recommendation, if it is about one rank."""
+    from hta_sql.library.objects import load_library  # noqa: PLC0415 - lazy, to start faster
+
+    parameters = {one.name for one in load_library().find(row["next_analysis"]).parameters}
+    if row["rank_count"] > 1 or row["rule"] in ACROSS_RANKS or "ranks" not in parameters:
+        return ""
+    return f" --ranks {row['rank']}"
 
 
 def _paragraph(row: dict[str, Any], store: str) -> str:
@@ -115,6 +141,6 @@ def _paragraph(row: dict[str, Any], store: str) -> str:
         ),
         f"   {printable(row['message'])}{most}",
         f"   Try: {row['remedy']}",
-        f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}",
+        f"   See: hta-sql run {shlex.quote(store)} {row['next_analysis']}{_of_rank(row)}",
     ]
     return "\n".join(lines)

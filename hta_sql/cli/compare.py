@@ -127,7 +127,7 @@ def _print_comparison(compared: list[Comparison], format_name: str) -> None:
         click.echo(json.dumps(output, indent=2, ensure_ascii=False))
         return
     from hta_sql.cli.comparison import markdown_lines, text_lines  # noqa: PLC0415 - lazy, to start faster
-    from hta_sql.results.display import PLAIN_WIDTH  # noqa: PLC0415
+    from hta_sql.text import PLAIN_WIDTH  # noqa: PLC0415
 
     lines = markdown_lines
     if format_name == "text":

@@ -19,6 +19,7 @@ from hta_sql.cli.options import (
 )
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
+from hta_sql.cli.terminal import wrapped
 from hta_sql.cli.verifying import verify_option
 from hta_sql.text import counted, printable, rank_spans
 
@@ -189,6 +190,6 @@ def _print(rows: list[Row], dumps: dict[str, list[int]], store: str) -> None:
         )
         for number, row in enumerate(stuck[:SHOWN], 1):
             message = row["message"].replace("run STORE", f"run {store}")
-            click.echo(f"\n{number}. {printable(message)}")
+            click.echo(wrapped(f"\n{number}. {printable(message)}"))
         if len(stuck) > SHOWN:
             click.echo(f"\n{len(stuck) - SHOWN} more are in the table.")

@@ -16,9 +16,10 @@ from hta_sql.cli.options import (
 )
 from hta_sql.cli.reading import opened_or_read
 from hta_sql.cli.selection import label, store_argument
+from hta_sql.cli.terminal import wrapped
 from hta_sql.cli.verifying import verify_option
 from hta_sql.results.serving_phases import roof_sentence, token_rates
-from hta_sql.text import counted, printable, time_text
+from hta_sql.text import counted, printable, rank_spans, time_text
 
 if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
@@ -77,12 +78,17 @@ def serving(
         if not phases:
             click.echo(NOTHING)
         for row in phases:
-            click.echo(_line(row, kinds.get((row["run"], row["rank"], row["phase"]), [])))
+            of_phase = kinds.get((row["run"], row["rank"], row["phase"]), [])
+            click.echo(wrapped(_line(row, of_phase)))
             roof = roofs.get((row["run"], row["rank"], row["phase"]))
             if roof and (said := roof_sentence(roof)):
-                click.echo(printable(f"  {said}"))
+                click.echo(wrapped(printable(f"  {said}")))
         for parts in exchanges.values():
-            click.echo(_exchange_line(parts))
+            click.echo(wrapped(_exchange_line(parts)))
+        if not ranks and len(store.ranks()) > 1 and (phases or exchanges):
+            click.echo(
+                f"Only the first rank is shown; --ranks {rank_spans(store.ranks(), ',')}: all."
+            )
         if phases or exchanges:
             of = "job.store" if is_new else traces
             before = f"hta-sql ingest {shlex.quote(traces)} -o job.store; " if is_new else ""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import IO, TYPE_CHECKING, TextIO
 
 import click
@@ -107,6 +110,35 @@ class Heading(str):
     """A line printed in bold on a terminal."""
 
     __slots__ = ()
+
+
+_COMMAND = re.compile(r"hta-sql \w+(?: (?:--\S+|\S*[/.:\d]\S*|[a-z]+_\w+))+")
+"""A command inside a sentence: its arguments are options, paths, numbers and names with underscores."""
+
+_NO_BREAK = "\0"
+"""Stands for the spaces of a command while lines are wrapped."""
+
+
+def wrapped(text: str) -> str:
+    """Wrap the lines of a text to the terminal, keeping their indentation; commands stay whole.
+
+    In a pipe, lines stay whole.
+    """
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(part for line in text.split("\n") for part in _parts(line, width))
+
+
+def _parts(line: str, width: int) -> list[str]:
+    if len(line) <= width or line.lstrip().startswith("See: "):
+        return [line]
+    start = line[: len(line) - len(line.lstrip())]
+    whole = _COMMAND.sub(lambda command: command.group().replace(" ", _NO_BREAK), line)
+    parts = wrap(
+        whole, width, subsequent_indent=start, break_long_words=False, break_on_hyphens=False
+    )
+    return [part.replace(_NO_BREAK, " ") for part in parts]
 
 
 def show(lines: Iterable[str]) -> None:

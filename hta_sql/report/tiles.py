@@ -112,7 +112,7 @@ def _figures(kpi: Row, rows: list[Row], late: Row | None) -> Iterator[tuple[str,
         of = f", {_percent(share)} of the device" if share is not None else ""
         yield f"peak memory{of}", size_text(kpi["peak_memory_bytes"])
     if kpi["launch_bound_pct"] is not None:
-        yield "idle, launch-bound", _percent(kpi["launch_bound_pct"])
+        yield "idle, host late", _percent(kpi["launch_bound_pct"])
     if kpi["exposed_communication_pct"]:
         yield "exposed communication", _percent(kpi["exposed_communication_pct"])
     if kpi["idle_pct"] is not None:

@@ -21,15 +21,12 @@ from hta_sql.results.fitting import (
     part_constant,
 )
 from hta_sql.results.lower_bounds import mark_lower_bounds
-from hta_sql.text import CUT, TABLE_ROWS, cut_middle, text_width
+from hta_sql.text import CUT, PLAIN_WIDTH, TABLE_ROWS, cut_middle, text_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hta_sql.library.objects import SqlObject
-
-PLAIN_WIDTH = 200
-"""Width if the output is not a terminal and COLUMNS is not set [characters]."""
 
 NAMED_COLUMNS = 12
 """Maximum number of dropped columns to name below the table."""

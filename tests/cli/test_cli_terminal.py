@@ -16,7 +16,7 @@ import pytest
 
 import hta_sql
 from hta_sql.cli import main
-from hta_sql.cli.terminal import escaped
+from hta_sql.cli.terminal import escaped, wrapped
 from hta_sql.results.writers import WRITERS
 from tests.cli.conftest import Cli
 from tests.golden_cases import TESTS
@@ -202,3 +202,16 @@ def test_what_is_escaped() -> None:
     assert acting(escaped("".join(map(chr, range(0x3000))))) == set()
     assert escaped("a\tb\nc é漢🚀") == "a\tb\nc é漢🚀"
     assert escaped("\x1b\x9b\U000e0041") == "\\x1b\\u009b\\udb40\\udc41"
+
+
+def test_sentences_are_wrapped_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indentation is kept, commands stay on one line, and pipes get whole lines."""
+    command = "hta-sql run /tmp/job.store collective_history --ranks 2"
+    text = f"1. Rank 2 never entered; see {command} and docs.\n   {'word ' * 20}"
+    assert wrapped(text) == text
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    lines = wrapped(text).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any(command in line for line in lines)
+    assert [line[:4] for line in lines[-2:]] == ["   w", "   w"]

@@ -141,7 +141,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
     assert done.code == 0
     assert "warning: not read: " in done.err
     assert "rank2.json" in done.err
-    assert "Published 1 shards; 4 ranks in the store." in done.err
+    assert "Published 1 shard; 4 ranks in the store." in done.err
 
 
 @pytest.mark.slow

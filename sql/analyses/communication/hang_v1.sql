@@ -6,7 +6,7 @@
 -- verdict is given on it. A dump that was written while a healthy job ran shows its operations in flight as unfinished.
 --
 -- Title: What hangs, and which rank holds it up
--- Shown: channel, is_root, kind, op, missing_ranks, waiting_ranks, message
+-- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a group is looked at as a whole

@@ -17,7 +17,7 @@
 -- and a straggler makes no slow stage.
 --
 -- Title: Stragglers: ranks that delay the others
--- Shown: rank, verdict, cause, cost_pct, late_ns, late_pct, subject, message, verdict_reason
+-- Shown: rank, verdict, cause, cost_pct, verdict_reason, late_ns, late_pct, subject, message
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs, ranks; a verdict needs all steps of a capture

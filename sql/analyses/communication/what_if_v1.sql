@@ -17,7 +17,7 @@
 -- interval is that of the mean over steps.
 --
 -- Title: Step time in other circumstances
--- Shown: scenario, step_ns, replayed_step_ns, saved_ns, saved_pct, bound, changed_ranks, reason
+-- Shown: scenario, step_ns, replayed_step_ns, saved_pct, bound, changed_ranks, reason
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs; all ranks of a run take part

@@ -6,7 +6,7 @@
 -- while the device runs this one.
 --
 -- Title: Serving iterations
--- Shown: rank, iteration, phase, request_count, new_tokens, context_tokens, host_ns, busy_pct, gap_before_ns, execution
+-- Shown: rank, iteration, phase, iteration_ns, request_count, new_tokens, busy_pct, context_tokens, host_ns, gap_before_ns, execution
 -- Report: table
 -- Status: experimental
 -- Since: 0.1

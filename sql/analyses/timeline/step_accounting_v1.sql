@@ -13,7 +13,7 @@
 -- Steps overlap if the profiler opens the next step before it closes the current one.
 --
 -- Title: Where a step goes
--- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, exposed_memory_ns, idle_between_ns
+-- Shown: rank, step, step_ns, compute_pct, idle_pct, compute_ns, exposed_transfer_ns, exposed_wait_ns, idle_between_ns, exposed_memory_ns, idle_before_ns, idle_after_ns
 -- Status: stable
 -- Since: 0.1
 -- Reference: TraceLens gpu_timeline, with the host step and separate wait time
