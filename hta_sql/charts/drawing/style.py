@@ -180,7 +180,7 @@ def data(table: pd.DataFrame) -> alt.InlineData:
 
 
 def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return the columns, plus ``rank`` and ``step``, by which the page selects, if present."""
+    """Return the columns, plus ``rank`` and ``step`` if present, which the page can filter by."""
     chosen = [name for name in ("rank", "step") if name in table]
     return table[list(dict.fromkeys([*columns, *chosen]))]
 
