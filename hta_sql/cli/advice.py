@@ -62,7 +62,7 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
 
     Args:
         opened: The store.
-        store: Its name in printed commands.
+        store: Name of the store in printed commands.
         given: Parameters of the analysis.
     """
     from hta_sql.text import counted  # noqa: PLC0415 - lazy, to start faster
@@ -82,9 +82,9 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
 
 
 def _together(rows: list[dict[str, Any]]) -> str:
-    """Return the combined saving of several rules on the rank where it is largest.
+    """Return the combined saving of several rules as text, on the rank where it is largest.
 
-    Empty unless at least two rules have a ceiling.
+    The text is empty unless at least two rules have a ceiling.
     """
     if sum(row["ceiling_ns"] is not None for row in rows) < 2:
         return ""
