@@ -22,7 +22,7 @@ MEMORY_SHARE = 0.6
 """Share of memory for DuckDB's buffers; the rest is for Python, Arrow and the page cache."""
 
 OUTSIDE_ENGINE = 232 << 20
-"""Memory of a reader outside its engine: Python, Arrow, texts and their columns [bytes]."""
+"""Memory of a reader process outside DuckDB: Python, Arrow, texts and parsed columns [bytes]."""
 
 
 def cpu_count() -> int:

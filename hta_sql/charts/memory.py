@@ -57,8 +57,7 @@ AT_PEAK = {
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""Category of memory at a peak ─▶ color; only blocks allocated while recording have torch's.
-"""
+"""Category of memory at a peak ─▶ color; blocks allocated while recording have torch categories."""
 
 IN_SNAPSHOT = {
     "parameters": CATEGORIES["parameter"],
@@ -73,7 +72,7 @@ IN_SNAPSHOT = {
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
-    """Return the device name of each row: CPU, GPU 0; other kinds by torch's number."""
+    """Return the device name of each row: CPU, GPU 0; other types by torch's type number."""
     kinds = table["device_type"].map({0: "CPU", 1: "GPU"}).fillna("device")
     return kinds.where(table["device_type"] == 0, kinds + " " + table["device"].astype(str))
 

@@ -38,8 +38,7 @@ MAPS = 3
 """Maximum number of stuck groups with a map."""
 
 MOST_LINES = 16
-"""Maximum number of ranks with separate lines in a map; if there are more, equal ranks share one.
-"""
+"""Maximum number of ranks with a line each in a map; with more, equal ranks share a line."""
 
 MARKS = {
     "finished": ".",

@@ -21,7 +21,7 @@ PARTS = {
 """Names of the parts of a step, for people."""
 
 _EFFECTS = ("wait", "lag", "other", "unrecorded", "memory")
-"""Parts that are effects of other changes; only copies that take longer are causes themselves."""
+"""Parts that are usually effects of other changes; only copies that take longer are causes."""
 _WORK = ("compute", "transfer", "memory", "host")
 _OF_THE_DEVICE = ("device queue", "unknown")
 """Causes of idle time that are not host activity."""

@@ -62,7 +62,7 @@ class SqlObject:
 
     @property
     def description(self) -> str:
-        """The other paragraphs of the header."""
+        """The paragraphs of the header after the first."""
         prose = self._header[0]
         return "\n".join(prose[prose.index("") :]).strip() if "" in prose else ""
 

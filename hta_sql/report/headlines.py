@@ -22,7 +22,7 @@ RUNS = 6
 """Maximum number of runs with statements; the table lists all runs."""
 SUBJECT_CHARACTERS = 120
 SMALL_PCT = 0.1
-"""Minimum cost of a statement relative to the step time [%]."""
+"""Minimum cost for a statement, relative to the step time [%]."""
 
 _NAMES = {
     "idle_host": "Waiting for the next launch",

@@ -12,8 +12,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
 
 _POINTS = ("start_ns", "end_ns")
-"""Suffixes of columns with points in time, whose largest values are the latest, not the costliest.
-"""
+"""Suffixes of columns with points in time, whose largest values are merely the latest."""
 _NAMED = 2
 """Maximum number of sort columns to name."""
 

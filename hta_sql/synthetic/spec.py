@@ -48,7 +48,7 @@ class JobSpec:
     kernel_factors: Mapping[str, float] = field(default_factory=dict)
     """Part of a kernel's name ─▶ duration factor of such kernels."""
     clock_offsets_ns: Mapping[int, int] = field(default_factory=dict)
-    """Rank ─▶ lead of its clock: its events appear that much later."""
+    """Rank ─▶ time by which its clock is ahead: its events appear that much later."""
     base_shifts_ns: Mapping[int, int] = field(default_factory=dict)
     """Rank ─▶ time added to `baseTimeNanoseconds` and subtracted from `ts`; absolute times stay."""
     memory_events: bool = False

@@ -200,7 +200,7 @@ def _place(text: str, key: str) -> tuple[int, int]:
 
 
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each key of a JSON object and the span of its value; the last of equal keys counts."""
+    """Yield each key of a JSON object and the span of its value; the last duplicate key counts."""
     position = _skip(text, 1)
     while text[position] != "}":
         key, position = _decoder.raw_decode(text, position)

@@ -323,7 +323,7 @@ def _short(text: bytes) -> bytes:
 
 
 def _from_text(opcode: int, text: bytes) -> Any:
-    """Return the number that an opcode of protocol 0 encodes as text."""
+    """Return the value that an opcode of protocol 0 encodes as text."""
     if opcode == b"V"[0]:
         return text.decode("raw-unicode-escape", "replace")
     if opcode == b"F"[0]:

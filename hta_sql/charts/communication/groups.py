@@ -147,7 +147,7 @@ class Cells:
     Attributes:
         column: Column with the values of the cells.
         title: Label with unit.
-        unit: Size of the unit.
+        unit: Divisor that converts the values to the unit of the label.
         how: Aggregation of ranks that share a cell.
         notes: How to read the matrix.
     """

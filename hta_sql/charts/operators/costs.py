@@ -1,4 +1,4 @@
-"""Figures of the costs of operators and annotations, and of what they launch."""
+"""Figures of operators and annotations: their costs, their kernels, and launch delays."""
 
 from __future__ import annotations
 

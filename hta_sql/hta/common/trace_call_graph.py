@@ -121,7 +121,7 @@ class CallGraph:
         return frame.sort_values(["ts", "depth"], kind="stable")
 
     def get_gpu_kernels(self, rank: int | None = None) -> pd.DataFrame:
-        """Return the GPU activity of a rank that has a stream."""
+        """Return the events of a rank that ran on a device stream."""
         frame = self.trace_data.get_trace(self._chosen(rank))
         return frame.loc[frame["stream"] != -1]
 

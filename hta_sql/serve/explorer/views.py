@@ -57,7 +57,7 @@ def opened(environment: Mapping[str, str]) -> TraceStore:
 
 
 def topics(store: TraceStore) -> dict[str, dict[str, str]]:
-    """Return the analyses by topic, in the order of the report; those with a chart come first.
+    """Return the analyses by topic, in report order; analyses with a chart come first.
 
     Returns:
         Topic ─▶ label (title and name) of an analysis ─▶ name of the analysis.
