@@ -165,7 +165,7 @@ class _Judging:
     ) -> float | None:
         """Return the noise: the spread of the baseline runs if there are enough, else of the steps.
 
-        An analysis without rows per step is run once for each step, but only if ``asks`` is true.
+        An analysis without rows per step is run once for each step, if the caller enables this.
         """
         chance, many = self.judge.chance, self.of_many
         of_runs = chance.of_runs(known, of_many=many)

@@ -70,7 +70,7 @@ def _source_frame(redact: Redactor, file: str, line: str, function: str | None) 
 
 
 def _with_hash(found: re.Match[str], hashed: str, separator: str) -> str:
-    """Return the hash, with the matched text kept at its start or end for the pattern to match."""
+    """Return the hash with the matched text at its start or end, so that the pattern matches."""
     kept, is_first, is_last = found[0], found.start() == 0, found.end() == len(found.string)
     if is_first:
         return kept if is_last else kept + hashed
