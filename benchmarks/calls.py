@@ -4,10 +4,10 @@
     python benchmarks/calls.py --traces nanogpt_8rank_h100 --all-ranks
     python benchmarks/calls.py --size 400000 --ranks 2 --repeat 5
 
-The job is read into a store once. Then, each round, a process opens that store and another loads
-the same files into HTA, and both make the same calls with the same arguments. The time of the
-calls stands beside that of opening and loading. Results: a table on stdout, every sample in
-benchmarks/work/calls.json.
+The job is ingested into a store once. In each round, one process opens that store, another one
+loads the same files into HTA, and both make the same calls with the same arguments. The times of
+the calls and of opening or loading are shown separately. Results: a table on stdout, every sample
+in benchmarks/work/calls.json.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def main() -> int:
 
 
 def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
-    """Ingest a copy of the job once, then let both packages make all calls in turns."""
+    """Ingest a copy of the job once, then run all calls in both packages, round by round."""
     outcome = Outcome(job)
     home = WORK / "calls" / job.name
     shutil.rmtree(home, ignore_errors=True)
-    # A copy, because some calls write beside the traces.
+    # A copy, because some calls write files next to the traces.
     traces, store = home / "traces", str(home / "job.store")
     traces.mkdir(parents=True)
     for path in list_trace_paths(str(job.traces)):
@@ -69,7 +69,7 @@ def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
     outcome.facts.update({k: ingested.answer[k] for k in ("events", "files")})
     asked = {"files": ingested.answer["files"], "all_ranks": all_ranks, "operator": OPERATOR}
     ours = {"package": OURS, "store": store}
-    # The first opening ingests; from then on the job is opened again.
+    # The first process ingests the job; all later processes only open it.
     run_worker(sys.executable, "calls", {**asked, **ours, "only_open": True})
     turns = (("hta", peers_python(), {"package": "hta"}), ("ours", sys.executable, ours))
     for number in range(repeat):
@@ -83,7 +83,7 @@ def _measure(job: BenchmarkJob, repeat: int, *, all_ranks: bool) -> Outcome:
 
 
 def _sums(outcome: Outcome, unit: str) -> dict[str, tuple[float, float]]:
-    """Sum our figures and HTA's over the calls that both answer."""
+    """Sum our figures and HTA's over the calls that succeed in both packages."""
     engines = ENGINES.values()
     both = [n for n in CALLS if not any(f"{engine}.{n}" in outcome.errors for engine in engines)]
 

@@ -1,13 +1,13 @@
-"""Measure how matching collectives across ranks scales: CPU and memory by number of ranks.
+"""Measure how the matching of collectives across ranks scales: CPU and memory by rank count.
 
     python benchmarks/collectives.py                       # 64 and 512 ranks of 2,000 collectives
     python benchmarks/collectives.py --ranks 8 --ranks 64 --collectives 500
 
-The kernels are made in memory, tensor-parallel groups of eight within data-parallel ones, one rank 10 %
-late, captures that open at different moments; no traces are behind them. A fresh process computes and materializes
-the derived tables within the memory limit of the engine, as a store does, and runs `collective_waits` and
-`stragglers`. The goal is at
-most 1.3 times the CPU of the first size for each kernel.
+The kernels are simulated in memory, without traces: tensor-parallel groups of eight ranks within
+data-parallel groups, one rank 10 % late, and captures that start at different times. A fresh
+process computes and materializes the derived tables within the memory limit of the engine, as a
+store does, and runs `collective_waits` and `stragglers`. The target for each size is at most 1.3
+times the CPU per kernel of the first size.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ STAGES = ("matched_collectives", "step_parts", "collective_waits", "stragglers")
 
 
 def kernels(ranks: int, collectives: int, *, numbered: bool) -> tuple[pa.Table, int]:
-    """Simulate a job with three collectives of tensor-parallel groups, then one of data-parallel groups.
+    """Simulate a job that repeats three tensor-parallel collectives and one data-parallel one.
 
-    Returns the kernels that the captures saw, and when the job ended.
+    Returns:
+        The kernels in the captures, and the end of the job [ns].
     """
     random = np.random.default_rng(0)
     number = np.arange(ranks)
@@ -71,7 +72,7 @@ def kernels(ranks: int, collectives: int, *, numbered: bool) -> tuple[pa.Table, 
             "seq": pa.array(flat["seq"]) if numbered else pa.nulls(len(rank), pa.int64()),
         }
     )
-    # Captures open late: each rank lacks one to five collectives.
+    # Captures start late: each rank lacks its first one to five collectives.
     missing = random.integers(1, 6, ranks)
     return table.filter(pa.array(table["event_id"].to_numpy() >= missing[rank])), int(ready.max())
 
@@ -85,7 +86,7 @@ def _ranks_of(group: int, ranks: int) -> str:
 
 
 def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool) -> int:
-    """Write a catalog of such a job, with its kernels in Parquet as in a store, and return their number."""
+    """Write a catalog of a simulated job, with kernels in Parquet files; return their number."""
     table, end = kernels(ranks, collectives, numbered=numbered)
     path = str(folder / "gpu_ops.parquet")
     with database(folder) as con:

@@ -53,12 +53,12 @@ def add_job_options(parser: argparse.ArgumentParser, *, ranks: int) -> None:
 
 
 def find_jobs(wanted: list[str], sizes: list[int], ranks: int) -> list[BenchmarkJob]:
-    """List the requested jobs and synthetic ones of the given sizes; by default, all available jobs.
+    """List the requested jobs and synthetic jobs of the given sizes; default: all available jobs.
 
     Args:
         wanted: Folders, files, or names of real jobs.
-        sizes: Events per rank of synthetic jobs.
-        ranks: Ranks of synthetic jobs.
+        sizes: Events per rank; each size adds a synthetic job.
+        ranks: Number of ranks of synthetic jobs.
     """
     if wanted or sizes:
         jobs = [_real(name) for name in wanted]
@@ -85,7 +85,7 @@ def _synthetic(events: int, ranks: int) -> BenchmarkJob:
     complete = folder / "complete"
     if not complete.exists():
         print(f"Writing {name} ...", file=sys.stderr)
-        # Python frames and memory events: what a trace is that somebody waits for.
+        # With Python frames and memory events, as in the large traces that users wait for.
         spec = JobSpec(ranks=ranks, python_stacks=True, memory_events=True)
         write_job(folder, replace(spec_for_events(events, spec)))
         complete.touch()

@@ -1,10 +1,9 @@
-"""Run one measurement in a fresh process: wall time, CPU of the whole tree, peak memory.
+"""Run one measurement in a fresh process: wall time, CPU of the process tree, peak memory.
 
-CPU is ``getrusage(RUSAGE_CHILDREN)`` before and after: user and system time of
-the process and of every child that it waited for, interpreter start included.
-Peak memory is the largest sum of resident set sizes over the process tree, read
-from /proc every few milliseconds; pages that processes share count once for
-each. Where there is no /proc it is the largest single process instead.
+CPU is the change of ``getrusage(RUSAGE_CHILDREN)``: user and system time of the process and of
+every child that it waited for, including interpreter start-up. Peak memory is the largest sum of
+resident set sizes over the process tree, read from /proc every few milliseconds; shared pages count
+once for each process. Without /proc, it is the largest single process instead.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def run_worker(python: str, worker: str, request: dict[str, Any]) -> Measured:
     """Run ``benchmarks.workers.<worker>`` with a request and measure it.
 
     Raises:
-        WorkerError: It ended with an error or printed no answer.
+        WorkerError: The worker ended with an error or printed no result.
     """
     # HTA may be a checkout instead of installed.
     found_in = [str(REPOSITORY), *filter(None, [os.environ.get("HTA_CHECKOUT")])]
@@ -108,7 +107,7 @@ def _tree(root: int) -> list[int]:
         try:
             after_name = entry.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # ended in between
+            continue  # the process has ended in the meantime
         parents[int(entry.parent.name)] = int(after_name[1])
     found = [root]
     for pid in found:

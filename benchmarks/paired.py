@@ -1,13 +1,14 @@
-"""Compare ingest, queries and start-up of this tree with the previous commit, HTA, TraceLens and JSON parsers.
+"""Compare this tree's ingest, queries and start-up with the previous commit and with peers.
 
     python benchmarks/paired.py                                  # make bench
     python benchmarks/paired.py --before v0.1.0 --repeat 9
     python benchmarks/paired.py --peers PYTHON --hta CHECKOUT    # HTA from a checkout, such as 0.6.1
 
-User and system CPU of whole processes or of what is named; medians, and the median of the ratios within
-a round. The two trees take turns in every round, each in a process of its own. A job of which something
-is more than a tenth slower than before is measured once more; where it still is, the table says so and
-the exit code is 1.
+Peers are HTA, TraceLens and JSON parsers. The table has the user and system CPU time of whole
+processes or of the named task: medians over rounds, and medians of the ratios within a round. Both
+trees take turns in every round, each in a separate process. A job in which anything is more than a
+tenth slower than before is measured again. If it is still slower, the table marks the row and the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ from benchmarks.peers import WORK, peers_python  # noqa: E402
 SLOWER = 1.1
 LEAST_S = 0.02
 LEAST_ALONE_S = 0.1
-"""Shorter times are noise. Single analyses below the second limit count only in their sum."""
+"""Minimum time of a row to be compared [s]; shorter times are noise.
+
+Single analyses below the second limit count only in their sum.
+"""
 
 JOBS = ("hta_trace_diff_test", "dlrm_8rank_v100", "nanogpt_8rank_h100")
 """Real jobs that are measured if available: one rank, eight small ranks, eight larger ones."""
 SYNTHETIC_EVENTS = 50_000
 SLOWEST = 12
-"""Number of slowest analyses that have a row of their own."""
+"""Number of slowest analyses with a separate row."""
 
 COLUMNS = ("before", "now", "hta", "tracelens", "orjson", "simdjson")
 STARTS = {
@@ -70,7 +74,7 @@ class Table:
     def ratio(self, row: str) -> float | None:
         """Return the ratio of this tree's time to the previous commit's: the median over rounds.
 
-        The ratio is computed round by round, because a machine may be slower by a quarter an hour later.
+        Ratios are computed within rounds, because a machine may be a quarter slower an hour later.
         """
         columns = self.rows.get(row, {})
         rounds = zip(columns.get("now", ()), columns.get("before", ()), strict=False)
@@ -117,7 +121,7 @@ def _doubtful(table: Table, jobs: list[BenchmarkJob]) -> list[BenchmarkJob]:
         print(f"Once more: {', '.join(slower)}", file=sys.stderr)
     names = {job.name for job in jobs}
     found = {row.partition(":")[0] for row in slower}
-    # What is of no job is measured with each of them.
+    # Rows that belong to no job are measured together with each job.
     return [job for job in jobs if job.name in found] or (jobs[:1] if found - names else [])
 
 
@@ -164,7 +168,7 @@ def _of_tree(
 def _run(tree: Path, bytecode: Path, arguments: list[str]) -> tuple[str, float]:
     """Run Python on a tree; return its output and its CPU time."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(bytecode)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have bytecode, too
     before = os.times()
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True,
@@ -176,7 +180,7 @@ def _run(tree: Path, bytecode: Path, arguments: list[str]) -> tuple[str, float]:
 
 
 def _peers(table: Table, job: BenchmarkJob, options: argparse.Namespace) -> None:
-    """Measure the peers once a round; one that is not installed, or fails, has no figure."""
+    """Measure the peers once per round; a peer that is not installed or fails has no figure."""
     python = options.peers or peers_python()
     if options.hta:
         os.environ["HTA_CHECKOUT"] = options.hta
@@ -225,7 +229,7 @@ def _files(job: BenchmarkJob) -> list[str]:
 
 
 def _text(table: Table) -> str:
-    """Format the table: the slowest analyses, and those that are slower than before."""
+    """Format the table with the slowest analyses, and all rows that are slower than before."""
     slower = set(table.slower())
     single = {row for row in table.rows if ":   " in row}
     told = sorted(single, key=lambda row: -(table.median(row, "now") or 0))

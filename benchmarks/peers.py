@@ -1,4 +1,4 @@
-"""Create the virtual environment of the peers below benchmarks/work."""
+"""Create the virtual environment for HTA and other peers in benchmarks/work."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ WORK = Path(__file__).resolve().parent / "work"
 VENV = WORK / "peers-venv"
 
 HTA = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
-"""HTA 0.5.0 does not work with pandas 3."""
+"""Requirements of HTA; version 0.5.0 does not work with pandas 3."""
 FLOOR = ("orjson", "isal")
 SIMDJSON = ("pysimdjson",)
-"""simdjson needs a wheel or a compiler; the benchmark skips it without either."""
+"""Requirements of simdjson, which is skipped if there is neither a wheel nor a compiler."""
 
 
 def peers_python() -> str:
-    """Return the interpreter of the environment; create the environment at the first call."""
+    """Return the environment's interpreter; create the environment on the first call."""
     python = VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     done = VENV / "complete"
     if not done.exists():
@@ -34,7 +34,7 @@ def peers_python() -> str:
 
 
 def versions(python: str, packages: list[str]) -> dict[str, str]:
-    """Return the installed versions of packages, without those that are not installed."""
+    """Return name ─▶ version of the packages that are installed."""
     code = (
         "import sys\nfrom importlib.metadata import PackageNotFoundError, version\n"
         "for name in sys.argv[1:]:\n    try:\n        print(name, version(name))\n"

@@ -1,13 +1,14 @@
-"""Time of each analysis on an open store by stage: planner, optimizer, physical plan, execution.
+"""Measure each analysis on an open store by stage: planner, optimizer, physical plan, execution.
 
     python benchmarks/planning.py                           # a synthetic job of 2 ranks
     python benchmarks/planning.py --traces nanogpt_8rank_h100 --analyses roofline top_costs
     python benchmarks/planning.py --repeat 5 --limit 60
 
-Of a small store most of the time of an answer is spent on its plan. One thread, a connection whose
-catalog is loaded, and the fastest round of each analysis, because other processes only add to it.
-Operators and scans of tables do not depend on the machine: a change of the SQL shows in them first.
-Results: a table on stdout, the slowest plan first; all figures in benchmarks/work/planning.json.
+On a small store, most of the run time of an analysis is spent on planning. Queries run on one
+thread, on a connection whose catalog is loaded. The fastest round of each analysis counts, because
+other processes can only slow it down. The numbers of operators and table scans do not depend on the
+machine, so they show the effect of a change in the SQL first. Results: a table on stdout, slowest
+plan first; all figures in benchmarks/work/planning.json.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from hta_sql.store.catalog.shared_engine import QUICKER_PLANS  # noqa: E402
 from hta_sql.store.query.limits import KNOWN_FILES  # noqa: E402
 
 EVENTS, RANKS = 2_000, 2
-"""Of the synthetic job: so few that execution is short."""
+"""Size of the synthetic job, so small that execution is short."""
 
 PROFILE = (
     "SET enable_profiling = 'json'",
     "SET profiling_mode = 'detailed'",
     "SET threads = 1",
 )
-"""EXPLAIN shows neither the planner nor single optimizers, and renders the plan, which takes longer."""
+"""Settings that profile all stages; EXPLAIN would omit the planner and single optimizers."""
 
 SCANS = ("READ_PARQUET", "SEQ_SCAN")
 
 
 @dataclass(frozen=True)
 class Stages:
-    """One run of an analysis; times in ms, of which only cpu leaves out other processes."""
+    """Times of one run of an analysis [ms]; only ``cpu`` is unaffected by other processes."""
 
     cpu: float
     planner: float
@@ -61,7 +62,7 @@ class Stages:
 
     @property
     def planning(self) -> float:
-        """Time before its execution [ms]."""
+        """Time before the execution starts [ms]."""
         return self.planner + self.optimizer + self.physical
 
 
@@ -96,7 +97,7 @@ def _options() -> argparse.Namespace:
 
 
 def _chosen(store: hta_sql.TraceStore, names: list[str]) -> list[str]:
-    """Return the analyses that ask for no value, with their derived tables materialized."""
+    """Return the analyses without required values, after materializing their derived tables."""
     analyses = [a for a in store.library.newest() if all(p.default for p in a.parameters)]
     chosen = [a.base_name for a in analyses if not names or a.base_name in names]
     for name in chosen:
@@ -125,7 +126,7 @@ def _measured(catalog: str, names: list[str], repeat: int) -> dict[str, Stages]:
 
 
 def _profiled(con: duckdb.DuckDBPyConnection, query: str, path: Path) -> Stages:
-    """Run a query, and read what the profiler of the engine wrote."""
+    """Run a query, and read the output of the engine's profiler."""
     started = time.process_time()
     con.execute(query).fetchall()
     cpu = 1000 * (time.process_time() - started)

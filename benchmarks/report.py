@@ -61,7 +61,7 @@ def _job_report(outcome: Outcome) -> str:
 
 
 def targets_report(outcomes: list[Outcome]) -> str:
-    """List each target with its figure; "imports excluded" applies throughout."""
+    """List each target with its figure; imports are excluded from all of them."""
     lines = ["== targets"]
     for job, what, value, limit, verdict in check(outcomes):
         lines.append(f"{verdict:5} {job}: {what} = {_number(value, 3)} (at most {limit:g})")

@@ -1,7 +1,7 @@
 """Measure every engine once per round on a job; the results are medians over rounds.
 
-The engines take turns inside a round, so that a machine that gets slower or
-busier does so for all of them.
+The engines take turns within a round, so that a machine that becomes slower or busier affects all
+of them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ ANALYSES: dict[str, tuple[str, ...]] = {
     "get_comm_comp_overlap": ("comm_comp_overlap",),
     "get_cuda_kernel_launch_stats": ("cuda_kernel_launch_stats",),
 }
-"""HTA's method ─▶ the analyses that together return the same."""
+"""HTA's method ─▶ the analyses that together return the same result."""
 OUR_ANALYSES = [name for names in ANALYSES.values() for name in names]
 
 
 @dataclass
 class Outcome:
-    """What was measured on one job.
+    """Measurements on one job.
 
     Attributes:
-        figures: "engine.what.unit" ─▶ one value a round, for example
+        figures: "engine.what.unit" ─▶ one value per round, for example
             "ours.ingest.cpu_s" (imports excluded) or "hta.process.peak_mb" (the
             whole process tree from start to end).
-        errors: "engine.what" ─▶ what it raised.
-        facts: Events, bytes of JSON, ranks.
+        errors: "engine.what" ─▶ error that it raised.
+        facts: Number of events, bytes of JSON, number of ranks.
     """
 
     job: BenchmarkJob
@@ -50,13 +50,13 @@ class Outcome:
         return statistics.median(values) if values else None
 
     def ratio(self, figure: str, other: str) -> float | None:
-        """Return the median of the ratios inside each round."""
+        """Return the median over rounds of the ratio of two figures of a round."""
         pairs = zip(self.figures.get(figure, ()), self.figures.get(other, ()), strict=False)
         values = [a / b for a, b in pairs if b]
         return statistics.median(values) if values else None
 
     def add(self, engine: str, process: str, measured: Measured) -> None:
-        """Record the figures of one process: in total, and lap by lap."""
+        """Record the figures of one process: the total, and each lap."""
         whole = {
             "wall_s": measured.wall_s,
             "cpu_s": measured.cpu_s,
@@ -99,7 +99,7 @@ def _our_turn(outcome: Outcome) -> dict[str, str]:
     answer: dict[str, Any] = {}
     for task in ("ingest", "reopen", "analyses"):
         measured = run_worker(sys.executable, "ours", {"task": task, **asked})
-        # All three import; each has its own name.
+        # All three tasks have a lap "import": keep them apart by task.
         laps = measured.answer["laps"]
         if "import" in laps:
             laps[f"{task} import"] = laps.pop("import")

@@ -1,12 +1,11 @@
-"""Benchmarks hta_sql side by side with HolisticTraceAnalysis and bare JSON parsers.
+"""Benchmark hta_sql side by side with HolisticTraceAnalysis and bare JSON parsers.
 
-    python benchmarks/run.py                               # real jobs where there are any
+    python benchmarks/run.py                               # real jobs if there are any
     python benchmarks/run.py --traces FOLDER --repeat 5
     python benchmarks/run.py --size 400000 --size 2000000  # synthetic, events per rank
 
-Every measurement is a fresh process. HTA and the parsers live in an environment
-of their own, which the first run installs. Results: a table on stdout, every
-sample in benchmarks/work/results.json.
+Every measurement is a fresh process. HTA and the parsers are in a separate environment, which the
+first run installs. Results: a table on stdout, every sample in benchmarks/work/results.json.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     python benchmarks/scale.py --gb 4 --memory-limit 900MiB --cores 1 --cores 2
     python benchmarks/scale.py --ranks 512 --events 100000
 
-The traces are synthetic and kept below benchmarks/work/traces. Every ingest is a
-fresh process into a new store; peak memory is that of its whole process tree.
+The traces are synthetic and cached in benchmarks/work/traces. Every ingest runs in a fresh process
+and into a new store; peak memory is that of the whole process tree.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Name of its folder."""
+        """Name of the folder with the job's traces."""
         return f"scale_{self.ranks}x{self.events}"
 
 

@@ -1,4 +1,4 @@
-"""Cost targets as data, and whether they are met."""
+"""Define the cost targets, and check whether they are met."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Target:
 
 
 def ratio(figure: str, other: str) -> Callable[[Outcome], float | None]:
-    """Compare two figures of the same round."""
+    """Return a function that computes the ratio of two figures within rounds."""
     return lambda outcome: outcome.ratio(figure, other)
 
 
 def _first_answer_ratio(outcome: Outcome) -> float | None:
-    """Return the ratio of the times from opening the store to the first answer, without the imports of either side."""
+    """Return our time from opening to the first answer, relative to HTA's load; without imports."""
     parts = [outcome.median(f"ours.{lap}.wall_s") for lap in ("open", "first answer")]
     load = outcome.median("hta.load.wall_s")
     known = [part for part in parts if part is not None]
@@ -51,7 +51,7 @@ TARGETS = (
 
 
 def check(outcomes: list[Outcome]) -> list[tuple[str, str, float | None, float, str]]:
-    """Return job, what, figure, limit and verdict of each target whose job was measured."""
+    """Return (job, description, figure, limit, verdict) of each target whose job was measured."""
     by_name = {outcome.job.name: outcome for outcome in outcomes}
     checked = []
     for target in TARGETS:

@@ -1,3 +1,3 @@
-"""Define the version, in this place only."""
+"""Define the package version; the build reads it from this file."""
 
 __version__ = "0.1.0"

@@ -48,7 +48,7 @@ def ingest_shard(options: ShardOptions) -> IngestReport:
     """Ingest one shard of the traces of a run; other jobs ingest the other shards.
 
     Each job of an array ingests a different shard; :func:`hta_sql.publish` merges them. A job that
-    repeats a shard reuses what a killed job has read.
+    repeats the shard of a killed job reuses the traces that the killed job had already read.
 
     Returns:
         Report of the ingest.
@@ -79,7 +79,7 @@ def publish(
 
     Args:
         store: Folder of the store, or its fsspec URL.
-        expect: Required number of shards; default: publish the existing ones.
+        expect: Required number of shards; by default, whichever shards exist are published.
         lock_timeout: Time to wait for another ingest that is writing the store [s].
         materialize: Also store the small results of analyses on the new data.
 
@@ -118,7 +118,7 @@ def repair_store(
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Returns:
-        The faults, the ranks whose traces were ingested again, and those still quarantined.
+        The faults, the ranks whose traces were ingested again, and the ranks still quarantined.
 
     Raises:
         StoreNotFoundError: The path has no store.

@@ -18,7 +18,7 @@
     │                              TypeError
     ├── QueryError                 the engine rejected a query, or the query failed
     ├── LibraryError               a file under sql/ breaks the rules of the library
-    └── ExtraNotInstalledError     an optional dependency is needed for this
+    └── ExtraNotInstalledError     an optional dependency is needed but not installed
 
 A message says what is wrong, where, and what to do. Catch ``HtaSqlError`` to
 catch them all; any other exception is a bug. Four of them also derive from the

@@ -1,7 +1,7 @@
 """Recognize when the system refuses threads, memory or disk space, and name the limit.
 
-Process limits (``ulimit``) and cgroup limits cause different errors of Python, the engine and
-libraries. Each becomes one message: the refused resource, the limit, and what to do.
+Process limits (``ulimit``) and cgroup limits cause different errors in Python, DuckDB and
+libraries. All of them become one message: the refused resource, the limit, and what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIDS_MAX = Path("/sys/fs/cgroup/pids.max")
 
 _THREADS = ("can't start new thread", os.strerror(errno.EAGAIN))
-"""Error texts of Python, and of C++ and fork."""
+"""Error texts for a refused thread: Python's own, and that of C++ and fork."""
 
 _MAPPING = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
 """Error texts of the dynamic linker when it loads a library."""
@@ -150,6 +150,6 @@ def _mentions(error: BaseException, texts: tuple[str, ...]) -> bool:
 
 
 def _is_of_engine(error: BaseException) -> bool:
-    """Return whether an error is from the engine, without importing the engine."""
+    """Return whether DuckDB raised an error, without importing DuckDB."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, duckdb.Error)

@@ -1,4 +1,4 @@
-"""Determine the CPUs and memory this process may use: cgroup limits before host values."""
+"""Determine the CPUs and memory this process may use; cgroup limits override host values."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMORY_SHARE = 0.6
-"""Share for DuckDB's buffers; the rest is for Python, Arrow and the page cache."""
+"""Share of memory for DuckDB's buffers; the rest is for Python, Arrow and the page cache."""
 
 OUTSIDE_ENGINE = 232 << 20
-"""Memory of a reader outside its engine: Python, Arrow, texts and their columns [bytes]."""
+"""Memory of a reader process outside DuckDB: Python, Arrow, texts and parsed columns [bytes]."""
 
 
 def cpu_count() -> int:
@@ -112,7 +112,7 @@ def _temporary_folder() -> Path:
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a context manager that creates a temporary folder.
 
-    If a process is killed, the next one that needs such a folder removes its folders.
+    Folders left behind by a killed process are removed by the next process that creates one.
     """
     return tempfile.TemporaryDirectory(prefix=temporary_prefix())
 
@@ -125,7 +125,7 @@ def temporary_prefix() -> str:
 def remove_temporary() -> None:
     """Remove this process's temporary folders; called at exit."""
     for (process, folder), token in list(_alive.items()):
-        if process == os.getpid():  # and not in a fork of it
+        if process == os.getpid():  # a forked child must not remove its parent's folders
             _remove(folder, token)
 
 
@@ -142,9 +142,9 @@ _alive: dict[tuple[int, str], str] = {}
 
 @cache
 def _sign_of_life(process: int, folder: str) -> str:
-    """Lock a file for the lifetime of this process; return the token in its name.
+    """Lock a file for the lifetime of this process; return the token in the file's name.
 
-    The file is renamed after it is locked, so no other process takes it for that of a dead process.
+    The file is renamed only after it is locked, so no other process mistakes its owner for dead.
     """
     token = _alive[process, folder] = uuid.uuid4().hex[:16]
     if not _alive.keys() - {(process, folder)}:

@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 
 class Templates:
-    """The templates of some folders: files that end in ``.html.j2``.
+    """HTML templates, files that end in ``.html.j2``, from one or several folders.
 
     Values are escaped, except markup that another template rendered. An undefined value is an
     error.
 
     Args:
-        *folders: Folders of the files; the first folder that has a name wins.
+        *folders: Folders to search for a template, in this order.
         **filters: Filters by name.
     """
 

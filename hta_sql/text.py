@@ -11,7 +11,7 @@ NS = 1000
 CUT = "…"
 
 TABLE_ROWS = 40
-"""Rows of a table on a terminal, unless another number is requested."""
+"""Default number of table rows printed on a terminal."""
 
 PLAIN_WIDTH = 200
 """Width if the output is not a terminal and COLUMNS is not set [characters]."""
@@ -19,12 +19,12 @@ PLAIN_WIDTH = 200
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _LONGEST_TIME_NS = 30 * 86_400 * 1_000_000_000
-"""Longer than a month, a number of nanoseconds is a timestamp and is not scaled."""
+"""One month: a larger number of nanoseconds is a timestamp, and is not scaled [ns]."""
 _TAIL_SHARES = (0.5, 0.3, 0.15, 0.0, 0.7, 0.85)
 
 
 def rank_spans(ranks: Iterable[int], separator: str = ", ") -> str:
-    """Format ranks 0, 1, 2, 3, 7 as ``0-3, 7``; with separator ``,`` as options accept it."""
+    """Format ranks 0, 1, 2, 3, 7 as ``0-3, 7``; command-line options need the separator ``,``."""
     spans: list[tuple[int, int]] = []
     for rank in sorted(set(ranks)):
         if spans and rank == spans[-1][1] + 1:
@@ -59,13 +59,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first texts and the number of the others: ``a, b, c and 2 more``."""
+    """Join the first texts and the number of the remaining ones: ``a, b, c and 2 more``."""
     more = len(texts) - most
     return separator.join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plain_number(value: float) -> str:
-    """Format a number with thousands separators; a small or huge fraction with four digits."""
+    """Format a number with thousands separators; tiny and huge floats get four digits."""
     if isinstance(value, int):
         return f"{value:,}"
     if value == 0 or 0.001 <= abs(value) < 10**12:
@@ -84,7 +84,7 @@ def time_text(ns: float) -> str:
 
 
 def size_text(size: float) -> str:
-    """Format bytes; a GB is 1e9 bytes."""
+    """Format a size in decimal units: 1 GB is 1e9 bytes."""
     for factor, unit in _SIZES:
         if abs(size) >= factor:
             return f"{size / factor:,.3f} {unit}"
@@ -94,8 +94,8 @@ def size_text(size: float) -> str:
 def printable(text: str) -> str:
     r"""Escape characters that a terminal interprets: ``\x1b`` for ESC, ``\n`` for a newline.
 
-    This covers control and format characters (including text direction), so that a kernel's name
-    can neither color, move nor hide anything.
+    This covers control and format characters (including text direction), so that a kernel name
+    cannot color, move or hide other output.
     """
     if text.isprintable():
         return text
@@ -107,7 +107,7 @@ def _escaped(character: str) -> str:
 
 
 def cut_column(texts: list[str], width: int) -> list[str]:
-    """Truncate texts in the middle, or elsewhere if different texts would look the same."""
+    """Truncate texts in the middle, or around their differences if they would look the same."""
     shortened: dict[str, str] = {}
     for tail_share in _TAIL_SHARES:
         candidates: dict[str, list[str]] = {}
@@ -128,7 +128,7 @@ def cut_column(texts: list[str], width: int) -> list[str]:
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:
-    """Truncate sorted texts to their start and the first difference to a neighbor."""
+    """Truncate each sorted text to its start and its first difference from a neighbor."""
     head = max(1, width // 3)
     room = width - head - 1
     short = {}

@@ -1,7 +1,7 @@
-"""Measure what a tree of hta_sql takes to ingest a job, to open it and to run analyses; any tree can run this file.
+"""Measure how long a source tree of hta_sql takes to ingest a job, open it and run analyses.
 
-It imports nothing but the hta_sql that PYTHONPATH names, so that two commits can be measured with
-the same lines. One task a process: ``ingest``, ``open``, ``methods`` or ``questions``.
+The file imports only hta_sql, from ``PYTHONPATH``, so that the same code can measure two commits.
+Each process runs one task: ``ingest``, ``open``, ``methods`` or ``questions``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def methods(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def questions(asked: dict[str, Any]) -> dict[str, float]:
-    """Run every analysis twice; the second time counts."""
+    """Run every analysis twice; only the second run counts."""
     import hta_sql  # noqa: PLC0415
 
     taken = {}

@@ -1,7 +1,7 @@
 """Make every public call of HTA's TraceAnalysis, TraceDiff and CallGraph, in this package or in HTA.
 
-Both have the same modules, classes and arguments, so the same lines run in either: the request
-says in which (``package``), on which traces (``files``), and, for this one, on which store.
+Both have the same modules, classes and arguments, so the same code runs in either. The request
+selects the package (``package``), the traces (``files``) and, for this package, the store.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Session:
         analyzer: The TraceAnalysis.
         diff: Module with TraceDiff and LabeledTrace.
         call_graph: Module with CallGraph.
-        ranks: What calls with that argument are asked about; None: their default, the first rank.
-        operator: Operator whose kernel sequences are asked for.
-        folder: Takes the traces that some calls write.
+        ranks: Argument ``ranks`` of calls that have one; None: their default, the first rank.
+        operator: Operator whose kernel sequences are requested.
+        folder: Output folder of calls that write traces.
     """
 
     def __init__(self, asked: dict[str, Any], modules: list[ModuleType], folder: str) -> None:
         main, self.diff, self.call_graph = modules
         files = {int(rank): path for rank, path in asked["files"].items()}
-        # Of the two, only this package has stores.
+        # Only this package has stores; HTA has not.
         store = {"store": asked["store"]} if asked.get("store") else {}
         self.analyzer = main.TraceAnalysis(trace_files=files, **store)
         self.ranks = sorted(files) if asked["all_ranks"] else None
@@ -109,8 +109,8 @@ CALLS: dict[str, Call] = {
         lambda s: s.analyzer.overlay_critical_path_analysis(0, s.graph, s.folder)
     ),
     "generate_trace_with_counters": lambda s: s.analyzer.generate_trace_with_counters(),
-    # Late: it adds columns to the frames that HTA's other methods read, and HTA's LabeledTrace
-    # replaces them.
+    # Called late: CallGraph adds columns to the frames that HTA's other methods read, and HTA's
+    # LabeledTrace replaces the frames.
     "CallGraph": lambda s: s.call_graph.CallGraph(s.analyzer.t, ranks=s.ranks or [0]),
     "LabeledTrace (two)": Session.label,
     "TraceDiff.compare_traces": lambda s: s.diff.TraceDiff.compare_traces(*s.labeled),
@@ -125,7 +125,7 @@ LOADING = frozenset({"LabeledTrace (two)"})
 def main(asked: dict[str, Any]) -> None:
     """Import, load or open, then make each call once; record an exception as the result of its call."""
     laps = Laps()
-    # By name: which of the two it is, is not known before.
+    # Imported by name, because the request selects the package.
     names = ("trace_analysis", "trace_diff", "common.trace_call_graph")
     modules = [importlib.import_module(f"{asked['package']}.{name}") for name in names]
     laps.lap("import")

@@ -1,4 +1,4 @@
-"""Match the collectives of a prepared catalog, materialize them, and run the analyses of waits and stragglers."""
+"""Match and materialize a prepared catalog's collectives, and run analyses of waits on them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.workers.laps import Laps, request
 
 
 def measure(asked: dict[str, Any]) -> None:
-    """Measure stage by stage, as a store does it."""
+    """Run and measure the same stages that a store runs."""
     laps = Laps()
     import duckdb  # noqa: PLC0415
 

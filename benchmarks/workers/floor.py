@@ -1,7 +1,7 @@
 """Measure the lower bound: decompress and parse the same files with the fastest JSON parsers.
 
-Nobody who reads a trace can be cheaper than its bytes; this does no analysis at
-all. File by file in one thread, and one document in memory at a time.
+No reader of a trace can be faster than decompressing and parsing its bytes, and this does no
+analysis at all. One thread reads file by file, with one document in memory at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 def main(asked: dict[str, Any]) -> None:
     """Parse each file; decompression and parsing are separate laps."""
-    # Not in the interpreter that checks the types of this file.
+    # Imported by name, because the environment of the type checker does not have it.
     igzip = importlib.import_module("isal.igzip")
     parse = _parser(asked["parser"])
     gunzip = {"wall_s": 0.0, "cpu_s": 0.0}
@@ -45,7 +45,7 @@ def main(asked: dict[str, Any]) -> None:
 def _parser(name: str) -> Any:
     if name == "orjson":
         return importlib.import_module("orjson").loads
-    # simdjson's own document: a tape, from which no Python object is made.
+    # simdjson's own document, a tape, without creating Python objects.
     return importlib.import_module("simdjson").Parser().parse
 
 

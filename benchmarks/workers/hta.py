@@ -1,4 +1,4 @@
-"""Load a job in HolisticTraceAnalysis, then run each method that has a counterpart here."""
+"""Load a job in HolisticTraceAnalysis, then run each method with a counterpart in hta_sql."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from benchmarks.workers.laps import Laps, request
 
 ALL_RANKS = {"get_idle_time_breakdown", "get_cuda_kernel_launch_stats"}
-"""Methods that return rank 0 only unless ranks are given."""
+"""Methods that return only rank 0 unless ranks are given."""
 
 
 def main(asked: dict[str, Any]) -> None:
     """Load the job, then call the methods; an exception is recorded as the result."""
     laps = Laps()
-    # Not in the interpreter that checks the types of this file.
+    # Imported by name, because the environment of the type checker does not have it.
     trace_analysis = importlib.import_module("hta.trace_analysis")
     logging.disable(logging.CRITICAL)
     laps.lap("import")

@@ -1,4 +1,4 @@
-"""Record laps of wall and CPU time, and print the result on the last line, for all workers."""
+"""Record laps of wall and CPU time for all workers, and print them as the last line of output."""
 
 from __future__ import annotations
 

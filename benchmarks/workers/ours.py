@@ -10,8 +10,8 @@ from benchmarks.workers.laps import Laps, request
 def ingest(asked: dict[str, Any]) -> None:
     """Ingest a job into a new store."""
     laps = Laps()
-    # What ingest() imports itself, so that the lap below is work alone. Worker
-    # processes of a job of many ranks import again: that stays in its lap.
+    # Import everything that ingest() imports, so that its lap measures work alone. With many ranks,
+    # worker processes import again, which remains part of the lap.
     import hta_sql  # noqa: PLC0415
     import hta_sql.ingestion.ingest  # noqa: PLC0415
     import hta_sql.store.query.trace_store  # noqa: PLC0415

@@ -9,8 +9,8 @@ from benchmarks.workers.laps import Laps, request
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Load each file, one after the other."""
-    # Not in the interpreter that checks the types of this file.
+    """Load the files one after the other."""
+    # Imported by name, because the environment of the type checker does not have it.
     analyzer = importlib.import_module("TraceLens").TreePerfAnalyzer
     laps = Laps()
     for path in asked["files"]:

@@ -15,7 +15,7 @@ BEGIN = "<!-- reference: made by python -m docs.generate.analyses; do not edit b
 
 
 def reference() -> str:
-    """List the analyses, then describe each, then every shared macro, by topic."""
+    """List the analyses, then describe every analysis and every shared macro, by topic."""
     library = load_library()
     by_topic = {
         topic: list(analyses)

@@ -1,7 +1,7 @@
 """Write the reference in docs/cli.md from the commands themselves.
 
-``python -m docs.generate.commands docs/cli.md`` rewrites what stands between its markers; a test
-holds that the file is current.
+``python -m docs.generate.commands docs/cli.md`` rewrites the text between the markers of the page.
+A test checks that the file is current.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(paths: list[str]) -> None:
 
 
 def updated(text: str) -> str:
-    """Return a page with the text between its markers replaced."""
+    """Return a page with the text between its markers replaced by the current reference."""
     return with_reference(text, BEGIN, reference())
 
 
@@ -64,7 +64,7 @@ def _section(command: click.Command, root: click.Context) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Join the lines of a paragraph; a preformatted one becomes a code block."""
+    """Join the lines of each paragraph; a preformatted paragraph becomes a code block."""
     for paragraph in text.split("\n\n"):
         lines = [line.strip() for line in paragraph.strip().splitlines()]
         if lines[:1] == ["\b"]:

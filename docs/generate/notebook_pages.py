@@ -12,7 +12,7 @@ def page_of_notebook(path: Path, pictures: Path) -> str:
 
     Args:
         path: An .ipynb file with outputs.
-        pictures: Folder for its charts, which is that of the page.
+        pictures: Folder to write the charts to, which must be the folder of the page.
     """
     parts = []
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
@@ -38,7 +38,7 @@ def _shown(output: dict[str, Any], picture: Path) -> str:
 
 
 def _on_one_line(markup: list[str]) -> str:
-    """Join HTML into one line, because Markdown ends a block of HTML at a blank line and pandas writes some."""
+    """Join HTML into one line: pandas writes blank lines, at which Markdown ends an HTML block."""
     text = "".join(markup)
     start, _, rest = text.partition("<style scoped>")
     text = start + rest.partition("</style>")[2] if rest else text

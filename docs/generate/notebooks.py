@@ -1,10 +1,9 @@
 """Execute notebooks and save their outputs: ``python -m docs.generate.notebooks FOLDER``.
 
-The outputs of a cell are what it prints, and its last expression: a chart as an SVG, a table as a table. All
-notebooks
-run one after the other in one temporary folder that links to the repository's tests, so later ones reuse what earlier
-ones
-ingested. The notebook of the cookbook is generated from docs/cookbook.md.
+The outputs of a cell are its printed text and the value of its last expression: a chart as SVG, a
+table as HTML. All notebooks run one after the other in a temporary folder that links to the
+repository's tests, so later notebooks reuse the stores of earlier ones. The cookbook notebook is
+generated from docs/cookbook.md.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answered(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Remove the recipes without an answer."""
+    """Remove the recipes without a result."""
     cells = notebook["cells"]
     empty = {at for at, cell in enumerate(cells) if ": 0 rows" in json.dumps(cell.get("outputs"))}
     kept = [cell for at, cell in enumerate(cells) if not {at, at + 1} & empty]
@@ -113,9 +112,9 @@ def _outputs(source: str, namespace: dict[str, Any]) -> Iterator[dict[str, Any]]
 
 
 def _shown(value: Any) -> dict[str, Any]:
-    """Return the saved form of a value: a picture of a chart, a table of rows, otherwise text."""
+    """Return the saved form of a value: an image for a chart, a table for rows, otherwise text."""
     if hasattr(value, "_repr_mimebundle_"):
-        # Ids count up through a process.
+        # Ids are counted over the whole process, so they depend on the other notebooks.
         names: dict[str, str] = {}
         picture = _ID.sub(
             lambda found: names.setdefault(found.group(), f"{found.group(1)}{len(names)}"),
@@ -135,7 +134,10 @@ def _lines(text: str) -> list[str]:
 
 @contextmanager
 def standing_in(folder: Path) -> Iterator[None]:
-    """Run in a new folder below another one, with lines of :data:`COLUMNS`; the tests have the same relative path as from docs/notebooks."""
+    """Run in a new subfolder of a folder, with the line width :data:`COLUMNS`.
+
+    The tests have the same relative path as from docs/notebooks.
+    """
     place = folder / "docs" / "notebooks"
     place.mkdir(parents=True)
     (folder / "tests").symlink_to(ROOT / "tests")

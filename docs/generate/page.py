@@ -1,7 +1,7 @@
 """Write the generated part of a page of docs/, between its markers.
 
-Each page names its own marker, so text around the generated part is preserved. Tests check that every page is
-current.
+Each page has its own marker. Text around the generated part is preserved. Tests check that every
+page is current.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def with_reference(text: str, begin: str, reference: str) -> str:
 
     Args:
         text: The page.
-        begin: Its marker, a line of its own.
+        begin: Marker of the page, on a separate line.
         reference: Markdown to insert.
     """
     before, _, rest = text.partition(begin)
@@ -23,7 +23,7 @@ def with_reference(text: str, begin: str, reference: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape characters that Markdown would interpret as HTML: ``advice_<rule>.sql`` would lose its rule."""
+    """Escape characters that Markdown would interpret as HTML, as in ``advice_<rule>.sql``."""
     return text.replace("<", "&lt;")
 
 

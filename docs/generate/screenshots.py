@@ -1,6 +1,6 @@
-"""Take the pictures of README.md from the job of ``hta-sql demo``: ``python -m docs.generate.screenshots FOLDER``.
+"""Take the screenshots for README.md from the job of ``hta-sql demo``.
 
-Requires Chromium, but no network.
+Usage: ``python -m docs.generate.screenshots FOLDER``. Requires Chromium, but no network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hta_sql.synthetic import JobSpec, write_job
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = {"report": "", "communication": "#topic-communication"}
-"""File ─▶ position on the page of a report."""
+"""File name ─▶ URL fragment of the part of the report to show."""
 
 _JOB = JobSpec(ranks=8, steps=4, stragglers={5: 3_000_000})
 _FLAGS = (
@@ -31,7 +31,7 @@ _DRAWN_MS = 10_000
 
 
 def main(folder: Path) -> None:
-    """Write the report of the job and take its pictures."""
+    """Write the report of the job, and take screenshots of it."""
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise SystemExit(f"needs one of {', '.join(BROWSERS)}")

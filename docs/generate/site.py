@@ -1,8 +1,7 @@
 """Write the documentation as a site that needs no server: ``python -m docs.generate.site FOLDER``.
 
-The pages are README.md, and the Markdown files and notebooks of docs/ unchanged. Each analysis gets a picture, drawn
-from
-the synthetic job of ``hta-sql demo``. mkdocs fails on a broken link.
+The pages are README.md and the unchanged Markdown files and notebooks of docs/. Each analysis gets
+a picture, drawn from the synthetic job of ``hta-sql demo``. mkdocs fails on a broken link.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ BESIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
-"""Pages of the project's root ─▶ their names on the site."""
+"""Page in the repository's root ─▶ file name on the site."""
 
 _LINK = re.compile(r"(?<!\!)\[([^\]]+)\]\(([^)\s]+)\)")
 _SECTION = re.compile(r"^### (\w+)_v\d+\n\n", re.MULTILINE)
@@ -99,7 +98,7 @@ log = logging.getLogger("site")
 
 
 def pages_of_docs() -> list[Path]:
-    """List the pages of docs/, without the sources of dashboards."""
+    """List the pages in docs/, except for the sources of dashboards."""
     return sorted(path for path in DOCS.glob("**/*.md") if "pages" not in path.parts)
 
 
@@ -144,7 +143,7 @@ def _with_links(text: str, source: str, page: str, targets: Mapping[str, str]) -
 
 
 def draw_pictures(folder: Path) -> int:
-    """Draw the analyses of a synthetic job, and insert each picture on the page of its analysis."""
+    """Draw the analyses of a synthetic job, and insert each picture into its analysis's page."""
     pictures = folder / "pictures"
     with tempfile.TemporaryDirectory() as temporary:
         write_job(Path(temporary, "traces"), _JOB)
@@ -179,7 +178,7 @@ def _draw(store: hta_sql.TraceStore, name: str, folder: Path) -> str:
 
 
 def configuration(pages: Path, site: Path) -> dict[str, Any]:
-    """Return the configuration of the site: no font, script or picture comes from the network."""
+    """Return the site's configuration, which loads no font, script or image from the network."""
     return {
         "site_name": "hta_sql",
         "docs_dir": str(pages),
@@ -202,7 +201,7 @@ def configuration(pages: Path, site: Path) -> dict[str, Any]:
             ],
         },
         "plugins": ["search", "offline"],
-        # Without it, every page would ask a server for one.
+        # Without this local script, every page would request one from a server.
         "extra": {"polyfills": [WORKER]},
         "markdown_extensions": [
             "tables",

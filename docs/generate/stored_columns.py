@@ -1,7 +1,7 @@
 """Write sql/stored_columns.json: the columns of stored tables, as the ingest SQL creates them.
 
-The columns come from running the ingest statements over no events, so they cannot drift:
-``python -m docs.generate.stored_columns sql/stored_columns.json``. A test checks that the file is current.
+Usage: ``python -m docs.generate.stored_columns sql/stored_columns.json``. The columns result from
+running the ingest statements on an empty list of events. A test checks that the file is current.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hta_sql.store.disk.manifest import Fingerprint
 
 
 def defined_columns() -> Columns:
-    """Return the columns of each table by running the ingest over no events."""
+    """Return the columns of each table, by running the ingest on an empty list of events."""
     columns = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         stage_events(con, None)

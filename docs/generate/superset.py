@@ -1,8 +1,8 @@
 """Write the dashboard for Apache Superset: ``python -m docs.generate.superset FILE``.
 
-The zip is what *Import dashboard* takes: a database, the datasets of docs/superset/datasets, the
-charts and the page that :mod:`docs.generate.superset_charts` describes. Superset reads YAML, of which
-JSON is a part.
+The zip is the input of *Import dashboard*: a database, the datasets of docs/superset/datasets, and
+the charts and the page described by :mod:`docs.generate.superset_charts`. Superset reads YAML; the
+files are written as JSON, which is valid YAML.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _ITEM = re.compile(r"^    (?:.* AS |\w+\.)(?P<name>\w+),?$", re.MULTILINE)
 
 
 def identity(*names: str) -> str:
-    """Return the same id for the same object, so that an import replaces the older version."""
+    """Return an id that is always the same for an object, so that an import replaces the object."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("hta_sql", *names))))
 
 
 def dataset_sql(name: str) -> str:
-    """Return the query of a dataset: SQL with Jinja that inserts the chosen filters."""
+    """Return the query of a dataset: SQL with Jinja code that inserts the selected filters."""
     return (DATASETS / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def dataset_names() -> list[str]:
-    """List the datasets; all but the choices of filters have the name of an analysis."""
+    """List the datasets; each is named like an analysis, except those that list filter values."""
     return sorted(path.stem for path in DATASETS.glob("*.sql"))
 
 
@@ -62,7 +62,7 @@ def selected(name: str) -> list[str]:
 
 
 def _column(name: str, known: dict[str, Column]) -> Parameters:
-    """Describe a column; times that the analysis has in ns are in µs here."""
+    """Describe a column; times in ns in the analysis are in µs here."""
     about = known.get(name) or known.get(re.sub(r"_us$", "_ns", name))
     kind = "DOUBLE" if name.endswith("_us") else about.type if about else "VARCHAR"
     unit = "us" if name.endswith("_us") else about.unit if about else None
@@ -159,7 +159,7 @@ def position() -> Parameters:
 
 
 def native_filter(about: Parameters) -> Parameters:
-    """Describe a filter above the charts; it excludes charts whose dataset does not take it."""
+    """Describe a filter above the charts; charts whose dataset ignores the filter are excluded."""
     name = about["name"]
     out = [at for at, c in enumerate(CHARTS, start=1) if c["dataset"] not in about["takes"]]
     return {
@@ -177,7 +177,7 @@ def native_filter(about: Parameters) -> Parameters:
             "inverseSelection": False,
             "searchAllOptions": False,
         },
-        # Charts wait for the first item, where it is chosen for them.
+        # If the first item is selected by default, charts wait for it.
         "requiredFirst": about.get("first", False),
         "defaultDataMask": {"extraFormData": {}, "filterState": {}, "ownState": {}},
         "cascadeParentIds": [f"NATIVE_FILTER-{parent}" for parent in about.get("within", ())],
@@ -230,7 +230,7 @@ def zipped() -> bytes:
 
 
 def content(packed: bytes) -> dict[str, Any]:
-    """Return the contents of a zip, independent of the compression by zlib."""
+    """Return the files in a zip, for a comparison that does not depend on zlib's compression."""
     with zipfile.ZipFile(io.BytesIO(packed)) as opened:
         return {name: json.loads(opened.read(name)) for name in opened.namelist()}
 

@@ -1,4 +1,4 @@
-"""Define the filters and charts of the dashboard for Apache Superset, as Superset's editor saves them."""
+"""Define the filters and charts of the Superset dashboard, as Superset's editor saves them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def bars(x_axis: str, metrics: list[Parameters], **more: Any) -> Parameters:
 
 
 SLANTED: Parameters = {"xAxisLabelRotation": 45, "xAxisLabelInterval": "0", "x_axis_title": ""}
-"""Show the name below every bar, slanted."""
+"""Parameters that show a slanted name below every bar."""
 
 
 def listed(columns: list[str], *order: tuple[str, bool]) -> Parameters:
@@ -224,7 +224,7 @@ CHARTS: tuple[Parameters, ...] = (
         ),
     },
 )
-"""Charts in page order; ``dataset``, ``row``, ``width`` and ``height`` are ours, the rest is Superset's."""
+"""Charts in page order; all keys except dataset, row, width and height are Superset's."""
 
 OURS = {"slice_name", "dataset", "row", "width", "height"}
 
@@ -236,7 +236,7 @@ def form_data(about: Parameters) -> Parameters:
 
 
 def query(about: Parameters, choices: Parameters) -> Parameters:
-    """Return the query of a chart with the chosen filter values; if the chart shows the first rows, return all."""
+    """Return the query of a chart with the selected filter values, without its row limit."""
     taken = [one["name"] for one in FILTERS if about["dataset"] in one["takes"]]
     chosen = [
         {"col": name, "op": "IN", "val": values, "isExtra": True}

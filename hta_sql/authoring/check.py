@@ -19,10 +19,10 @@ from hta_sql.machine import temporary_folder
 
 
 def folder_problems(folders: Iterable[Path]) -> list[str]:
-    """Return the problems of folders of user analyses as ``path:line: message``; empty if valid.
+    """Return the problems in folders of user analyses as ``path:line: message``.
 
-    The engine and the golden tests run only if the rules of form are met, so each mistake gives one
-    message.
+    The list is empty if there are none. The engine and the golden tests run only if the text of the
+    files is valid, so that each mistake gives one message.
     """
     looked_at = list(folders)
     try:
@@ -36,7 +36,7 @@ def folder_problems(folders: Iterable[Path]) -> list[str]:
 
 
 def counts(folders: Iterable[Path]) -> tuple[int, int]:
-    """Return the number of analyses and of golden cases in folders."""
+    """Return the numbers of analyses and of golden cases in folders."""
     looked_at = list(folders)
     cases = [case for folder in looked_at for case in cases_of(folder / TESTS)]
     return len(library_of(looked_at).user_library.analyses), len(cases)

@@ -10,7 +10,7 @@ A file ``<topic>/<analysis>.test`` contains cases like this one::
     0     15000
 
 Lines that start with ``#`` state the expected behavior and derive the numbers; a blank line ends a
-case. ``traces`` lists files of the traces folder: ``a.json`` is rank 0 of run ``run``, ``1=b.json``
+case. ``traces`` lists files in the traces folder: ``a.json`` is rank 0 of run ``run``, ``1=b.json``
 is rank 1, ``base/0=a.json`` is rank 0 of run ``base``. With ``?=a.json`` the ingest determines the
 rank. Two or more spaces separate cells. Numbers with a fraction are rounded to four places; lists
 and structs are written as DuckDB casts them to text. A message is identified by its code and the

@@ -1,8 +1,8 @@
-"""Run all golden cases on one engine: a template with the tables of one ``traces`` line at a time.
+"""Run golden cases on one engine, whose catalog is reused for the traces of all cases.
 
-Building and opening a catalog takes three times as long as reading a tiny trace. The tables of a
-case are therefore created below the template's views in a transaction, and rolled back before the
-next case.
+Building and opening a catalog takes three times as long as reading a tiny trace. A template catalog
+is therefore built once. The tables of a ``traces`` line are created below its views in a
+transaction, which is rolled back before the next ``traces`` line.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class GoldenEngine:
     """Engine for golden cases; fastest if cases with the same ``traces`` line are consecutive.
 
     Args:
-        folder: An exclusive working folder.
-        library: Library of the cases.
+        folder: Working folder that nothing else uses.
+        library: Library that the cases test.
         cases: All cases.
-        traces: Folder of their traces.
+        traces: Folder with the traces of the cases.
     """
 
     def __init__(self, folder: Path, library: Library, cases: Iterable[Case], traces: Path) -> None:
@@ -69,7 +69,7 @@ class GoldenEngine:
         try:
             result = self._con.execute(case.call)
         except duckdb.Error:
-            self._take_away()  # a transaction that had an error accepts no further queries
+            self._take_away()  # after an error, a transaction accepts no further queries
             raise
         return [column[0] for column in result.description or ()], result.fetchall()
 
@@ -79,7 +79,7 @@ class GoldenEngine:
             self._shown = None
 
     def _show(self, case: Case) -> None:
-        """Create the tables of a ``traces`` line, including derived tables that some case reads."""
+        """Create the tables of a ``traces`` line, including the derived tables that cases read."""
         folder = store_folder(self._folder)
         entries = [
             entry
@@ -94,7 +94,7 @@ class GoldenEngine:
         materialize_derived(self._con, self._library, self._derived[case.traces])
 
     def _read(self, run: str, ranks: dict[int, str]) -> list[RankEntry]:
-        """Ingest traces of one run into a subfolder, unless already ingested."""
+        """Ingest traces of one run into a subfolder, unless they are already ingested."""
         name = digest_of(f"{run} {ranks}".encode())[:16]
         folder = store_folder(self._folder / name)
         if not (self._folder / name).exists():
@@ -127,7 +127,7 @@ def materialize_derived(
     Args:
         con: The catalog.
         library: Library of the tables.
-        wanted: Files of the tables to materialize; queries compute the others.
+        wanted: .sql files of the tables to materialize; queries compute all other tables.
     """
     for about in library.derived:
         if about.path not in wanted:

@@ -1,7 +1,8 @@
 """Render golden cells that identify a catalogue message by its code and placeholder values.
 
-A case about when a message is returned then remains valid if the text of the message changes. Such
-a cell is ``@findings.no_steps``, or ``@findings.ranks_missing {"rank_count": 1, "world_size": 2}``.
+Examples of such cells are ``@findings.no_steps`` and
+``@findings.ranks_missing {"rank_count": 1, "world_size": 2}``. If only the text of a message
+changes, a case remains valid.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def message_of(cell: str, column: str) -> str:
 
     Args:
         cell: A cell of the expected rows.
-        column: Name of its column.
+        column: Name of the column of the cell.
 
     Raises:
         LibraryError: The catalogue has no message with this code, or the values are not JSON.
@@ -47,8 +48,8 @@ def render(code: str, values: Mapping[str, Any] | None = None, column: str = "me
     Args:
         code: Code of the message.
         values: Placeholder ─▶ value.
-        column: title, limits or remedy: this text of the message, which has no placeholders. Any
-            other name: its sentence.
+        column: ``title``, ``limits`` or ``remedy`` selects this text of the message, which has no
+            placeholders. Any other name selects the sentence.
 
     Raises:
         LibraryError: The catalogue has no message with this code.

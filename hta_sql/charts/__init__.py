@@ -2,12 +2,12 @@
 
 ``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table
 with the analysis's own columns (ns), so notebooks, the report and the command line show the same
-picture. It is defined in the module or package of its topic, decorated with
+picture. Figures are defined in the module or package of their topic, decorated with
 :func:`~hta_sql.charts.drawing.figures.figure`.
 
-Common options have one meaning: ``percent`` draws only shares, only times or, with None, both;
-``top`` is the maximum number of bars. ``save(chart, path)`` writes a chart as a page, a picture or
-data.
+Common options have the same meaning in all figures: ``percent`` draws only shares (True), only
+times (False) or both (None); ``top`` is the maximum number of bars. ``save(chart, path)`` writes a
+chart as a page, a picture or data.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _changed(changes: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
 
 @figure
 def trace_diff(table: pd.DataFrame, *, top: int = 25) -> alt.TopLevelMixin:
-    """Draw the largest changes of duration: bars to the right are longer, to the left shorter."""
+    """Draw the largest changes in duration: increases to the right, decreases to the left."""
     title = "What changed most"
     runs = list(dict.fromkeys(zip(table["control_run"], table["test_run"], strict=True)))
     note = f"{runs[0][1]} against {runs[0][0]}." if runs else "There are no two runs to compare."
@@ -217,9 +217,9 @@ def side_by_side(
 
 @figure
 def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
-    """Draw a panel per figure and job: its value in each run, the median of previous runs, noise.
+    """Draw a panel per figure and job: value in each run, median of previous runs, and noise.
 
-    ``top`` is the number of last runs of each job.
+    ``top`` is the number of runs to show per job, the latest ones.
     """
     known = table[table["kpi_value"].notna()]
     if known.empty:

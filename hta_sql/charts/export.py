@@ -44,8 +44,8 @@ def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
 def spec_of(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """Return a chart as Vega-Lite.
 
-    Its parts were validated when they were created; validating the whole again would take most of
-    the time.
+    The parts of a chart were validated when they were created. Validating the whole chart again
+    would take most of the time.
     """
     share(chart, shared=True)
     try:

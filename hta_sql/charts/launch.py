@@ -30,7 +30,7 @@ _PANELS = (
     ("call_duration", "Duration of the call", "longer than", "up to"),
     ("launch_delay", "Delay from call to kernel", "later than", "up to"),
 )
-"""Measure, its title, the description of its outliers, and that of the others."""
+"""Measure, its title, label of its outliers, and label of the other values."""
 
 _AT_ONCE = 3
 """Zero is drawn this factor below the shortest time, because a logarithmic axis has no 0."""

@@ -57,7 +57,7 @@ AT_PEAK = {
     **{name: color for name, color in CATEGORIES.items() if name != "unknown"},
     "unknown": "#CCCCCC",
 }
-"""Category of memory in use at a peak ─▶ color; torch's categories apply to blocks allocated in the recording."""
+"""Category of memory at a peak ─▶ color; blocks allocated while recording have torch categories."""
 
 IN_SNAPSHOT = {
     "parameters": CATEGORIES["parameter"],
@@ -72,7 +72,7 @@ IN_SNAPSHOT = {
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
-    """Return the device name of each row: CPU, GPU 0; other kinds by torch's number."""
+    """Return the device name of each row: CPU, GPU 0; other types by torch's type number."""
     kinds = table["device_type"].map({0: "CPU", 1: "GPU"}).fillna("device")
     return kinds.where(table["device_type"] == 0, kinds + " " + table["device"].astype(str))
 
@@ -96,7 +96,7 @@ def memory_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def snapshot_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A panel per device: allocated as an area, the peak as a point, each out of memory as a line."""
+    """Draw a panel per device: allocated as an area, peak as a point, out-of-memory as lines."""
     title = "Memory in use before the snapshot"
     known = table[table["time_ns"].notna()]
     if known.empty:
@@ -109,7 +109,7 @@ def snapshot_curve(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def snapshot_peak(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A flame graph per moment: bytes in use by stack, the outermost frames on top."""
+    """Draw a flame graph per moment: bytes in use by stack, with the outermost frames on top."""
     keys = ["run", "rank", "device", "moment", "moment_id"]
     names = table["folded_stack"].fillna("no stack") + ";" + table["category"]
     moments = [*table.assign(stack=names).groupby(keys, sort=False, dropna=False)]
@@ -204,7 +204,7 @@ def _curve(
 
 @figure
 def live_at_peak(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """Draw the memory in use at each device's peak, and the largest allocators of the fullest device."""
+    """Draw the memory in use at each device's peak, and the fullest device's largest allocators."""
     named = table[table["bytes"] > 0].assign(lane=_lanes(table[table["bytes"] > 0]))
     title = "What was in use when memory was at its peak"
     if named.empty:
@@ -286,7 +286,7 @@ def _allocators(rows: pd.DataFrame, top: int, lane: str) -> alt.Chart:
 
 @figure
 def snapshot_stacks(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """A bar per source line: blocks in use when the snapshot was written, by category."""
+    """Draw a bar per source line: blocks in use when the snapshot was written, by category."""
     title = "Memory in use in the snapshot, by source line"
     used = table[table["state"] == "active_allocated"]
     if used.empty:
@@ -314,7 +314,7 @@ def snapshot_stacks(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
 
 @figure
 def memory_by_operator(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
-    """Draw the operators that allocate most themselves, one panel per kind of device.
+    """Draw the operators that allocate the most memory themselves, one panel per device kind.
 
     Ranks and devices of a kind are summed; ``top`` applies to each panel.
     """

@@ -25,7 +25,7 @@ def critical_path_summary(table: pd.DataFrame, *, percent: bool | None = None) -
 
     Args:
         table: Columns of :func:`hta_sql.critical_path.tables.summary_table`.
-        percent: Only shares of the path, only times, or None for both.
+        percent: True draws only shares of the path, False only times, None both.
     """
     wide = table.pivot_table(
         index=["run", "rank"], columns="bound_by", values="path_ns", aggfunc="sum", observed=True

@@ -1,4 +1,4 @@
-"""Figures of serving: iterations of an engine over time, and their device time by kind of work."""
+"""Figures of serving: an engine's iterations over time, and their device time by kind of work."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ PHASES = {
     "idle": IDLE_COLOR,
     "not known": NORMAL_COLOR,
 }
-"""Phase of an iteration ─▶ its color."""
+"""Phase of an iteration ─▶ color."""
 
 _PANELS = (
     ("device", "Time on the device"),
     ("request_count", "Requests"),
     ("context_tokens", "Context [tokens]"),
 )
-"""Column ─▶ what its axis says; a panel for each that is known."""
+"""Column ─▶ title of its axis; each column with known values has a panel."""
 
 _MOST = 2_000
-"""Iterations of a rank that are drawn: the first."""
+"""Maximum number of iterations of a rank to draw, starting with the first."""
 
 
 @figure
 def iterations(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A bar an iteration of the first rank: its time, requests and context, in the color of its phase."""
+    """Draw a bar per iteration of the first rank: time, requests and context, colored by phase."""
     first = table[(table["run"] == table["run"].iloc[0]) & (table["rank"] == table["rank"].iloc[0])]
     rows = first.head(_MOST)
     size, unit = duration_unit(float(rows["device_ns"].fillna(0).max()))
@@ -67,7 +67,10 @@ def iterations(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def serving_kinds(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """A bar per kind of work: device time of an iteration by phase, mean of the ranks; the longest first."""
+    """Draw a bar per kind of work: mean device time of an iteration over ranks, by phase.
+
+    The longest kinds come first.
+    """
     phases = table["phase"].astype(object).fillna("not known")
     ranks = table.groupby("run")["rank"].nunique()
     rows = table.assign(phase=phases, mean_ns=table["iteration_ns"] / table["run"].map(ranks))

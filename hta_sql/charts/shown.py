@@ -1,8 +1,8 @@
 """Displays charts in a notebook: as a picture, with data for pages that bring their own Vega.
 
-altair's default is a script from the network, which clusters and air-gapped machines lack. Here a
-notebook stores an SVG, which every page, nbconvert and GitHub can display. It also stores
-Vega-Lite, which JupyterLab, VS Code and marimo draw with tooltips and zoom if they support that
+By default, altair loads a script from the network, which fails on clusters and air-gapped machines.
+Here a notebook stores an SVG, which every page, nbconvert and GitHub can display. It also stores
+Vega-Lite, which JupyterLab, VS Code and marimo draw with tooltips and zoom if they support its
 version. A renderer chosen by the user (``alt.renderers.enable("png")``) is left to altair.
 """
 
@@ -30,7 +30,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 
 
 class _Offline(_Base):
-    """Overrides of a finished chart's display and export."""
+    """Overrides of altair's methods that display and export a finished chart."""
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         if alt.renderers.active != "default":

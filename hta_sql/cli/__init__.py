@@ -1,4 +1,6 @@
-"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes 0, 1, 2, 130 (gate: 3, hang: 4).
+"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes.
+
+Exit codes are 0, 1, 2 and 130 (Ctrl-C); gate also has 3, and hang 4.
 
 A command is a module with one click command of the same name. The list below registers the
 commands; a module is imported when its command is called. Modules import slow dependencies (the
@@ -64,7 +66,7 @@ COMMANDS = (
 """Every command, in the order in which a new user needs them."""
 
 _WORDS_OF_PYTHON = {"list": ("listing", "list_"), "open": ("open", "open_")}
-"""Module and function of commands whose names are Python words."""
+"""Module and function of commands whose names would shadow Python's builtins."""
 
 
 def command_of(name: str) -> click.Command:
@@ -76,10 +78,10 @@ def command_of(name: str) -> click.Command:
 
 
 class InOrder(click.Group):
-    """Lists commands in the order of the list, and exits quietly if the output pipe is closed."""
+    """Lists commands in the order of :data:`COMMANDS`; a closed output pipe ends them quietly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - signature of click
-        """Return the names of the commands in the order of the list."""
+        """Return the names of the commands, in the order of :data:`COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -126,7 +128,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     with streams_there():
         for stream in (sys.stdout, sys.stderr):
-            # A name that the terminal's encoding cannot represent must not end a command.
+            # A name that the terminal's encoding cannot represent must not abort a command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         if args is None and sys.argv[1:2] == ["sql"]:

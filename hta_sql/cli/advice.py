@@ -66,7 +66,7 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
 
     Args:
         opened: The store.
-        store: Its name in printed commands.
+        store: Name of the store in printed commands.
         given: Parameters of the analysis.
     """
     from hta_sql.cli.terminal import wrapped  # noqa: PLC0415 - lazy, to start faster
@@ -98,9 +98,9 @@ def _other_content(opened: TraceStore) -> tuple[str, str] | None:
 
 
 def _together(rows: list[dict[str, Any]]) -> str:
-    """Return the combined saving of several rules on the rank where it is largest.
+    """Return the combined saving of several rules as text, on the rank where it is largest.
 
-    Empty unless at least two rules have a ceiling.
+    The text is empty unless at least two rules have a ceiling.
     """
     if sum(row["ceiling_ns"] is not None for row in rows) < 2:
         return ""

@@ -15,7 +15,7 @@ from hta_sql.library.declared import Parameter
 from hta_sql.library.objects import Library, SqlObject
 
 VALUELESS = frozenset({"-h", "--help"})
-"""Options of ``run`` itself without a value."""
+"""Options of the command ``run`` itself that take no value."""
 
 _SCALARS: dict[str, Any] = {
     "BIGINT": click.INT,
@@ -59,7 +59,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 
 def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Return the text of a file for ``@FILE``, which may be compressed; other values unchanged."""
+    """Return the text of the (compressed) file if a value is ``@FILE``, otherwise the value."""
     if value is None or not value.startswith("@"):
         return value
     from hta_sql.traces.side_files import text_of  # noqa: PLC0415 - lazy, because it imports the engine
@@ -70,21 +70,21 @@ def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 def _as_list(
     _ctx: click.Context, _param: click.Parameter, values: Sequence[Any]
 ) -> list[Any] | None:
-    """Return None for an option that is not given, so that the default applies."""
+    """Return the values as a list, or None if there are none, so that the default applies."""
     return list(values) or None
 
 
 def _split_names(
     _ctx: click.Context, _param: click.Parameter, values: Sequence[str]
 ) -> list[str] | None:
-    """Split run names at commas, which they cannot contain; kernel names are not split."""
+    """Split run names at commas, which run names cannot contain (but kernel names can)."""
     return [name for value in values for name in value.split(",") if name] or None
 
 
 def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
-    """Return the positional arguments and ``--version`` before the options are known.
+    """Return the positional arguments and ``--version`` before the analysis's options are known.
 
-    An option is assumed to take a value unless it is known not to.
+    An unknown option is assumed to take a value.
     """
     positionals: list[str] = []
     version: str | None = None
@@ -105,7 +105,7 @@ def scan(args: Sequence[str], library: Library) -> tuple[list[str], int | None]:
 
 
 def folders_in(args: Sequence[str]) -> list[str] | None:
-    """Return the values of ``--analyses``, which determine the options; None without any."""
+    """Return the values of ``--analyses``, which affect the other options, or None if not given."""
     apart = [value for option, value in pairwise(args) if option == "--analyses"]
     joined = [arg.partition("=")[2] for arg in args if arg.startswith("--analyses=")]
     # A value that is not a folder is reported when the option is parsed.

@@ -43,7 +43,7 @@ def baseline() -> None:
 @click.argument("run", type=STORE_RUN, metavar="STORE:RUN")
 @_file_option("in the store")
 def set_(*, name: str, run: tuple[Path, str | None], file: Path | None) -> None:
-    """Name the RUN of a store NAME, replacing an existing baseline of that name."""
+    """Set the baseline NAME to the RUN of a store, replacing an existing baseline of that name."""
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.cli.reading import run_in  # noqa: PLC0415
 

@@ -50,7 +50,7 @@ def catalog(*, store: Path, relative: bool, analyses: tuple[Path, ...], shipped_
     library = load_library() if shipped_only else library_with(analyses) if analyses else None
     with logged(verbose=False):
         path = build_catalog(store, library, relative=relative)
-        # Opening warns of excluded runs.
+        # Opening the store warns of excluded runs.
         with hta_sql.open(store, analyses=()) as opened:
             count = len(opened.sql("SELECT DISTINCT name FROM analyses"))
     note(

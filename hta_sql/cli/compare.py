@@ -71,7 +71,7 @@ def compare(
     format_name: str,
     chart: Path | None,
 ) -> None:
-    """Compare the first run with each other one: the step, its parts, and their contents.
+    """Compare the first run with every other run: the step, its parts, and their contents.
 
     Times are per step, the mean over all steps and ranks. Parts sum to the step; changes in them
     are listed with their noise. Runs may be in one store or in several. Without a second run, a run

@@ -11,24 +11,24 @@ from hta_sql.exports.headline import PARTS, signed_time
 from hta_sql.text import CUT, cut_column, cut_middle, printable, time_text
 
 CHANGES = 15
-"""Maximum number of changes in text; JSON has all."""
+"""Maximum number of changes in text output; JSON has all of them."""
 
 UNSURE = 5
-"""Minimum number of lines about significant and other changes together."""
+"""Number of lines up to which insignificant changes are added to the significant ones."""
 
 UNSURE_SHARE = 0.01
-"""Minimum difference of a line relative to the step."""
+"""Minimum difference of an insignificant change to be listed, as a share of the step."""
 
 _NAME = 48
 
 _SHORT_NAME = 24
-"""Width below which a name is not cut; whole columns are omitted instead."""
+"""Width down to which a name is cut; below it, whole columns are omitted instead."""
 
 _RUN_NAME = 12
-"""Width to which names of runs are cut on a narrow terminal; the first line has them whole."""
+"""Width to which run names are cut on a narrow terminal; the first line has the full names."""
 
 _OMITTED = ("kernel", "times", "noise")
-"""Columns that a narrow terminal omits, in this order; JSON has all."""
+"""Columns that are omitted on a narrow terminal, in this order; JSON has all columns."""
 
 
 def text_lines(comparison: Comparison, width: int) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _part_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _prediction_rows(comparison: Comparison) -> list[list[str]]:
-    """Return the predicted step time of each scenario, next to the measured one."""
+    """Return the predicted step time of each scenario, next to the measured step time."""
     rows = [["prediction", "predicted", "interval", "measured", "difference", ""]]
     for row in comparison.predictions:
         low, high = (time_text(row[f"predicted_{end}_ns"]) for end in ("low", "high"))
@@ -165,7 +165,7 @@ def _counts(row: dict[str, Any]) -> str:
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """Return the verdict, and how the row was paired unless that is certain."""
+    """Return the verdict of a row, and how the row was paired if the pairing is uncertain."""
     match = row["weakest_match"]
     sure = match in (None, "operator, shapes and kernel")
     return row["verdict"] if sure else f"{row['verdict']} (paired by {match})"

@@ -7,7 +7,7 @@ from click.shell_completion import get_completion_class
 
 PROGRAM = "hta-sql"
 VARIABLE = "_HTA_SQL_COMPLETE"
-"""Environment variable by which the script requests completions."""
+"""Environment variable that the completion script sets to request completions."""
 
 
 @click.command(short_help="Let a shell complete stores, runs and analyses.")

@@ -1,4 +1,4 @@
-"""Shell completion of analyses, and of runs in the store given before."""
+"""Shell completion of analyses, and of runs in the store given on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.store.disk.manifest import MANIFEST
 
 
 def store_at(value: Any) -> Path:
-    """Return the store at a path: the folder itself, or the store inside a folder of traces."""
+    """Return the store for a path: the path itself, or the store inside a folder of traces."""
     folder = Path(value)
     inside = folder / STORE_NAME
     is_inside = not (folder / MANIFEST).exists() and (inside / MANIFEST).exists()
@@ -25,12 +25,12 @@ def complete_runs(
     _: click.Parameter,
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Complete a run of the store given before; after commas, the last name."""
+    """Complete a run of the store given earlier; in a comma-separated list, complete the last."""
     from hta_sql.errors import HtaSqlError  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.store.disk.manifest import read_manifest  # noqa: PLC0415
 
     before, comma, start = incomplete.rpartition(",")
-    # While an option lacks its value, click has the arguments, but no parameters.
+    # While the last option has no value yet, click provides arguments but no parameters.
     given = ctx.params.get("store") or next(iter(ctx.args), None)
     if isinstance(given, tuple):
         given = given[0]  # STORE:RUN is parsed already

@@ -76,7 +76,7 @@ def demo(ranks: int, steps: int, folder: Path, opens: bool | None) -> None:
 
 
 def is_at_a_screen() -> bool:
-    """Return whether a browser would be seen: at a terminal, not in CI, with a display."""
+    """Return whether a user would see a browser: at a terminal with a display, and not in CI."""
     if not sys.stdout.isatty() or os.environ.get("CI"):
         return False
     has_display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

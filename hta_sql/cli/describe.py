@@ -42,10 +42,10 @@ def describe(
 
 
 def find_object(name: str, library: Library, version: int | None = None) -> SqlObject:
-    """Return the analysis, table or macro of a name; a macro named like an analysis is lib.NAME.
+    """Return an analysis, table or macro by name; the prefix ``lib.`` selects a macro.
 
     Raises:
-        AnalysisNotFoundError: There is no such name; the message suggests the nearest one.
+        AnalysisNotFoundError: There is no object of that name; the message suggests the nearest.
     """
     shared = {found.name: found for found in (*library.tables, *library.macros)}
     found = shared.get(name.removeprefix("lib."))
@@ -99,7 +99,7 @@ def _example(analysis: SqlObject) -> str:
 
 
 def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield three aligned columns; the texts of the last one are wrapped."""
+    """Yield lines with three aligned columns; the texts of the last column are wrapped."""
     names = max(len(name) for name, _, _ in entries)
     kinds = max(len(kind) for _, kind, _ in entries)
     for name, kind, doc in entries:
@@ -112,7 +112,7 @@ def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Yield the lines of each paragraph after an empty line; items of a list start on their own line."""
+    """Yield an empty line and the wrapped lines of each paragraph; each list item is a new line."""
     for paragraph in text.split("\n\n"):
         yield ""
         for item in re.split(r"\n(?=- )", paragraph):

@@ -81,7 +81,7 @@ def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
 
     table, found = findings.arrow(), []
     for run, rank, source in store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows():
-        # Traces that cannot be read at all have their own findings.
+        # A trace that cannot be read at all has a finding of its own.
         checked = check_argument_types(path_of(source), level)
         wrong = [*checked.violations.values(), *filter(None, [checked.no_arguments])]
         if wrong:

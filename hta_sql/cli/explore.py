@@ -98,7 +98,7 @@ def explore(
 
 
 def _print_messages(process: subprocess.Popen[str]) -> None:
-    """Print the messages of the page's process, so that they are escaped on a terminal."""
+    """Print the messages of the page's process through this one, which escapes them."""
     for line in cast("IO[str]", process.stderr):
         click.echo(line, nl=False, err=True)
 

@@ -127,7 +127,7 @@ def _redacted(
     key: str | None,
     selection: Selection,
 ) -> list[Exported]:
-    """Write a redacted export, or without an output list what it would contain."""
+    """Write a redacted export; without an output, list what the export would contain."""
     from hta_sql.cli.redaction import print_redaction, show_preview  # noqa: PLC0415 - imported only when needed
     from hta_sql.exports.redaction.exporting import TRACE, export_redacted, preview  # noqa: PLC0415
     from hta_sql.exports.redaction.names import Redactor  # noqa: PLC0415

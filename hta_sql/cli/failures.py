@@ -11,7 +11,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.exhausted import reason_of
 
 HELP_COMMAND = "hta_sql.help_command"
-"""Key of a context's meta: the command whose help explains a usage error."""
+"""Key in ``click.Context.meta`` for the command whose help explains a usage error."""
 
 USER_ERROR, USAGE_ERROR = 1, 2
 
@@ -27,11 +27,11 @@ class Failure:
 INTERRUPTED = Failure("interrupted.", 130)
 
 _CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "s3fs")
-"""Packages of the clients of object storages."""
+"""Packages that contain clients of object storage."""
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """Convert an exception; None for a bug, which keeps its traceback."""
+    """Convert an exception to a failure; return None for a bug, which keeps its traceback."""
     match error:
         case click.UsageError():
             failure = Failure(_usage_message(error), USAGE_ERROR)
@@ -71,7 +71,7 @@ def _system_message(error: OSError) -> str:
 
 
 def _engine_message(error: Exception) -> str:
-    """Return the first line of an engine error; the others suggest engine settings."""
+    """Return the first line of an engine error; the other lines suggest engine settings."""
     first = str(error).split("\n", 1)[0]
     remedy = ". Give it more: --memory-limit" if _is_memory(error) else ""
     return f"the engine failed: {first}{remedy}"
@@ -82,11 +82,11 @@ def _is_memory(error: Exception) -> bool:
 
 
 def _is_engine_error(error: Exception) -> bool:
-    """Return whether DuckDB raised the error; False if DuckDB is not imported."""
+    """Return whether DuckDB raised the error, without importing DuckDB."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(error, duckdb.Error)
 
 
 def _is_of_storage(error: Exception) -> bool:
-    """Return whether the client of an object storage raised the error (network, credentials)."""
+    """Return whether a client of object storage raised the error (network, credentials)."""
     return type(error).__module__.partition(".")[0] in _CLIENTS

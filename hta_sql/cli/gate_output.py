@@ -13,7 +13,7 @@ from hta_sql.exports.gate.words import difference_text, number_text
 from hta_sql.text import CUT, counted, cut_middle, printable
 
 VALUES = 5
-"""Maximum number of values of a rule in text; JSON has all."""
+"""Maximum number of values per rule in text output; JSON has all of them."""
 
 _HEADS = ["", "rule", "baseline", "candidate", "change", "noise", "limits"]
 _NUMBERS = (2, 3, 4, 5)

@@ -1,4 +1,4 @@
-"""``hta-sql hang``: which process group is stuck, at which operation, and which rank holds it up."""
+"""``hta-sql hang``: finds the stuck process group, its operation, and the rank that blocks it."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 HANGS = 4
-"""Exit code where something hangs."""
+"""Exit code if something hangs."""
 
 SHOWN = 10
-"""Stuck groups of a run that have a sentence; the others are in the table."""
+"""Maximum number of stuck groups per run with a sentence; the table has all of them."""
 
 MAPS = 3
-"""Stuck groups that have a map."""
+"""Maximum number of stuck groups with a map."""
 
 MOST_LINES = 16
-"""Ranks of a group that have a line each in its map; of more, those that did the same share one."""
+"""Maximum number of ranks with a line each in a map; with more, equal ranks share a line."""
 
 MARKS = {
     "finished": ".",
@@ -50,7 +50,7 @@ MARKS = {
     "no dump": "?",
     "unknown": " ",
 }
-"""State of a cell of hang_grid ─▶ its mark."""
+"""State of a cell of ``hang_grid`` ─▶ mark in the map."""
 
 TABLE = (
     *("channel", "is_root", "kind", "collective_seq_id", "op", "missing_ranks", "waiting_ranks"),
@@ -78,10 +78,11 @@ def hang(
 ) -> None:
     """Show what hangs in a STORE, or in a folder of Flight Recorder DUMPS.
 
-    DUMPS are what torch.distributed writes when a collective times out (nccl_trace_rank_N), or what
-    torch._C._distributed_c10d._dump_fr_trace_json() returns; the folder may hold traces, too. The cause is
-    printed first: group, operation, the rank that never entered it, and its last operation. Groups that
-    only wait for another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
+    DUMPS are the files that torch.distributed writes when a collective times out
+    (nccl_trace_rank_N), or what torch._C._distributed_c10d._dump_fr_trace_json() returns; the
+    folder may also contain traces. The cause is printed first: group, operation, the rank that
+    never entered the operation, and the last operation of that rank. Groups that only wait for
+    another group follow. Exit codes: 4 if something hangs, 0 if not, 1 and 2 for errors.
     """
     from hta_sql.cli.messages import note  # noqa: PLC0415
     from hta_sql.cli.output import send  # noqa: PLC0415 - imports are the start-up cost
@@ -117,8 +118,8 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
     """Print a line for each rank of the first stuck groups, with its state at each collective.
 
     Args:
-        rows: Rows of hang, the cause first.
-        cells: Rows of hang_grid.
+        rows: Rows of ``hang``, the cause first.
+        cells: Rows of ``hang_grid``.
     """
     groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for cell in cells:
@@ -149,10 +150,10 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
 
 
 def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
-    """List the ranks of each run that have a dump.
+    """Return the ranks with a dump, by run.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no dump.
     """
     found: dict[str, list[int]] = {}
     for run, rank in store.sql("SELECT DISTINCT run, rank FROM fr_groups ORDER BY ALL").rows():
@@ -168,7 +169,7 @@ def _dumps(store: TraceStore, runs: list[str] | None) -> dict[str, list[int]]:
 
 
 def _print_damaged(store: TraceStore, runs: Iterable[str]) -> None:
-    """Print the damaged dumps, whose lost operations have no verdict."""
+    """Print the damaged dumps; their lost operations are missing from the verdict."""
     query = "SELECT run, rank, reason FROM lib.damaged_artifacts(NULL) WHERE is_dump ORDER BY ALL"
     for run, rank, reason in store.sql(query).rows():
         if run in runs:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def _role_of(
     _: click.Context, __: click.Parameter, values: tuple[str, ...]
 ) -> str | dict[str, list[str]] | None:
-    """Convert ``ROLE`` to a role of all traces, and ``ROLE=PATH`` to role ─▶ paths."""
+    """Convert ``ROLE`` to one role for all traces, and ``ROLE=PATH`` to role ─▶ paths."""
     if not values:
         return None
     found: dict[str, list[str]] = {}
@@ -140,12 +140,12 @@ def ingest(
     (step_trace_raw_N_detail_time.csv, hccl_raw_N.csv and related files) are supported as well.
     So are Flight Recorder dumps of torch.distributed (nccl_trace_rank_N, or JSON), next to the
     traces of the same job or alone: hta-sql hang names the rank that blocks the job.
-    Memory snapshots (torch.cuda.memory._dump_snapshot; .pickle, .pkl or JSON) are read as well, without
-    unpickling them: hta-sql run STORE snapshot_peak shows what held the memory.
-    Execution traces (torch.profiler.ExecutionTraceObserver) next to the traces of the same ranks say which
-    operator produced what another consumes: hta-sql run STORE execution_trace_producers.
-    Files of Inductor (kernel_information.json, inductor_provenance_tracking_*.json) in a folder of traces state
-    from which lines of the model kernels were compiled: hta-sql run STORE kernel_table.
+    Memory snapshots (torch.cuda.memory._dump_snapshot; .pickle, .pkl or JSON) are read as well,
+    without unpickling them: hta-sql run STORE snapshot_peak shows what used the memory.
+    Execution traces (torch.profiler.ExecutionTraceObserver) next to the traces of the same ranks
+    show which operator produced the inputs of another: hta-sql run STORE execution_trace_producers.
+    Files of Inductor (kernel_information.json, inductor_provenance_tracking_*.json) in a folder of
+    traces show which lines of the model a kernel was compiled from: hta-sql run STORE kernel_table.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.ingestion.ingest import ingest_traces  # noqa: PLC0415
@@ -172,7 +172,7 @@ def ingest(
 
 
 def _by_kind(entries: Iterable[RankEntry]) -> dict[str, list[RankEntry]]:
-    """Group entries by what was read: trace, dump, snapshot or execution trace."""
+    """Group entries by the kind of their file: trace, dump, snapshot or execution trace."""
     from hta_sql.store.disk.spans import ARTIFACTS  # noqa: PLC0415 - lazy, to start faster
 
     found: dict[str, list[RankEntry]] = {}
@@ -182,7 +182,7 @@ def _by_kind(entries: Iterable[RankEntry]) -> dict[str, list[RankEntry]]:
 
 
 def _follow_up(report: IngestReport, folder: str) -> str:
-    """Name the commands to go on with: dumps are of a job that hung."""
+    """Return the commands to suggest next; after dumps, ``hang``, because such a job hung."""
     entries = (*report.results, *report.unchanged, *report.resumed)
     kinds = set(_by_kind(entries))
     of_traces = (
@@ -203,9 +203,9 @@ def _follow_up(report: IngestReport, folder: str) -> str:
 
 
 def _first_analysis(report: IngestReport) -> str:
-    """Return the analysis to suggest.
+    """Return the analysis to suggest first.
 
-    Summaries of MindSpore and host-only traces have no GPU activity.
+    Summaries of MindSpore and host-only traces need other analyses: they have no GPU activity.
     """
     tables = {table for entry in report.results for table in entry.files}
     if "gpu_ops" in tables or not tables & {"cpu_ops", "cluster_step_traces"}:
@@ -229,7 +229,7 @@ def _store_beside(traces: list[str]) -> Path:
 
 
 def summary(report: IngestReport, seconds: float, follow_up: str) -> str:
-    """Return one line with what was read, what was not, and what to do next."""
+    """Return one line about what was read, what failed, and what to do next."""
     results = report.results
     read_now = _by_kind(results)
     dumps, snapshots = read_now.get("dump", []), read_now.get("snapshot", [])

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command at once, even during a query."""
+"""Makes Ctrl-C and SIGTERM end a command at once, even during a query."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Interrupts:
 def _cleaned_up() -> Iterator[None]:
     """Remove temporary folders at SIGTERM before the process ends; the store needs no cleanup.
 
-    Done in a thread that Python's signal wakeup descriptor notifies, because the main thread may be
-    in the engine for minutes.
+    A thread does this, notified through Python's signal wakeup descriptor, because the main thread
+    may be in the engine for minutes.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -71,7 +71,7 @@ def _exit_on_sigterm(reader: int) -> None:
 
 
 def interruptible(store: TraceStore, ask: Callable[[], Answer]) -> Answer:
-    """Run a function in a thread: signals are handled only by Python code, not in the engine."""
+    """Run a function in a thread, so that the main thread can handle signals during a query."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - lazy, to start faster
 
     with ThreadPoolExecutor(1) as pool:

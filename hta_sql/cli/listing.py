@@ -17,7 +17,7 @@ from hta_sql.store.disk.run_names import first_capture
 from hta_sql.text import first_of, printable, rank_spans
 
 FILES = 3
-"""Maximum number of file names on the line of a run."""
+"""Maximum number of file names in the line about a run."""
 
 
 @click.command("list", short_help="List the analyses, or what is in a store.")

@@ -25,7 +25,7 @@ _ROWS = {
     "fr_entries": "operation",
     "et_nodes": "node",
 }
-"""Main table of files that are no traces ─▶ name of its rows."""
+"""Main table of files that are not traces ─▶ name of a row of that table."""
 
 
 def note(text: str) -> None:
@@ -72,7 +72,11 @@ def logged(*, verbose: bool) -> Iterator[None]:
 
 @contextmanager
 def rank_progress(*, lines: bool = True) -> Iterator[Progress]:
-    """Show the progress of an ingest: a bar on a terminal, otherwise a line per rank, or with lines=False nothing."""
+    """Show the progress of an ingest: a bar on a terminal, otherwise a line per rank.
+
+    Args:
+        lines: Whether to print these lines if there is no terminal.
+    """
     with _bar("Reading traces") as update:
         if update is None:
             yield _line if lines else lambda *_: None
@@ -90,9 +94,10 @@ def rank_progress(*, lines: bool = True) -> Iterator[Progress]:
 
 @contextmanager
 def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show which of several names is processed: a bar on a terminal, otherwise nothing.
+    """Show which of several names is being processed: a bar on a terminal, otherwise nothing.
 
-    Called before each with (name, done, total). A line for each would fill a log.
+    The yielded function is called before each name with (name, done, total). Without a terminal, a
+    line for each name would flood a log.
     """
     with _bar(what) as update:
         if update is None:
@@ -103,7 +108,7 @@ def name_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def slow_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show which part of a computation runs, from its first report on until all is done.
+    """Show which part of a computation is running, from the first report until all parts are done.
 
     Nothing is shown without a terminal.
     """
@@ -116,7 +121,7 @@ def slow_progress(what: str) -> Iterator[Callable[[str, int, int], None]]:
             if bars[0]:
                 bars[0](done, total, name)
             if done >= total:
-                stack.close()  # before the answer is printed
+                stack.close()  # remove the bar before the result is printed
                 bars.clear()
 
         yield update
@@ -161,7 +166,7 @@ def _line(result: RankResult, done: int, total: int) -> None:
 
 
 def _content(result: RankResult) -> str:
-    """Return what a file contained: the events of a trace, or the rows of another file's main table."""
+    """Return what a file contained: events of a trace, or rows of another file's main table."""
     rows = {file.table: file.rows for file in result.files}
     of_artifact = (counted(rows[table], noun) for table, noun in _ROWS.items() if table in rows)
     return next(of_artifact, counted(result.event_count, "event"))

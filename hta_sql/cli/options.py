@@ -40,7 +40,7 @@ class FromText(click.ParamType[Value]):
 
     Args:
         name: Name in the help.
-        made: Parses the text; a ValueError describes the expected form.
+        made: Function that parses the text; its ValueError describes the expected form.
         completed: Shell completion type, such as ``dir``.
     """
 
@@ -54,7 +54,7 @@ class FromText(click.ParamType[Value]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Value:
-        """Parse the value, unless it is parsed already."""
+        """Parse the value, unless it has already been parsed."""
         if not isinstance(value, str):
             made: Value = value
             return made
@@ -66,7 +66,7 @@ class FromText(click.ParamType[Value]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete the value by its completion type."""
+        """Complete the value according to its shell completion type."""
         if self._completed is None:
             return super().shell_complete(ctx, param, incomplete)
         return [CompletionItem(incomplete, type=self._completed)]
@@ -95,7 +95,7 @@ def _memory_size(text: str) -> str:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Parse ``3/16``, the third of sixteen shards."""
+    """Parse a shard: ``3/16`` is the third of sixteen shards."""
     match = _SHARD.match(text)
     if not match or not 1 <= int(match.group(1)) <= int(match.group(2)):
         raise ValueError(f"{text!r} is not a part such as 1/16 or 16/16")
@@ -133,7 +133,7 @@ STORE = FromText("store", store_at, "dir")
 """A store, or a folder of traces with a store inside; validated when it is opened."""
 STORE_RUN = FromText("STORE:RUN", store_run, "dir")
 TEXT_RUN = FromText("STORE:RUN", text_run, "dir")
-"""Like :data:`STORE_RUN`, for commands that also read traces: the text before the colon is unchanged."""
+"""Like :data:`STORE_RUN`, but the text before the colon may also be a path of traces."""
 
 
 def tags_of(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -216,7 +216,7 @@ def steps_option(command: Command) -> Command:
 
 
 def _of_known_suffix(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    """Raise for a file suffix that promises another format, unless --format is given."""
+    """Raise if a file's suffix does not belong to a known format, unless --format is given."""
     suffix = value.suffix.lower() if value else ""
     if not suffix or suffix in SUFFIXES or ctx.params.get("format_name"):
         return value
@@ -342,7 +342,7 @@ _MEMORY_OPTIONS = (
 
 
 def audience_option(as_json: str) -> Callable[[Command], Command]:
-    """Create ``--format text|json`` of commands that print messages.
+    """Create ``--format text|json`` for commands that print messages.
 
     Args:
         as_json: Description of the JSON, for the help.
@@ -364,7 +364,7 @@ def memory_options(command: Command) -> Command:
 
 
 def memory_limit_option(command: Command) -> Command:
-    """Add ``--memory-limit`` of a command that only queries."""
+    """Add ``--memory-limit`` to a command that only runs queries."""
     return click.option(
         "--memory-limit",
         type=MEMORY_SIZE,
@@ -387,7 +387,7 @@ def analyses_option(command: Command) -> Command:
 
 
 def _drawable(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:
-    """Raise for a file suffix without a chart format, before anything is computed."""
+    """Raise before any computation if a file's suffix is not a chart format."""
     if value and value.suffix.lower() not in CHART_SUFFIXES:
         raise click.UsageError(
             f"--chart takes a file that ends in {', '.join(CHART_SUFFIXES)}", ctx

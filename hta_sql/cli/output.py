@@ -28,7 +28,7 @@ REMEDY = "--limit 0: all rows; --columns NAME,NAME: selected columns; --format c
 
 
 def send(result: Rows, out: Output) -> None:
-    """Write a result; note if a limit omits rows."""
+    """Write a result, and print a note if a limit omits rows."""
     from hta_sql.results.display import TableRows  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.results.writers import WRITERS  # noqa: PLC0415
 
@@ -64,7 +64,7 @@ def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def shown_rows(out: Output) -> int | None:
-    """Return the number of rows of a table on stdout; None for all rows, and for other outputs."""
+    """Return the maximum number of rows of a table on stdout; None: all rows, or another output."""
     on_screen = out.path is None and out.format_name in (None, "table") and not out.columns
     return (TABLE_ROWS if out.limit is None else out.limit or None) if on_screen else None
 
@@ -91,14 +91,14 @@ def _send_table(result: Rows, out: Output) -> None:
 
 
 def check_folder_of(output: Path) -> None:
-    """Raise FileNotFoundError unless the folder of an output file exists, before any work is done for it."""
+    """Raise FileNotFoundError before any computation if an output file's folder is missing."""
     if not output.parent.is_dir():
         raise FileNotFoundError(ENOENT, "No such folder", str(output.parent))
 
 
 @contextmanager
 def _opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """Open the target; a file appears when it is complete."""
+    """Open the target for writing; a file appears at its path only when it is complete."""
     if output is None:
         sys.stdout.flush()
         yield sys.stdout.buffer

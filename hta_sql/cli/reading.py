@@ -28,17 +28,17 @@ def opened_or_read(
     memory_limit: str | None = None,
     on_failure: Callable[[HtaSqlError], None] | None = None,
 ) -> Iterator[tuple[TraceStore, bool]]:
-    """Open the store, or the one inside the folder of traces, or else ingest the traces.
+    """Open a store, or the store inside a folder of traces; if there is none, ingest the traces.
 
     Args:
         traces: A store, a folder of traces or a trace.
         analyses: Folders of user analyses; None: those of the environment.
         memory_limit: Memory of the engine; None: its default.
-        on_failure: Called if some files cannot be ingested; the others are then in the store. None:
-            the failure is raised.
+        on_failure: Called if some files cannot be ingested, while the others are in the store. If
+            None, the failure is raised.
 
     Yields:
-        The store, and whether it is temporary; a temporary one is deleted afterwards.
+        The store, and whether it is temporary; a temporary store is deleted afterwards.
     """
     import hta_sql  # noqa: PLC0415 - lazy, to start faster
 
@@ -103,7 +103,7 @@ def open_to_query(
 
 @contextmanager
 def _reporting(store: TraceStore) -> Iterator[None]:
-    """Show the progress of computations of a store."""
+    """Show the progress of computations in a store."""
     with slow_progress("Computing") as progress:
         store.report_progress(progress)
         yield
@@ -112,7 +112,7 @@ def _reporting(store: TraceStore) -> Iterator[None]:
 def chosen_run(
     opened: ExitStack, stores: dict[Path, TraceStore], given: tuple[Path, str | None]
 ) -> tuple[TraceStore, str]:
-    """Open the store of a ``STORE:RUN``, each store once; return it with the name of the run.
+    """Return the store and the run of a ``STORE:RUN``; each store is opened only once.
 
     Raises:
         UsageError: There is no such run, or several and none is named.
@@ -130,7 +130,7 @@ def opened_once(opened: ExitStack, stores: dict[Path, TraceStore], path: Path) -
 
 
 def run_in(store: TraceStore, path: Path, run: str | None) -> str:
-    """Return the name of the run: the given one, or the only one.
+    """Return the name of the given run, or of the only run if none is given.
 
     Raises:
         UsageError: There is no such run, or several and none is named.

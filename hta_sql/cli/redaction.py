@@ -26,7 +26,7 @@ def show_preview(redact: Redactor) -> None:
 
 
 def print_redaction(redact: Redactor, *, has_key: bool) -> None:
-    """Print the counts of retained and replaced names, and a reminder to check the files before sharing them."""
+    """Print the counts of retained and replaced names, and a reminder to check the files."""
     kept = {kind: seen.kept for kind, seen in sorted(redact.seen.items()) if seen.kept}
     replaced = sum(seen.replaced for seen in redact.seen.values())
     listed = ", ".join(f"{kind} {count:,}" for kind, count in kept.items())

@@ -28,7 +28,7 @@ _PARAMS = "hta_sql.params"
 
 
 class AnalysisCommand(click.Command):
-    """A command with its own options and those of the named analysis."""
+    """A command with its own options plus those of the analysis named in its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the analysis first, then parse with its options."""

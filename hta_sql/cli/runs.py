@@ -43,7 +43,7 @@ def runs() -> None:
     """List, tag, rename and remove the runs of a STORE.
 
     `hta-sql runs STORE` lists them; each change is a separate COMMAND. (Write ./tag for a store
-    that is named like a command.) Readers see the store before or after a change.
+    that is named like a command.) Readers see the store either before or after a change.
     """
 
 

@@ -56,5 +56,5 @@ def select_run(given: dict[str, Any], run: str) -> None:
 
 
 def label(store: object, runs: list[str] | None) -> str:
-    """Return how printed commands name a store: ``STORE:RUN`` if one run is selected."""
+    """Return the name of a store in printed commands: ``STORE:RUN`` if one run is selected."""
     return f"{store}:{runs[0]}" if runs and len(runs) == 1 else str(store)

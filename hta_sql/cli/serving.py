@@ -1,4 +1,4 @@
-"""``hta-sql serving``: phases of a serving engine, time per token, tokens a second, and what takes the time."""
+"""``hta-sql serving``: phases of a serving engine, their token rates and their bottlenecks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 KINDS = 4
-"""Kinds of work that a line names."""
+"""Maximum number of kinds of work named in a line."""
 
 NOTHING = (
     "No iteration of a serving engine: no annotation of vLLM, SGLang, ATOM or TensorRT-LLM, and no graph is "
@@ -53,10 +53,11 @@ def serving(
 ) -> None:
     """Show phases, time per token and tokens per second of a STORE, or of TRACES that are ingested first.
 
-    One line a phase and rank: how long an iteration takes, how many tokens a second go in and out, how busy the
-    device is, what lies between iterations, which kinds of work take the time, and what they would take at the
-    roofline. The numbers are those of the analyses `serving`, `serving_kinds`, `serving_roofline`,
-    `expert_parallel` and `iterations`. Without --ranks: the first rank of each run.
+    Each phase of each rank has one line: how long an iteration takes, how many tokens per second go
+    in and out, how busy the device is, the time between iterations, which kinds of work take the
+    time, and what they would take at the roofline. The numbers are those of the analyses `serving`,
+    `serving_kinds`, `serving_roofline`, `expert_parallel` and `iterations`. Without --ranks, the
+    first rank of each run is shown.
     """
     with opened_or_read(traces, memory_limit=memory_limit) as (opened, is_new):
         store = opened.of_roles(roles)

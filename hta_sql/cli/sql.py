@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hta_sql.cli.supervised import Supervision
 
 SCRIPTS = str(Path(sys.executable).parent)
-"""Folder of the commands that an optional dependency of this environment installs."""
+"""Folder of commands installed in this Python environment, where harlequin may be."""
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -118,7 +118,8 @@ def sql(
     materialize_for(store, text, library_with(analyses), watch)
     limits = None if unsafe else Limits(timeout, max_rows, spill_limit)
     supervision: Supervision | None = click.get_current_context().obj
-    # With fork, this process may be killed, so it runs the query itself; otherwise a worker does.
+    # If fork exists, this process is a fork that may be killed, so it runs the query itself.
+    # Otherwise, a worker runs the query.
     opens = HostedStore if hasattr(os, "fork") else hta_sql.TraceStore
     with (
         nullcontext() if unsafe else bounded_process(memory_limit),

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 def streams_there() -> Iterator[None]:
     """Provide three standard streams; writing to a closed output raises an error, like a full disk.
 
-    The descriptors 0 to 2 are occupied first. Otherwise the next file that is opened, perhaps of a
-    store, would get one of them, and prints would be written to it.
+    The descriptors 0 to 2 are occupied first. Otherwise the next file to be opened, perhaps in a
+    store, would get one of them, and printed text would be written into that file.
     """
     for descriptor in range(3):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Runs a command in a fork of this process: a crash or an endless query ends with an error message.
+"""Runs a command in a fork, so that a crash or an endless query ends with an error message.
 
 A fork before the engine is loaded takes 2 ms; a worker process would need Python's start-up time.
 """
@@ -41,7 +41,7 @@ class Supervision:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Let the parent kill this process if a block exceeds its time and does not end itself."""
+        """Let the parent kill this process if a block exceeds its time limit and does not end."""
         os.write(self._pipe, _SECONDS.pack(seconds))
         try:
             yield
@@ -50,9 +50,9 @@ class Supervision:
 
 
 def supervised(work: Callable[[Supervision | None], int]) -> int:
-    """Run a function in a fork and return its exit code; in this process if fork is unavailable.
+    """Run a function in a fork (or in this process if fork is unavailable); return its exit code.
 
-    Returns in the fork only; the parent exits with the code of the fork.
+    Returns in the fork only; the parent exits with the exit code of the fork.
     """
     if not hasattr(os, "fork"):
         return work(None)

@@ -1,8 +1,8 @@
 r"""Escapes control characters in everything that a command prints to a terminal.
 
 A name in a trace can contain escape sequences, 8-bit control characters or text direction marks.
-Files and pipes get it byte for byte; a terminal, which would interpret it, gets the characters as
-``\x1b``.
+Files and pipes get such names byte for byte. A terminal would interpret the characters, so it gets
+escapes such as ``\x1b``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _escape(character: str) -> str:
 
 
 class _Escaping(io.RawIOBase):
-    """Byte stream for a terminal: decodes UTF-8, escapes it, and writes to the text stream."""
+    """Byte stream for a terminal: decodes UTF-8, escapes the text, writes it to the text stream."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
@@ -101,7 +101,7 @@ def _if_terminal(stream: TextIO) -> TextIO:
 
 
 def terminal_of(stream: TextIO) -> IO[str]:
-    """Return the stream below the escaping one, for a progress bar that moves the cursor."""
+    """Return the stream below the escaping stream, for a progress bar that moves the cursor."""
     below = getattr(stream, "buffer", None)
     return below.terminal if isinstance(below, _Escaping) else stream
 

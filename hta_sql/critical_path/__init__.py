@@ -39,7 +39,7 @@ FROM lib.critical_path_nodes(
 ) AS n
 ORDER BY n.node_id
 """
-"""Rows of ``critical_path_nodes`` for one rank; also sorting by run would cost 20 % more."""
+"""Query for ``critical_path_nodes`` of one rank; sorting by run, too, would take 20 % longer."""
 
 NAMES = {"ts": "node_ts", "event_ts": "ts"}
 """Columns of the analysis that have a different name in the macro."""

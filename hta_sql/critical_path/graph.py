@@ -51,8 +51,8 @@ class WhatIf:
 
     Attributes:
         length_ns: Length as recorded [ns].
-        new_length_ns: Length with the shorter times: of the path that is the longest then [ns].
-        events: Events that were shortened.
+        new_length_ns: Length of the path that is longest with the shorter times [ns].
+        events: Number of shortened events.
     """
 
     length_ns: int
@@ -66,7 +66,7 @@ class WhatIf:
 
     @property
     def saved_pct(self) -> float | None:
-        """Part of the length that is saved [%]; None for a path of no length."""
+        """Share of the length that is saved [%]; None if the length is 0."""
         return 100 * self.saved_ns / self.length_ns if self.length_ns else None
 
 
@@ -254,9 +254,10 @@ class CPGraph:
     ) -> WhatIf:
         """Return the length of the path before and after some events are made faster.
 
-        Times are those that belong to the events themselves: the whole of a device operation, what
-        a host operator spends outside of others. Delays stay. With ``include_launch_edges`` no
-        kernel can start before its launch; without, the answer is too good where the host is behind.
+        The factor applies to the self time of events: the whole duration of a device operation, the
+        time of a host operator outside of nested events. Delays are unchanged. With
+        ``include_launch_edges``, no kernel starts before its launch. Without, the saving is
+        overestimated if kernels wait for the host.
 
         Args:
             times_faster: 2 halves the times; rounded to whole ns.
@@ -264,7 +265,7 @@ class CPGraph:
             kernel_class: ``computation``, ``communication`` or ``memory``: device operations only.
 
         Raises:
-            ParameterError: No positive factor, or neither a name nor a class.
+            ParameterError: The factor is not positive, or neither a name nor a class is given.
         """
         if not times_faster > 0 or (name is None and kernel_class is None):
             raise ParameterError(

@@ -70,7 +70,7 @@ def _rooted(begin: IntArray, weight: IntArray, only_edge: IntArray) -> tuple[Int
         only_edge: The only incoming edge of each node; -1 if it has none or several.
 
     Returns:
-        That root for each node (possibly the node itself), and the sum of weights from the root.
+        The root of each node (possibly the node itself), and the sum of weights from the root.
     """
     root, time = np.arange(len(only_edge)), np.zeros(len(only_edge), np.int64)
     has_one = only_edge >= 0

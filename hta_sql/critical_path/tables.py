@@ -43,11 +43,11 @@ def path_table(graphs: Iterable[CPGraph]) -> pa.Table:
 def what_if_table(
     graphs: Iterable[CPGraph], times_faster: float, name: str | None, kernel_class: str | None
 ) -> pa.Table:
-    """Return the length of each path as recorded and with some events faster.
+    """Return the length of each path as recorded, and with some events made faster.
 
     Returns:
         ``run, rank, event_count`` (events that are faster), ``path_ns, new_path_ns, saved_ns,
-        saved_pct`` (NULL for a path of no length).
+        saved_pct`` (NULL if the length is 0).
     """
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 

@@ -1,6 +1,6 @@
 """Baselines: named runs, each with a digest of its content.
 
-The file of names is in the store, or wherever a team keeps it, for example under version control.
+The file with the names is in the store or at any other path, for example under version control.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _TIMES = (
 
 
 def content_digest(store: TraceStore, run: str) -> str:
-    """Return a digest of the content of a run, which changes with any trace, event, time or name.
+    """Return a digest of a run's content, which changes with any trace, event, time or name.
 
-    It is the same if equal traces are ingested again, elsewhere or by another version. It covers
-    what the manifest records about the traces, and the sums of their times.
+    The digest is the same if equal traces are ingested again, into another store or by another
+    version. It covers what the manifest records about the traces, and the sums of their times.
 
     Raises:
         RankError: There is no such run.
@@ -87,7 +87,7 @@ class BaselineFile:
         return read_baselines(self._folder, self._name)
 
     def find(self, name: str) -> Baseline:
-        """Return a baseline with a path of its store that can be opened.
+        """Return a baseline, with the path of its store resolved so that it can be opened.
 
         Raises:
             ParameterError: There is no baseline of that name.
@@ -133,7 +133,7 @@ class BaselineFile:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Baseline]]:
-        """Yield the baselines for changes, and write them atomically when the block ends."""
+        """Yield the baselines to be changed; write them atomically when the block ends."""
         lock = store_lock(self._folder, LOCK_TIMEOUT_S) if self._is_in_store else nullcontext()
         with lock:
             baselines = self.read()
@@ -144,10 +144,10 @@ class BaselineFile:
 
 
 def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
-    """Raise if the run of a baseline changed since it was named.
+    """Raise if the run of a baseline has changed since the baseline was set.
 
     Raises:
-        StoreError: Its content changed, or the run is missing.
+        StoreError: The content of the run has changed, or the run is missing.
     """
     subject = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
     if baseline.run not in store.runs():

@@ -1,4 +1,4 @@
-"""Compares the steps of two sides, of one store or two: changes, comparability and causes."""
+"""Compares the steps of two runs: changes, comparability and causes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Comparison:
     Attributes:
         control: The baseline.
         test: The side that is compared with it.
-        rows: Rows of the analysis ``comparison``: the step, its parts, and their contents.
+        rows: Rows of the analysis ``comparison``: the step, its parts, and the contents of parts.
         facts: Rows of the analysis ``comparability``.
         causes: Rows of ``lib.compared_causes``: what made the step longer or shorter, and on which
             ranks, largest first. Empty if the change of the step is not significant.
         operators: Rows of ``trace_diff`` whose counts differ; empty unless the steps are equal.
-        predictions: Rows of ``predictions``: what the replay of the control predicts for each scenario,
-            next to what the test took; empty unless requested.
+        predictions: Rows of ``predictions``: the time that the replay of the control predicts for
+            each scenario, next to the time of the test; empty unless requested.
     """
 
     control: Side
@@ -141,23 +141,22 @@ def compare_steps(
     Args:
         control: The baseline.
         test: The side that is compared with it.
-        renamed: Operators and kernels that have another name in the test, each as
+        renamed: Operators and kernels that were renamed, each as
             ``name_in_test=name_in_control``.
         include_last_profiler_step: Whether to include the last profiler step.
-        predicted: Also return what ``what_if`` predicts for the control, which replays all of its
-            ranks, next to what the test took.
+        predicted: Whether to include predictions: ``what_if`` replays all ranks of the control.
 
     Raises:
         RankError: A run or rank does not exist.
-        ParameterError: A side has no such steps, a renaming has no ``=``, or predictions are requested
-            for some ranks or steps.
+        ParameterError: A side has no such steps, a renaming has no ``=``, or predictions are
+            requested although a side has only some ranks or steps.
     """
     compared = _compared(control, test, renamed, include_last_profiler_step)
     return replace(compared, predictions=predictions(control, test)) if predicted else compared
 
 
 def predictions(control: Side, test: Side) -> list[dict[str, Any]]:
-    """Return the replay's prediction for each scenario, next to the measurements of a later run.
+    """Return the predicted time of each scenario next to the time measured in a later run.
 
     Args:
         control: The run whose replay predicts, with all ranks and steps.
@@ -260,7 +259,7 @@ _NAMES = {"control": "baseline", "test": "candidate", "diff": "difference"}
 
 
 def _renamed(row: dict[str, Any], skipped: Sequence[str]) -> dict[str, Any]:
-    """Rename columns for gates and dashboards: control ─▶ baseline, test ─▶ candidate."""
+    """Rename columns for gates and dashboards: control becomes baseline, test becomes candidate."""
     renamed = {}
     for name, value in row.items():
         first, _, rest = name.partition("_")
@@ -270,7 +269,7 @@ def _renamed(row: dict[str, Any], skipped: Sequence[str]) -> dict[str, Any]:
 
 
 def _difference(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row without the columns that are NULL on its level, except times."""
+    """Return a row without the columns that are always NULL on its level; times are retained."""
     return {
         name: value
         for name, value in _renamed(row, skipped=("level",)).items()

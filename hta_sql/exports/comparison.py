@@ -1,4 +1,4 @@
-"""The two sides of a comparison, in one store or two, and the difference of their operations."""
+"""The two sides of a comparison, and the differences between their operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Side:
         store: The store.
         run: A run of the store.
         ranks: Ranks; None: all.
-        steps: Profiler steps; None: all, and events outside of steps.
+        steps: Profiler steps; None: all events, inside and outside of steps.
     """
 
     store: TraceStore

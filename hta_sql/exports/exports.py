@@ -107,7 +107,7 @@ _WHOLE = {
     "duckdb": (write_portable, "every table and analysis"),
     "speedscope": (write_speedscope, "the chains of calls"),
 }
-"""Single-file format ─▶ its writer, and its fixed content."""
+"""Single-file format ─▶ function that writes it, and its fixed content."""
 
 Reader = Callable[[], Result]
 
@@ -148,7 +148,7 @@ def _write_files(tables: dict[str, Reader], folder: Path, format_name: str) -> l
 def _write_book(tables: dict[str, Reader], path: Path) -> list[Exported]:
     if path.is_dir():
         raise StoreError(f"{str(path)!r} is a folder; xlsx is written as one file.")
-    # Written to memory first, because the target disk may be full, or the target a pipe.
+    # Written to memory first, because the target may be a pipe, or its disk may be full.
     whole = io.BytesIO()
     written = write_sheets(tables, whole)
     with made_folder(path.parent), replacing(path) as partial:

@@ -21,7 +21,7 @@ PARTS = {
 """Names of the parts of a step, for people."""
 
 _EFFECTS = ("wait", "lag", "other", "unrecorded", "memory")
-"""Parts that are effects of other changes; copies that take longer themselves are causes."""
+"""Parts that are usually effects of other changes; only copies that take longer are causes."""
 _WORK = ("compute", "transfer", "memory", "host")
 _OF_THE_DEVICE = ("device queue", "unknown")
 """Causes of idle time that are not host activity."""
@@ -44,10 +44,10 @@ def headline(
 
     Args:
         runs: Names of control and test.
-        rows: Rows of the analysis ``comparison``: the step, its parts, and their rows, largest
-            difference first.
+        rows: Rows of the analysis ``comparison``: the step, its parts, and the rows of each part,
+            largest difference first.
         causes: Rows of ``lib.compared_causes``, largest first.
-        operators: Rows of ``trace_diff`` whose counts differ, if the steps are equal otherwise.
+        operators: Rows of ``trace_diff`` whose counts differ, if the steps are otherwise equal.
     """
     (step,), parts, details = (
         [row for row in rows if row["level"] == level] for level in ("step", "part", "row")
@@ -75,7 +75,7 @@ def _equal_text(step: Row, operators: Sequence[Row]) -> str:
 
 
 def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence[Row]) -> str:
-    """Return the main cause of the change: new operators, a cause on a rank, a part, or a row of it."""
+    """Return the main cause of the change: new operators, a cause on a rank, a part, or a row."""
     if step["verdict"] == "unknown" and step["noise_ns"] is not None:
         certain = [row for row in rows if row["is_change"] and row["part"] not in _EFFECTS]
         if certain:
@@ -94,7 +94,7 @@ def _lead(step: Row, parts: Sequence[Row], rows: Sequence[Row], causes: Sequence
 
 
 def _one_text(step: Row, same_way: Sequence[Row], first: Row | None, cause: Row | None) -> str:
-    """Return the sentence about the cause or row with most of the difference."""
+    """Return the sentence about the cause or row that accounts for most of the difference."""
     changed = [row for row in same_way if row["is_change"]]
     # Host activity is more specific than idle time of the device.
     least = (0.5 if first["part"] == "idle" else 1) * abs(first["diff_ns"]) if first else 0
@@ -125,7 +125,7 @@ def _new_text(step: Row, changed: Sequence[Row], least: float) -> str:
 
 
 def _part_text(step: Row, parts: Sequence[Row], changed: Sequence[Row]) -> str:
-    """Return the sentence about the part with most of the difference, if no single row has it."""
+    """Return the sentence about the part with most of the difference, if no row accounts for it."""
     for part in parts:
         rows = [row for row in changed if row["part"] == part["part"]]
         is_most = 2 * part["diff_ns"] * step["diff_ns"] >= step["diff_ns"] ** 2
@@ -163,7 +163,7 @@ def _difference_text(step: Row) -> str:
 
 
 def _cause_text(cause: Row) -> str:
-    """Format a cause: ranks (unless all), what, and how much."""
+    """Format a cause: its ranks (unless all), its description, and its time."""
     ranks = cause["on_ranks"] or ()
     where = f" on rank{'s' if len(ranks) > 1 else ''} {rank_spans(ranks)}" if ranks else ""
     longer = "longer" if cause["diff_ns"] > 0 else "shorter"

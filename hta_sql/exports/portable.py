@@ -28,12 +28,12 @@ def write_portable(
 
     Args:
         store: The opened store.
-        path: File; replaced when all is written.
+        path: Path of the file, which replaces an existing file when it is complete.
         runs: Runs to copy; empty: all.
         ranks: Ranks to copy; empty: all.
 
     Returns:
-        Table ─▶ number of its rows.
+        Table ─▶ number of rows.
 
     Raises:
         StoreError: The path is a folder.
@@ -69,7 +69,7 @@ def _fill(
         ((counts[name],),) = con.execute(create, asked).fetchall()
     con.execute(sqltext.detach(_SOURCE))
     for name in store.library.derived_columns():
-        # Taken from the store, where they are computed from all ranks, including those not copied.
+        # Read from the store, where derived tables are computed from all ranks, even if not copied.
         rows = store.table(name, **scope).arrow()
         con.register(_SOURCE, rows)
         table = f"derived.{sqltext.identifier(name)}"

@@ -14,13 +14,13 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import made_folder, replacing
 
 MIN_PCT = 0.001
-"""Chains below this share of a rank's time [%] count for their caller.
+"""Chains below this share of a rank's time [%] are added to their caller.
 
-This limits the file to megabytes instead of gigabytes.
+This keeps the size of the file at megabytes instead of gigabytes.
 """
 
 OTHER = "(other)"
-"""Name of time without a chain: no launch in the trace, or outermost calls that are too small."""
+"""Name of time without a chain: the launch is not in the trace, or the outermost call is tiny."""
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _LINE = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): .*")
@@ -33,12 +33,12 @@ def write_speedscope(
 
     Args:
         store: The opened store.
-        path: File; replaced when all is written.
+        path: Path of the file, which replaces an existing file when it is complete.
         runs: Runs; empty: all.
         ranks: Ranks; empty: all.
 
     Returns:
-        Profile name ─▶ number of its chains. Each rank has a profile of device time and one of host
+        Profile name ─▶ number of chains. Each rank has a profile of device time and another of host
         time. Chains with negative time, which overlapping events can cause, are omitted.
 
     Raises:
@@ -73,7 +73,7 @@ def write_speedscope(
 def _profiles(
     side: str, rows: Iterable[tuple[str, int, str | None, int]], frames: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the profile of each rank with such time, and number the frame names."""
+    """Yield the profile of each rank that has time on this side; number new names in ``frames``."""
     found: dict[tuple[str, int], tuple[list[list[int]], list[int]]] = {}
     for run, rank, stack, ns in rows:
         if ns > 0:

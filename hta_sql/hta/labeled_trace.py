@@ -1,4 +1,4 @@
-"""Provide LabeledTrace: the named traces of one job, for comparison with another."""
+"""Provide LabeledTrace: the traces of one job with a label, for comparison with another job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDER BY o.rank, o.ts, o.event_id
 """
 
 Wanted = int | list[int] | None
-"""A single number, several numbers, or None for the first one."""
+"""One rank or step, several of them, or None for the first."""
 
 
 class DeviceType(Enum):
@@ -42,14 +42,14 @@ SIDES = {DeviceType.CPU: "host", DeviceType.GPU: "device", DeviceType.ALL: None}
 
 
 class LabeledTrace(Closing):
-    """The named traces of one job, for comparison with another.
+    """The traces of one job with a label, for comparison with another job.
 
     Args:
-        label: Prefix of its columns; default: the name of the run.
+        label: Prefix of the job's columns; default: the name of the run.
         t: An open :class:`hta_sql.TraceAnalysis`, its ``t``, or a :class:`hta_sql.TraceStore`.
         trace_dir: Folder of per-rank traces, read like by TraceAnalysis; used if ``t`` is not
             given.
-        run: Run of the store; default: that of the TraceAnalysis, or the only run of the store.
+        run: Run of the store; default: the run of the TraceAnalysis, or the only run of the store.
 
     Attributes:
         label: The label.
@@ -97,9 +97,9 @@ class LabeledTrace(Closing):
         """Select ranks and steps.
 
         Args:
-            rank: One or several ranks; default: the first.
-            iteration: One or several profiler steps; default: the first. A job without steps is
-                always compared as a whole.
+            rank: One or several ranks; default: the first rank.
+            iteration: One or several profiler steps; default: the first step. A job without steps
+                is always compared as a whole.
 
         Raises:
             RankError: The rank does not exist.

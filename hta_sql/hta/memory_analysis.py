@@ -47,8 +47,8 @@ class MemoryAnalysis:
         """Draw the memory use as a stacked area chart over time.
 
         Args:
-            save_graph: Save ``images/memory_plot.png`` in the working directory; otherwise a
-                notebook displays the chart.
+            save_graph: Whether to save ``images/memory_plot.png`` in the working directory;
+                otherwise a notebook displays the chart.
 
         Returns:
             The chart.

@@ -1,7 +1,7 @@
 """Provide TraceAnalysis: HTA's constructor, methods, columns and units, over a store.
 
 All numbers come from analyses under sql/; this package names and scales their columns like HTA. If
-HTA's result is wrong, the exact one is returned; docs/hta_differences.md lists each such
+HTA's result is wrong, the correct result is returned; docs/hta_differences.md lists every such
 difference.
 """
 
@@ -35,7 +35,7 @@ class TraceAnalysis(Breakdowns, CriticalPath, Operators, Counters, Stragglers, C
         include_last_profiler_step: Whether to include the last profiler step. Profilers stop in the
             middle of it, so by default it is excluded from a job of two or more steps.
         store: Folder of the store. Without traces, that store is opened and its first run used;
-            with traces, they are ingested into it.
+            with traces, the traces are ingested into it.
         run: Run of the store to analyze; default: the first run of the traces.
 
     Attributes:

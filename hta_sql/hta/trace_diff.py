@@ -59,14 +59,14 @@ class TraceDiff:
             test_iteration: Profiler step or steps of the test; default: its first.
             device_type: Compare operations on the host, on the device, or both.
             use_short_name: Compare by names without template arguments, parameters and types.
-            by_step_number: Whether ``ProfilerStep#3`` and ``ProfilerStep#8`` are two names, like in
-                HTA; False combines all steps in one row, ``ProfilerStep``.
+            by_step_number: Whether ``ProfilerStep#3`` and ``ProfilerStep#8`` are different names,
+                like in HTA; False combines all steps in one row, ``ProfilerStep``.
 
         Returns:
             Indexed by ``name`` or ``short_name``, sorted: ``<control>_counts,
             <control>_total_duration, <test>_counts, <test>_total_duration, diff_counts,
-            diff_duration (test minus control), counts_change_categories (+, - or =)``; µs. A name
-            shared by host and device or by several categories is one row.
+            diff_duration (test minus control), counts_change_categories (+, - or =)``; times in µs.
+            A name shared by host and device, or by several categories, has one row.
 
         Raises:
             RankError: A rank does not exist.
@@ -173,12 +173,13 @@ class TraceDiff:
 
         Args:
             df: Frame that :meth:`compare_traces` returned.
-            show_image: Show the chart; in a notebook only.
+            show_image: Whether to show the chart; only possible in a notebook.
             export_image_path: ``.html``, ``.png``, ``.svg`` or ``.json`` file to write the chart
                 to.
 
         Raises:
-            ParameterError: ``df`` is not such a frame, or the file type is not supported.
+            ParameterError: ``df`` was not returned by :meth:`compare_traces`, or the file type is
+                not supported.
         """
         _visualize(df, "counts", "Operations", show_image=show_image, path=export_image_path)
 
@@ -191,7 +192,7 @@ class TraceDiff:
     ) -> None:
         """Draw the durations of the operations whose durations differ most.
 
-        The arguments are those of :meth:`visualize_counts_diff`.
+        See :meth:`visualize_counts_diff` for the arguments.
         """
         axis = "Total duration [µs]"
         _visualize(df, "total_duration", axis, show_image=show_image, path=export_image_path)

@@ -1,7 +1,7 @@
 """Determines which answers can be materialized per run, what defines them, and their row order.
 
-An answer is the result of an analysis with default arguments. It can be materialized for a run if
-it is that run's partition of the answer for all runs. This holds for every analysis with a column
+An answer is the result of an analysis with default arguments. A run's answer can be materialized
+if it equals that run's rows of the answer for all runs. This holds for every analysis with a column
 ``run``, unless its header has a fact ``Materialized`` with a reason. User analyses are never
 materialized.
 """
@@ -25,7 +25,7 @@ ORDERING = {
     *("false", "true"),
     *("coalesce", "abs", "array_position", "list_position"),
 }
-"""Words of an ORDER BY that are not column names."""
+"""Words in an ORDER BY clause that are not column names."""
 
 
 class Term(NamedTuple):
@@ -37,7 +37,10 @@ class Term(NamedTuple):
 
 @lru_cache(maxsize=4)
 def answers(library: Library) -> dict[str, SqlObject]:
-    """Return the analyses whose answer can be materialized: name ─▶ version of its view."""
+    """Return name ─▶ analysis for all analyses whose answer can be materialized.
+
+    Of several versions, the one that the unversioned view reads is included.
+    """
     return {about.base_name: about for about in library.base.newest() if is_of_runs(about)}
 
 
@@ -54,7 +57,7 @@ def columns_of(about: SqlObject) -> dict[str, str]:
 
 
 def order_of(about: SqlObject) -> str | None:
-    """Return the ORDER BY terms of an answer; None if they are not only its own columns."""
+    """Return the ORDER BY terms of an answer, or None if they use more than its own columns."""
     words = _order_words(about)
     if words == ["ALL"]:
         return ", ".join(f'"{name}"' for name in columns_of(about))
@@ -90,7 +93,7 @@ def _order_words(about: SqlObject) -> list[str]:
 
 
 def sql_digest(library: Library, about: SqlObject) -> str:
-    """Return a hash of the definition of an answer: all SQL and messages that it depends on."""
+    """Return a hash of all SQL and messages that an answer depends on."""
     used = library.stands_on(about)
     parts = [definition_digest(one) for one in used]
     # A materialized answer contains messages: changed messages make it stale.
@@ -99,16 +102,16 @@ def sql_digest(library: Library, about: SqlObject) -> str:
 
 
 def definition_digest(about: SqlObject) -> str:
-    """Return the SHA-256 of an object's file and of the CSV next to it, ignoring comments.
+    """Return the SHA-256 of an object's file and the CSV next to it, ignoring comments.
 
-    Texts of the message catalogue are not part of a definition.
+    The texts of the message catalogue are not included.
     """
     return _definition(about.path, about.text)
 
 
 @lru_cache(maxsize=4096)
 def _definition(path: Path, text: str) -> str:
-    """Return the hash of a library file with the rows of its CSV, ignoring comments."""
+    """Return the hash of a library file and the rows of its CSV, ignoring comments."""
     data = path.with_suffix(".csv")
     rows = data.read_text(encoding="utf-8") if data.exists() else ""
     if path.name == "argument_columns.sql":

@@ -17,11 +17,11 @@ def extraction(
     columns: Mapping[str, str],
     held: Mapping[str, str],
 ) -> str:
-    """Build the SELECT that extracts a batch's events of one table, with arguments as columns.
+    """Build the SELECT that extracts one table's events from a batch, with arguments as columns.
 
-    ``args`` is kept only if it says more than the columns: a key without a column, a null, or a
-    value that does not match the form of its column. ``odd_arguments`` lists the names of the
-    latter.
+    ``args`` is NULL unless it contains something that the columns do not: a key without a column, a
+    null, or a value that does not match the form of its column. ``odd_arguments`` lists the
+    arguments whose value does not match.
 
     Args:
         table: Name of the table, quoted here.
@@ -29,8 +29,8 @@ def extraction(
         structure: Argument, quoted here ─▶ type, trusted.
         whole_keys: Integer arguments, as a regular expression; quoted here.
         columns: Column ─▶ SQL of its value over the event ``d`` and its arguments ``d.a``; trusted.
-        held: Argument, quoted here ─▶ SQL over the columns ``c``: whether a column holds it;
-            trusted.
+        held: Argument, quoted here ─▶ SQL condition on the columns ``c``, trusted: whether a column
+            contains the argument.
     """
     kept = ", ".join(f"d.{field}" for field in fields)
     values = ",\n        ".join(f"{value} AS {column}" for column, value in columns.items())
@@ -105,15 +105,15 @@ def has_form_macro(form: str, pattern: str, limit: int | None, *, is_json: bool)
 
 
 def old_spelling(argument: str, kind: str, categories: Iterable[str], whole_keys: str) -> str:
-    """Build the SQL for an argument that events of some categories have under an old name.
+    """Build the SQL for the value of an argument under its old name, used by some categories.
 
-    Accesses it by path, because names in a struct must differ in more than case.
+    The value is read by JSON path, because field names in a struct must differ in more than case.
 
     Args:
-        argument: Its name, quoted here.
-        kind: Its type, trusted.
-        categories: The categories, quoted here.
-        whole_keys: Its name again if it is an integer, otherwise empty; quoted here.
+        argument: Old name of the argument, quoted here.
+        kind: Type of the argument, trusted.
+        categories: Event categories that use the old name, quoted here.
+        whole_keys: The old name again if the argument is an integer, otherwise empty; quoted here.
     """
     path = literal(pointer(argument))
     wanted = " OR ".join(f"d.cat = {literal(category)}" for category in categories)

@@ -1,14 +1,14 @@
-"""The arguments of events: table and column of each, its type, and its name in HTA.
+"""The known arguments of events: their tables, columns, types, and names in HTA.
 
-``sql/ingest/arguments.csv`` has a line for each. Everything that depends on argument names is
-generated from it: the extraction into tables, the analysis ``event_arguments``, the check of types,
-the columns of HTA's frames. Its columns:
+``sql/ingest/arguments.csv`` has one line per argument. Everything that depends on argument names is
+generated from this file: the extraction into tables, the analysis ``event_arguments``, the type
+checks, and the columns of HTA's frames. The columns of the file:
 
     argument        name in the trace
-    column          column that holds it in each of the tables; empty: only event_args holds it
+    column          column that stores it in each of the tables; empty: only event_args has it
     form            constraint on the column's values, a line of ``sql/ingest/argument_forms.csv``
-    tables          tables whose events have it
-    categories      set for an old spelling: the categories that use it
+    tables          tables whose events have the argument
+    categories      for an old spelling: the categories that use it
     level           level from which its type is checked: minimal, standard or complete
     checked_type    integer, number, text or any
     hta_…           key, column, type, default and version in HTA's lists of arguments
@@ -31,7 +31,7 @@ FORMS = "argument_forms.csv"
 
 
 class HtaColumn(NamedTuple):
-    """An argument as HTA lists it: a column of its frames."""
+    """An argument in HTA's lists, where each argument is a column of a trace's frame."""
 
     key: str
     column: str
@@ -44,14 +44,14 @@ class HtaColumn(NamedTuple):
 class Form:
     """Constraint on the values of an argument's column.
 
-    A value that does not match leaves the column NULL; it remains in event_args, and quarantine has
-    a row for it.
+    If a value does not match, the column is NULL, the value remains in event_args, and the table
+    quarantine gets a row about it.
 
     Attributes:
         name: Name of the form.
         type: SQL type of the column; JSON is text. Empty for a fragment of other patterns.
-        limit: Maximum magnitude of a number, maximum size of a text [bytes], or None. Analyses pair
-            the ranks of a group: a list of a million ranks would exhaust the memory.
+        limit: Maximum magnitude of a number, maximum size of a text [bytes], or None. It protects
+            analyses that pair the ranks of a group: a million ranks would exhaust the memory.
         pattern: Regular expression (RE2) for the whole text, or an empty string.
         description: The form in words: "a list of ranks".
     """
@@ -82,7 +82,7 @@ def argument_forms() -> dict[str, Form]:
 
 @dataclass(frozen=True)
 class Argument:
-    """One line of the list; ``form`` is None for an argument without a column."""
+    """One line of ``arguments.csv``; ``form`` is None for an argument without a column."""
 
     name: str
     column: str
@@ -95,7 +95,7 @@ class Argument:
 
     @property
     def type(self) -> str:
-        """SQL type of its column; empty if it has no column."""
+        """SQL type of the argument's column; empty if it has no column."""
         return self.form.type if self.form else ""
 
 
@@ -190,17 +190,17 @@ def _kind(argument: Argument) -> str:
 
 
 def _whole_keys(arguments: Iterable[Argument]) -> str:
-    """Return the names of integer arguments as alternatives of a regular expression."""
+    """Return a regular expression that matches the names of the integer arguments."""
     names = [a.name for a in arguments if a.type not in (*_TEXTS, "DOUBLE")]
     return "|".join(re.sub(r"([^\w ])", r"\\\1", name) for name in names)
 
 
 @cache
 def argument_macros() -> tuple[str, ...]:
-    """Return the statements that create the macros about forms.
+    """Return the statements that create the macros about argument forms.
 
-    ``argument_description(name)`` returns the form of an argument in words.
-    ``has_form_<form>(text)`` tests a text, for each form with a pattern.
+    ``argument_description(name)`` returns the form of an argument in words. For each form with a
+    pattern, ``has_form_<form>(text)`` returns whether a text matches.
     """
     described = {a.name: a.form.description for a in known_arguments() if a.form}
     tests = (
@@ -237,5 +237,5 @@ def argument_columns() -> str:
 
 
 def first_column(argument: Argument) -> str:
-    """Return the column that holds an argument; the first of the three columns of a triple."""
+    """Return the column that stores an argument; for a triple, the first of its three columns."""
     return f"{argument.column}_x" if argument.type == TRIPLE else argument.column

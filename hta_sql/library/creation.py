@@ -25,8 +25,8 @@ MICROSECONDS = "us"
 def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create everything that does not depend on a store, in one transaction.
 
-    The engine binds each object together with everything it calls. Therefore, objects that depend
-    on analyses are created while these have only columns and no definition (3 s instead of 12 s).
+    The engine binds an object together with everything it calls. To save time, objects that depend
+    on analyses are created while the analyses are stubs with columns only (3 s instead of 12 s).
     """
     con.execute("BEGIN")
     create_empty_tables(con, library)
@@ -57,12 +57,12 @@ def create_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
 
 
 def add_objects(con: duckdb.DuckDBPyConnection, library: Library) -> None:
-    """Create the objects that a library adds to the shipped one, in one transaction.
+    """Create the objects that a library adds to the shipped library, in one transaction.
 
     Raises:
         LibraryError: The engine rejects a file; the message names the line.
     """
-    con.execute("SET python_enable_replacements = false")  # Python variables are no tables
+    con.execute("SET python_enable_replacements = false")  # ignore Python variables
     con.execute("BEGIN")
     _create_empty(con, "derived", library.derived_columns())
     own = library.user_library
@@ -100,7 +100,8 @@ def naming(about: SqlObject) -> Iterator[None]:
 def refused_line(about: SqlObject, error: duckdb.Error) -> int:
     """Return the line of a file that an engine error refers to.
 
-    In a macro the engine's line may be off by one, so the word it names takes precedence.
+    The engine's line number may be off by one in a macro, so the line with the word quoted in the
+    error takes precedence.
     """
     said = _REFUSED_LINE.search(str(error))
     lines = about.text.splitlines()
@@ -115,8 +116,8 @@ def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
     """Create a user's macro or analysis: one statement that creates the declared object.
 
     Raises:
-        LibraryError: The file has another statement, or the name of an engine function.
-        duckdb.Error: The engine rejects it.
+        LibraryError: The file contains another statement, or its name is an engine function's.
+        duckdb.Error: The engine rejects the statement.
     """
     kinds = [statement.type.name for statement in con.extract_statements(about.text)]
     if kinds != ["CREATE"]:
@@ -153,8 +154,8 @@ def _create_unversioned(
 def _compute_derived(con: duckdb.DuckDBPyConnection, library: Library) -> None:
     """Create the views that compute the derived tables until they are materialized.
 
-    Called last: objects that read a derived table are bound five times, each time with its full
-    definition if it exists already (12 s instead of 4 s).
+    Must be called last. Objects that read a derived table are bound five times; if the table's full
+    definition existed earlier, each of these would bind it too (12 s instead of 4 s).
     """
     for derived in library.derived:
         columns = library.derived_columns()[derived.base_name]
@@ -207,13 +208,13 @@ RANK_SCOPE = {
     "ingested_ns": "BIGINT",
     "size_bytes": "BIGINT",
 }
-"""Facts of each rank that the catalog stores."""
+"""Columns of the facts that the catalog stores about each rank."""
 
 RUN_TAGS = {"run": "VARCHAR", "tag": "VARCHAR", "tag_value": "VARCHAR"}
 """Tags of each run, set by users."""
 
 KEPT_ANSWERS = {"name": "VARCHAR", "run": "VARCHAR", "rows": "BIGINT", "bytes": "BIGINT"}
-"""Materialized answers that views read: analysis and run."""
+"""Columns of the list of materialized answers that views read, one per analysis and run."""
 
 SCOPE_TABLES = {"rank_scope": RANK_SCOPE, "run_tags": RUN_TAGS}
 """Tables that are stored in the catalog itself."""
@@ -240,16 +241,16 @@ def microsecond_column(column: Column) -> Column:
 
 
 def _unversioned_macro(analysis: SqlObject) -> str:
-    """Return the macro that calls the newest version under the unversioned name.
+    """Return the statement that creates the unversioned macro: a call of the newest version.
 
-    A copy of its text would double the size of the catalog.
+    A copy of the newest version's text would double the size of the catalog.
     """
     same = sqltext.call(analysis.name, {p.name: p.name for p in analysis.parameters})
     return _macro(analysis, analysis.base_name, same)
 
 
 def _macro(analysis: SqlObject, name: str, body: str) -> str:
-    """Return a table macro with the parameters of an analysis and another body."""
+    """Return the statement that creates a table macro with an analysis's parameters and a body."""
     declared = [f"{p.name} {p.type} := {p.default}" for p in analysis.parameters]
     return sqltext.table_macro(name, declared, body)
 

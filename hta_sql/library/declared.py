@@ -1,4 +1,4 @@
-"""Parses the declarations of a file: parameters from the DDL, columns from the comment."""
+"""Parses the declarations in a .sql file: parameters from the DDL, columns from the comment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMMENTS = re.compile(r"(?:--.*\n)*")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a macro; type and default as written in the DDL."""
+    """A parameter of a macro, with its type and default as written in the DDL."""
 
     name: str
     type: str | None
@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a view or macro; its unit is in brackets after its type."""
+    """A column of a view or macro; in the comment, its unit is in brackets after its type."""
 
     name: str
     type: str
@@ -63,7 +63,7 @@ def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter
 
 
 def columns_in(name: str, comments: list[str]) -> list[Column]:
-    """Parse the columns that a view or macro documents; a scalar macro's column has its name."""
+    """Parse the columns that a view or macro documents; a scalar macro has one, named like it."""
     first, *lines = comments or [""]
     found: list[Column] = []
     if returned := _RETURNED.match(first):

@@ -1,7 +1,7 @@
 """Digests of the ingest definitions, independent of formatting.
 
-A trace is ingested again if its definitions differ from the current ones. Comments, indentation and
-line breaks do not change a definition.
+A trace is ingested again if it was ingested with other definitions than the current ones. Comments,
+indentation and line breaks do not change a definition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def definitions() -> str:
     """Return a hash of the definitions in sql/ingest and of the vendors' categories."""
     digest = hashlib.sha256()
     for path in sorted((sql_root() / "ingest").rglob("*.*")):
-        # Of the list of arguments, only the generated extraction affects stored traces.
+        # arguments.csv affects stored traces only through the extraction SQL generated from it.
         if path.name != ARGUMENTS:
             digest.update(definition(path).encode())
     digest.update("\n".join(category_lines()).encode())
@@ -42,7 +42,7 @@ def definitions() -> str:
 
 
 def definition(path: Path) -> str:
-    """Return the definition in a file: the tokens of a statement, the lines of a table."""
+    """Return the definition in a file: tokens of a .sql file, lines of a table."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".sql":
         return "\n".join(tokens(text))
@@ -52,7 +52,7 @@ def definition(path: Path) -> str:
 def tokens(sql: str) -> list[str]:
     """Return the tokens of a statement, without comments and white space.
 
-    Does not use the engine's tokenizer: another version of it may split differently, and all traces
+    Does not use the engine's tokenizer: a new version might split differently, so that all traces
     would be ingested again.
     """
     return [match.group() for match in _TOKEN.finditer(sql) if match["comment"] is None]

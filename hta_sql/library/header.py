@@ -21,12 +21,12 @@ REPORT = re.compile(
 
 - ``no``: the analysis has no section.
 - ``first N``: its section is the Nth of its topic. Sections without a position follow, by name.
-- ``table``: it has a section although it has no chart.
+- ``table``: the analysis has a section although it has no chart.
 - ``chart``: its section has the chart only, no rows.
-- ``of several ranks`` or ``of several runs``: it compares them and needs more than one.
+- ``of several ranks`` or ``of several runs``: it compares ranks or runs and needs several.
 - ``at most N ranks``: with more ranks the section is omitted as unreadable.
-- ``if RELATION`` or ``if RELATION or RELATION``: it has no rows unless one of these tables or
-  analyses has rows, and is not computed then.
+- ``if RELATION`` or ``if RELATION or RELATION``: the analysis is not run unless one of these
+  tables or analyses has rows, because it would have none either.
 - ``without COLUMN: SENTENCE``: if the column is NULL in every row, the page shows the sentence.
 - ``parameter := N``: a value that keeps the result small.
 """

@@ -25,14 +25,14 @@ def object_markup(
     tables: Mapping[tuple[str, ...], Sequence[Row]],
     sql: str,
 ) -> Markup:
-    """Render an object of the library: description, parameters and columns, and its SQL folded.
+    """Render an object of the library: description, parameters, columns, and collapsed SQL.
 
     Args:
-        heading: Its title and name.
-        words: Its description.
-        facts: The facts of its header.
-        tables: Headings ─▶ rows of each table; a table without rows is omitted.
-        sql: Its text.
+        heading: Title and name of the object.
+        words: Description of the object.
+        facts: Facts from the header of its file.
+        tables: Column headings ─▶ rows of a table; a table without rows is omitted.
+        sql: Text of the file.
     """
     return _templates().render(
         "object", heading=heading, words=words, facts=facts, tables=tables.items(), sql=sql

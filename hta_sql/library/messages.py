@@ -1,7 +1,7 @@
 """Reads the message catalogue: the CSV files in ``sql/messages``, one per topic.
 
-Analyses return the code of a message with its values; the texts are data. So a sentence can be
-corrected without a new version of a released analysis.
+Analyses return the code of a message and its values; the text comes from the catalogue. This way, a
+sentence can be corrected without a new version of a released analysis.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_messages(path: Path) -> list[Message]:
     """Read one file of the catalogue.
 
     Raises:
-        LibraryError: The header or a line has other columns.
+        LibraryError: The header or a line does not have the columns of the catalogue.
     """
     header = [field.name for field in fields(Message)]
     with path.open(encoding="utf-8", newline="") as file:

@@ -62,7 +62,7 @@ class SqlObject:
 
     @property
     def description(self) -> str:
-        """The other paragraphs of the header."""
+        """The paragraphs of the header after the first."""
         prose = self._header[0]
         return "\n".join(prose[prose.index("") :]).strip() if "" in prose else ""
 
@@ -185,11 +185,11 @@ class Library:
 
     @cached_property
     def macros_in_order(self) -> tuple[SqlObject, ...]:
-        """The macros in dependency order, because the engine binds on creation."""
+        """The macros in dependency order: the engine binds a macro when it is created."""
         return _in_order(self.macros)
 
     def derived_columns(self) -> Columns:
-        """Return the columns of the derived tables, as their views document them."""
+        """Return the columns of the derived tables, as documented by their views."""
         names = {about.base_name for about in self.derived}
         return {
             table.name: {column.name: column.type for column in table.columns}
@@ -205,11 +205,11 @@ class Library:
         return self._reads_derived[about.path]
 
     def asks_derived(self, query: str) -> bool:
-        """Return whether the words of a query name an object that reads derived tables."""
+        """Return whether a query names an object that reads derived tables."""
         return any(map(self.reads_derived, map(self._named.__getitem__, self.names_in(query))))
 
     def derived_in(self, query: str) -> set[str]:
-        """Return the names of the derived tables that a query reads, judging by the words in its text."""
+        """Return the derived tables that a query may read, judging by the words in its text."""
         named = map(self._named.__getitem__, self.names_in(query))
         used = {one.path for about in named for one in self.stands_on(about)}
         return {about.base_name for about in self.derived if about.path in used}
@@ -220,7 +220,7 @@ class Library:
 
     @cached_property
     def _named(self) -> dict[str, SqlObject]:
-        """Name in a query ─▶ object; an analysis without version is the newest one."""
+        """Name in a query ─▶ object; a name without version is the newest version."""
         newest = {one.base_name: one for one in self.newest()}
         return {one.name: one for one in (*self.analyses, *self.macros, *self.tables)} | newest
 
@@ -232,9 +232,9 @@ class Library:
         """Return the stored and derived tables, and the answers, whose files a query may read.
 
         Args:
-            names: Analyses, macros and tables that it names.
-            whole: Derived tables and answers whose files cover the query, so that nothing they are
-                computed from is read.
+            names: Analyses, macros and tables named in the query.
+            whole: Derived tables and answers that are completely materialized for the query, so
+                that the tables they are computed from are not read.
         """
         stored, derived = stored_columns().keys(), {one.base_name for one in self.derived}
         words = set(names)
@@ -247,7 +247,7 @@ class Library:
 
         Args:
             about: The object.
-            without: Names that are not followed.
+            without: Names whose dependencies are not followed.
         """
         known = {o.name: o for o in (*self.tables, *self.macros)}
         computing = {o.base_name: o for o in self.derived}
@@ -263,7 +263,7 @@ class Library:
 
     @cached_property
     def computing(self) -> Library:
-        """The library reduced to the dependencies of the derived tables: a tenth of all objects."""
+        """The derived tables and their dependencies only: a tenth of the library's objects."""
         used = {one.path for about in self.derived for one in self.stands_on(about)}
         needed = tuple(macro for macro in self.macros if macro.path in used)
         return Library(tables=self.tables, macros=needed, analyses=(), derived=self.derived)
@@ -292,8 +292,8 @@ class Library:
         """Find an analysis by name, with or without its version.
 
         Raises:
-            AnalysisNotFoundError: No such analysis or version; the message suggests the nearest
-                name.
+            AnalysisNotFoundError: There is no such analysis or version; the message suggests the
+                nearest name.
         """
         match = _VERSION.match(name)
         if match and version is None:
@@ -331,13 +331,13 @@ def parse_library(root: Path) -> Library:
         analyses=tuple(parse_file(p) for p in sorted((root / "analyses").glob("*/*.sql"))),
         derived=tuple(newest[name] for name in sorted(newest)),
     )
-    # A table that depends on another one has more dependencies than that one.
+    # A table always has more dependencies than each table it depends on.
     ordered = sorted(library.derived, key=lambda about: len(library.stands_on(about)))
     return replace(library, derived=tuple(ordered))
 
 
 def _ordered_tables(tables: tuple[SqlObject, ...]) -> tuple[SqlObject, ...]:
-    """Sort views over other tables after those over Parquet."""
+    """Sort views so that those over other views come after those over Parquet files."""
     return tuple(sorted(tables, key=lambda t: ("FROM stored." not in t.text, t.name)))
 
 

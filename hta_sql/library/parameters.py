@@ -17,7 +17,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "BOOLEAN": (bool,),
 }
 TYPES = tuple(_SCALARS)
-"""Types of a parameter, or of the items of a list."""
+"""Allowed types of a parameter, or of the items of a list parameter."""
 
 _WORDS = {
     "BIGINT": "an integer",
@@ -74,13 +74,13 @@ def _scalar(analysis: str, name: str, kind: str, value: Any) -> Any:
 
 
 def narrowing(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the parameters that restrict the rows; a switch only changes how they are counted."""
+    """Return the parameters that restrict rows; Boolean ones only change how rows are counted."""
     return tuple(
         name for name, value in given.items() if value is not None and not isinstance(value, bool)
     )
 
 
 def taken_by(analysis: SqlObject, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that an analysis has."""
+    """Return the given parameters that an analysis accepts."""
     known = {parameter.name for parameter in analysis.parameters}
     return {key: value for key, value in parameters.items() if key in known}

@@ -35,7 +35,7 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
 
     Args:
         relative_path: Path of the file without its suffix, such as ``link/launches``.
-        name: Name of a statement in a file of several; it follows a line ``-- name: NAME``.
+        name: Name of a statement in a file with several; each follows a line ``-- name: NAME``.
 
     Raises:
         LibraryError: The file has no statement of that name.
@@ -54,7 +54,7 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
 
 @cache
 def reader_sql(name: str) -> str:
-    """Return the text of a file in sql/readers, which read other files than traces."""
+    """Return the text of a file in sql/readers, whose SQL reads files other than traces."""
     return (sql_root() / "readers" / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -67,5 +67,5 @@ def stored_columns() -> Columns:
 
 @cache
 def columns_digest() -> str:
-    """Return a digest of the current columns; the manifest records it for each rank's files."""
+    """Return a digest of the current columns; the manifest records the digest of each rank."""
     return hashlib.sha256(json.dumps(stored_columns()).encode()).hexdigest()[:16]

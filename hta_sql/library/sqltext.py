@@ -1,7 +1,7 @@
 """Builds SQL text from names and literals, for statements that take no parameters, such as DDL.
 
-All other code binds its values. Everything here is quoted, so a hostile run name, path or comment
-cannot inject SQL.
+All other code binds its values. Arguments documented as quoted cannot inject SQL, even if a run
+name, path or comment is hostile. Arguments documented as trusted are inserted as they are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def literal_list(values: Iterable[str]) -> str:
 
 
 def values_view(name: str, columns: dict[str, str], rows: Iterable[Iterable[object]]) -> str:
-    """Build a view over constant rows, see :func:`values`; its name is trusted."""
+    """Build a view over constant rows (see :func:`values`); the view's name is trusted."""
     return f"CREATE OR REPLACE VIEW {name} AS\n{values(columns, rows)}"
 
 
@@ -81,9 +81,9 @@ _COLUMN_END, _ROW_END = "\x1f", "\x1e"
 def parquet_view(table: str, columns: Mapping[str, str], parts: Iterable[FileGroup]) -> str:
     """Build the view of a stored table over the Parquet files of its ranks.
 
-    Every file is named: a list is faster than a glob, and never includes incomplete files. Every
-    column is named as well. Files of an older version may lack columns, which are then NULL, or
-    have other types.
+    Every file is listed: a list is faster than a glob, and never includes incomplete files. Every
+    column is listed as well: files written by an older version may have other types or lack
+    columns, which are then NULL.
 
     Args:
         table: Name of the table.
@@ -103,7 +103,7 @@ def _rows_of_files(columns: Mapping[str, str], part: FileGroup) -> str:
 
 
 def _as_today(name: str, kind: str, had: str | None) -> str:
-    """Build the SQL of a column for files that have it with a type, or lack it."""
+    """Build the SQL of a column for files that have it with type ``had``, or lack it (None)."""
     column = identifier(name)
     if had == kind:
         return column
@@ -123,7 +123,7 @@ def derived_view(
         table: Name of the table.
         columns: Columns of the view.
         paths: Files, each of one run.
-        macro: Name of the macro that computes it, trusted.
+        macro: Name of the macro that computes the table, trusted.
         runs: Runs without a file; None: every run.
     """
     selected = ", ".join(map(identifier, columns))
@@ -132,8 +132,8 @@ def derived_view(
         parts.append(f"SELECT {selected}\nFROM {_files_of_runs(kept)}")
     if missing := "NULL" if runs is None else literal_list(runs).removeprefix("[]"):
         parts.append(f"SELECT {selected}\nFROM derived.{macro}({missing})")
-    # In a separate schema: in that of the stored tables, the macro would read these tables instead
-    # of the views over them.
+    # In a separate schema: in the schema of the stored tables, the macro would read those tables
+    # instead of the views over them.
     head = f"CREATE OR REPLACE VIEW derived.{identifier(table)} AS\n"
     return head + "\nUNION ALL\n".join(parts)
 
@@ -158,10 +158,10 @@ def answer_view(
 ) -> str:
     """Build the view of an answer, ordered by run and then by the order within the run.
 
-    One branch computes all runs that are not materialized. It is omitted if there are none, because
-    it is planned every time (30 ms). The window that numbers its rows lets filters on the run
-    through, unless the order is None (not by columns). The other arguments are those of
-    :func:`derived_view`.
+    One branch computes all runs that are not materialized. The branch is omitted if there are none,
+    because planning it takes 30 ms in every query. Filters on the run are pushed down through the
+    window that numbers the branch's rows, unless ``order`` is None (not by columns). The other
+    arguments are those of :func:`derived_view`.
     """
     selected = ", ".join(map(identifier, columns))
     kept, missing = list(paths), literal_list(runs).removeprefix("[]")
@@ -189,22 +189,22 @@ def stored_answer(name: str) -> str:
 
 
 def rows_of_run(macro: str) -> str:
-    """Build the SELECT of a trusted macro's rows for ``$run``, without the run column."""
+    """Build the SELECT of a macro's rows for ``$run``, without the run column; macro trusted."""
     return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - a trusted name
 
 
 def rows_but_of_run(relation: str) -> str:
-    """Build the SELECT of a relation, trusted, whose rows are all of ``$run``."""
+    """Build the SELECT of a relation that has only rows of ``$run``; the relation is trusted."""
     return f"SELECT * FROM {relation} WHERE $run IS NOT NULL"  # noqa: S608 - ours
 
 
 def has_rows(relation: str) -> str:
-    """Build the SELECT of whether a relation, trusted, has rows."""
+    """Build the SELECT that returns whether a relation has rows; the relation is trusted."""
     return f"SELECT EXISTS (FROM {relation})"
 
 
 def all_rows(relation: str) -> str:
-    """Build the query of all rows of a relation, trusted."""
+    """Build the SELECT of all rows of a relation; the relation is trusted."""
     return f"FROM {relation}"
 
 
@@ -244,7 +244,7 @@ def call(name: str, arguments: Mapping[str, str]) -> str:
 
     Args:
         name: Name of the macro, trusted.
-        arguments: Parameter ─▶ SQL of its value, trusted: a placeholder such as ``$ranks``.
+        arguments: Parameter ─▶ SQL of its value, such as the placeholder ``$ranks``; trusted.
     """
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"FROM {name}({given})"
@@ -256,7 +256,7 @@ def table_macro(name: str, parameters: Iterable[str], select: str) -> str:
 
 
 def describe(relation: str) -> str:
-    """Build the DESCRIBE of a quoted name or a statement, which is trusted."""
+    """Build the DESCRIBE of a quoted name or a statement; both are trusted."""
     return f"DESCRIBE {relation}"
 
 
@@ -266,23 +266,23 @@ def view_of(name: str, source: str) -> str:
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of a scalar lib macro's value, as a column of its name; all trusted."""
+    """Build the SELECT of a scalar lib macro's value as a column named like it; all trusted."""
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
 
 def create_table(name: str, select: str, kind: str = "") -> str:
-    """Build the CREATE TABLE AS of a SELECT, for example TEMPORARY; all arguments are trusted."""
+    """Build CREATE TABLE AS with a SELECT; ``kind`` may be TEMPORARY; all are trusted."""
     return f"CREATE {kind} TABLE {name} AS\n{select}"
 
 
 def drop_table(name: str) -> str:
-    """Build the statement that drops a table if it exists; the name trusted."""
+    """Build the statement that drops a table if it exists; the name is trusted."""
     return f"DROP TABLE IF EXISTS {name}"
 
 
 def numbers(count: int) -> str:
-    """Build the SELECT of 8-byte numbers that do not compress."""
+    """Build the SELECT of ``count`` 8-byte numbers that do not compress."""
     return f"SELECT hash(range) AS number FROM range({count:d})"  # noqa: S608 - only a number
 
 
@@ -340,7 +340,7 @@ def copy_to_path(select: str, options: str) -> str:
 
 
 def subquery(select: str) -> str:
-    """Build the query for all rows of a trusted SELECT."""
+    """Build a query for all rows of a SELECT as a subquery; the SELECT is trusted."""
     return f"FROM (\n{select}\n)"
 
 
@@ -349,8 +349,8 @@ def first_match_macro(
 ) -> str:
     """Build a macro that returns the result of the first regular expression that matches a text.
 
-    The engine compiles a constant expression once, but one from a column or parameter for every
-    row: 25 of the 290 ms for a rank of 27,000 events.
+    The expressions are constants in the macro, because the engine compiles a constant once but an
+    expression from a column or parameter for every row: 25 of 290 ms for a rank of 27,000 events.
 
     Args:
         name: Name of the macro, trusted.

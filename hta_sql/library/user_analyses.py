@@ -3,12 +3,12 @@
 ::
 
     <folder>/<topic>/<name>_v<N>.sql    an analysis, in the form of the shipped ones
-    <folder>/lib/<name>.sql             a macro that several of them share
-    <folder>/tests/                     their golden tests, which only ``hta-sql check`` reads
+    <folder>/lib/<name>.sql             a macro shared by several analyses
+    <folder>/tests/                     golden tests of the analyses, for ``hta-sql check`` only
 
-The folders are given in the call (``analyses=``, ``--analyses``) or by the variable
-:data:`ENVIRONMENT`. Installed packages add theirs by an entry point of :data:`GROUP`. Nothing is
-cached between two calls: the next library that is parsed contains a changed file.
+The folders are given in the call (``analyses=``, ``--analyses``) or in the environment variable
+:data:`ENVIRONMENT`. Installed packages add theirs through an entry point of :data:`GROUP`. Nothing
+is cached between calls, so changed files take effect in the next call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUP = "hta_sql.analyses"
 LIB, TESTS = "lib", "tests"
 
 Analyses = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None
-"""A folder or several; None: those that the environment names."""
+"""One or several folders; None: the folders in the environment variable."""
 
 _ANALYSIS = re.compile(r"[a-z][a-z0-9_]*_v[1-9]\d*")
 _SHARED = re.compile(r"[a-z][a-z0-9_]*")
@@ -53,7 +53,7 @@ def library_with(analyses: Analyses = None) -> Library:
 
 
 def user_folders(analyses: Analyses = None) -> tuple[Path, ...]:
-    """List the folders to read: those given or in the environment, and those of packages.
+    """List the folders to read: given or from the environment, plus those of installed packages.
 
     Raises:
         LibraryError: A folder is missing, or an entry point fails.
@@ -74,7 +74,7 @@ def user_folders(analyses: Analyses = None) -> tuple[Path, ...]:
 
 
 def library_of(folders: Iterable[Path]) -> Library:
-    """Return the shipped library with the contents of folders.
+    """Return the shipped library, extended by the contents of folders.
 
     Raises:
         LibraryError: A file is malformed, or two have the same name; the message names both.
@@ -84,7 +84,7 @@ def library_of(folders: Iterable[Path]) -> Library:
 
 
 def read_folder(folder: Path) -> list[SqlObject]:
-    """Parse the contents of a folder: macros of lib and analyses.
+    """Parse the contents of a folder: lib macros and analyses.
 
     Raises:
         LibraryError: The folder has no analysis, or a malformed file.
@@ -108,7 +108,7 @@ def read_folder(folder: Path) -> list[SqlObject]:
 
 
 def with_user_analyses(shipped: Library, added: Iterable[SqlObject]) -> Library:
-    """Return a library extended by objects.
+    """Return the shipped library, extended by user objects.
 
     Raises:
         LibraryError: A name is taken; the message names both files.
@@ -135,7 +135,7 @@ def with_user_analyses(shipped: Library, added: Iterable[SqlObject]) -> Library:
 
 
 def _names(about: SqlObject) -> set[str]:
-    """Return the catalog names of a table, an analysis or a user's macro."""
+    """Return the names that a table, an analysis or a user's macro takes in the catalog."""
     return {f"lib.{about.name}"} if about.is_macro else {about.name, about.base_name}
 
 
@@ -145,7 +145,7 @@ def _same_analysis(other: Path, about: SqlObject) -> bool:
 
 
 def _unusable(about: SqlObject) -> Iterator[str]:
-    """Yield the problems that make a file uncallable; ``hta-sql check`` applies the other rules.
+    """Yield the problems that make a file's object unusable; ``hta-sql check`` has more rules.
 
     Raises:
         LibraryError: A parameter line does not have the required form.
@@ -195,7 +195,7 @@ def _folders_of(named: Any) -> list[Path]:
 
 @cache
 def _is_some_package(places: tuple[str, ...]) -> bool:
-    """Return whether an installed package names the group; 2 ms instead of importlib's 8 ms."""
+    """Return whether an installed package uses :data:`GROUP`; importlib takes 8 ms instead of 2."""
     heading = f"[{GROUP}]".encode()
     for place in dict.fromkeys(places):
         try:

@@ -1,6 +1,6 @@
 """Device vendors: event categories, call prefixes, device names, from ``sql/tables/vendors.csv``.
 
-The same list is the table ``vendors``, documented in ``sql/tables/vendors.sql``.
+The table ``vendors``, documented in ``sql/tables/vendors.sql``, has the same rows.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ VENDORS = "tables/vendors.csv"
 KINDS = {"kernel", "memcpy", "memset", "sync"}
 FACTS = {"category", "call_prefix", "device_type", "device_name", "backend", "torch_device"}
 UNSTORED = "other_events"
-"""Table of the events whose category has no other table."""
+"""Table of events whose category belongs to no other table."""
 
 
 @cache
 def _lines() -> list[dict[str, str]]:
-    """Return the lines of the list.
+    """Return the lines of vendors.csv.
 
     Raises:
         LibraryError: A line has an unknown fact, or a category without table or kind.
@@ -58,7 +58,7 @@ def alternatives(fact: str, *, with_stars: bool = True) -> str:
         fact: Name of the fact, such as ``call_prefix``.
         with_stars: Whether to include the values with a star, which matches word characters.
     """
-    # Longest first, so that a prefix of another value does not hide it.
+    # Longest first, because a regular expression takes the first alternative that matches.
     values = sorted(known(fact), key=lambda value: (-len(value), value))
     if not with_stars:
         values = [value for value in values if "*" not in value]
@@ -72,7 +72,7 @@ def call_name() -> re.Pattern[str]:
 
 
 def category_tables() -> dict[str, str]:
-    """Return category ─▶ table, without the categories that stay in other_events."""
+    """Return category ─▶ table, except for categories whose table is other_events."""
     return {
         row["value"]: row["stored_table"]
         for row in _lines()

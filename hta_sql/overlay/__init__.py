@@ -1,4 +1,4 @@
-"""Rewrite traces: copy the original events, and change, drop or add some.
+"""Rewrite traces: copy the original events, and change, drop or add individual events.
 
 Counters and overlays are viewed in Perfetto or Chrome together with the events that they explain.
 The ingested file is therefore streamed event by event.

@@ -41,8 +41,8 @@ def write_counters(
         series: ``queue`` adds ``Queue Length``, the queued operations of each stream. ``memory``
             adds the bandwidth of each kind of copy in GB/s: as recorded, otherwise bytes /
             duration.
-        suffix: Suffix of the stem of the file's name.
-        output_dir: Output folder; default: that of the trace.
+        suffix: Suffix appended to the stem of the file name.
+        output_dir: Output folder; default: the folder of the trace.
         include_last_profiler_step: Whether to include the last profiler step.
 
     Raises:

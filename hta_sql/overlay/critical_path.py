@@ -21,9 +21,9 @@ KEPT_CATEGORIES = frozenset({"user_annotation", "python_function"})
 SKEWS = """
 SELECT k.device, k.skew_ns FROM lib.device_clock_skew([$run], [$rank::INTEGER]) AS k WHERE k.skew_ns <> 0
 """
-"""Devices whose clock differs from the host's.
+"""Query for devices whose clock differs from the host's.
 
-Nodes use the host's clock, trace events that of their device.
+Nodes use the host's clock; events in the trace use the clock of their device.
 """
 
 _INSIDE_NS = 1000
@@ -69,7 +69,7 @@ def overlay_critical_path(
 
 
 def device_skews(store: TraceStore, run: str, rank: int) -> dict[int | None, int]:
-    """Return the lead of each device clock over its host's [ns], without equal clocks."""
+    """Return how far each device clock is ahead of the host's [ns]; equal clocks are omitted."""
     return dict(store.sql(SKEWS, {"run": run, "rank": rank}).rows())
 
 

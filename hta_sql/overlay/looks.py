@@ -1,4 +1,4 @@
-"""Find the window of a run to view: from ranks, steps, iterations, an event or a finding of the advice."""
+"""Find the part of a run to view, given steps, iterations, an event or a finding of ``advice``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Look:
     """Events to show, and the initial view.
 
     Attributes:
-        wanted: The slice.
+        wanted: The slice to write.
         title: Short title.
         zoom: Start and end of the initial view, since the run's first event [ns]; None: all.
         event: ``ts``, ``dur`` [ns], ``pid`` and ``tid`` of an event to select.

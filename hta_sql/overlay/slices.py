@@ -1,7 +1,8 @@
 """Write part of a job as one trace for a viewer: some ranks, a time window, some categories.
 
-Events stay as the profiler wrote them, except the track of overlapping ones. With several ranks,
-clocks are aligned, and processes and arrows get unique numbers, because each rank has a device 0.
+Events stay as the profiler wrote them, except that overlapping events move to other tracks. With
+several ranks, clocks are aligned, and processes and arrows get unique numbers, because each rank
+has a device 0.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def write_slice(store: TraceStore, wanted: Wanted, path: str | os.PathLike[str])
 
 
 def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
-    """Return the clock offset of each rank [ns], as far as it is applied."""
+    """Return the clock offset of each rank whose clock is aligned [ns]."""
     if len(wanted.ranks) < 2 or not wanted.align:
         return {}
     rows = store.run("rank_clocks", runs=[wanted.run], ranks=list(wanted.ranks)).records()
@@ -234,8 +235,8 @@ class _Cut:
     def _name(self, labels: Event) -> None:
         """Write a process name from its labels, such as ``GPU 3``.
 
-        Viewers show the name, which is the program's for all processes. The event has the same
-        time, because the last of several names counts.
+        Viewers show only the process name, which the profiler sets to the program's for all
+        processes. Of several names the last one counts, so the event keeps the time of the labels.
         """
         args = labels.get("args")
         label_text = args.get("labels") if isinstance(args, dict) else None

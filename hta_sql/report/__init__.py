@@ -74,7 +74,7 @@ def write_report(
 
 
 def _common_ranks(store: TraceStore, runs: Sequence[str]) -> list[int] | None:
-    """Return the ranks if all runs have the same: the SQL of the page then selects them."""
+    """Return the ranks if all runs have the same ones; the page's SQL then selects these ranks."""
     found = {tuple(store.ranks(run)) for run in runs or store.runs()}
     return list(found.pop()) if len(found) == 1 else None
 
@@ -89,7 +89,7 @@ def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
     """
     body = render(
         "report",
-        # The name of a run may be wrapped after its underscores.
+        # Allow line breaks after the underscores of run names.
         title=Markup("_<wbr>").join(printable(title).split("_")),
         panels=_panels(answers, rows),
         version=__version__,
@@ -102,8 +102,8 @@ def page_text(answers: Answers, title: str, rows: int = ROWS) -> str:
 class Panel(NamedTuple):
     """An entry of the side bar.
 
-    The fields are the id of its first element, its name, its content, its sections, and its
-    unprinted ones.
+    The fields are the id of the panel's first element, the panel's name, its content, its sections,
+    and its sections that are not printed.
     """
 
     key: str

@@ -19,7 +19,7 @@ from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable
 
 CARDS = 6
-"""Maximum number of rules with a card; the table has all."""
+"""Maximum number of rules with a card; the table lists all rules."""
 
 FIRST = 3
 """Maximum number of cards on the first screen."""
@@ -29,7 +29,7 @@ SUBJECT_CHARACTERS = 80
 
 
 def first_cards(first: FirstScreen, run: str, sections: set[str]) -> Markup:
-    """Render the cards of the first screen: the largest savings of a run."""
+    """Render the cards on the first screen: the recommendations that save a run the most."""
     worst = [row for row in first.advice.records() if row["is_worst"] and row["run"] == run]
     if not worst:
         return Markup()
@@ -72,7 +72,7 @@ def _card(
         row: A row of ``advice``.
         sections: Analyses with a section on the page.
         is_short: Whether the card is on the first screen.
-        is_alone: Whether the run has a single rank, which is then not mentioned.
+        is_alone: Whether the run has a single rank, which the card then does not mention.
     """
     saved, of_what = row["step_saved_ns"], "a step"
     if saved is None:

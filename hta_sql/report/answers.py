@@ -21,7 +21,7 @@ from hta_sql.results.result import Result
 from hta_sql.store.query.trace_store import TraceStore
 
 Progress = Callable[[str, int, int], None]
-"""Called before each analysis with its name, the analyses done and the total analyses."""
+"""Called before each analysis with its name, the number of finished analyses and the total."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Answer:
 
     Attributes:
         section: The section.
-        values: Parameters of its analysis.
-        result: Its rows; None if there is nothing to show.
+        values: Parameters of the section's analysis.
+        result: Rows of the analysis; None if there is nothing to show.
         reason: Why there is nothing to show.
     """
 
@@ -100,7 +100,7 @@ def answers_of(
 
 
 def first_screen(store: TraceStore, given: Mapping[str, Any]) -> FirstScreen:
-    """Run the analyses of the first screen, each with the given parameters that it has."""
+    """Run the analyses of the first screen, each with those given parameters that it accepts."""
     library = load_library()
     return FirstScreen(
         **{name: store.run(name, **taken_by(library.find(name), given)) for name in ANALYSES}
@@ -132,15 +132,15 @@ def answer_of(
     first: FirstScreen,
     has_rows: Callable[[str], bool],
 ) -> Answer:
-    """Return the rows of a section, reusing the first screen's, or why there are none.
+    """Return the rows of a section or the reason why there are none; reuse first-screen results.
 
     Args:
         store: The store.
         section: The section.
         scope: Scope of the report.
         first: The results of the first screen.
-        has_rows: Whether a table or an analysis has rows. An analysis of a table without rows would
-            be planned for nothing: a quarter of the time of a report of a small store.
+        has_rows: Returns whether a table or an analysis has rows. Planning analyses of empty tables
+            would take a quarter of the time of a report on a small store.
     """
     analysis = section.analysis
     values = taken_by(analysis, {**section.parameters, **scope.given})

@@ -17,19 +17,19 @@ from hta_sql.results.fitting import SENTENCES, TextColumn, telling_first
 _NAMES = 2
 """Number of name columns before the first time column."""
 _MORE = 0.2
-"""Minimum share of additional distinct rows for a further name column."""
+"""Minimum share of rows that another name column must distinguish additionally."""
 _BESIDE_REASONS = 4
 _ID = re.compile(r"(?:^|_)(?:id|pid|tid)$")
 _POINT = re.compile(r"(?:^|_)(?:start_ns|end_ns|ts)$")
 
 
 def places(table: pa.Table, analysis: SqlObject | None) -> dict[str, int]:
-    """Return the position of each column by importance, as on a terminal, for narrow pages."""
+    """Return the position of each column on a narrow page: by importance, as on a terminal."""
     columns = [TextColumn(field.name, [], is_number(field.type)) for field in table.schema]
     names = [column.name for column in telling_first(columns)]
     same = {n for n in names if table.num_rows > 1 and len(table.column(n).unique()) == 1}
     names.sort(key=lambda name: (name in same, bool(_ID.search(name)), bool(_POINT.search(name))))
-    # The reason for a missing number matters less than the numbers.
+    # The reason why a number is missing matters less than the numbers.
     if "reason" in names and "reason" not in same:
         names.remove("reason")
         names.insert(_BESIDE_REASONS, "reason")
@@ -76,10 +76,10 @@ def _telling_apart(
 def _about(
     names: Sequence[str], first: Sequence[str], table: pa.Table, analysis: SqlObject | None
 ) -> list[str]:
-    """Return the columns that the rows are about.
+    """Return the columns with the main values of the rows.
 
-    These are the columns named after the analysis, the descending sort key or else a time, and a
-    share.
+    These are the columns named after the analysis, the descending sort key (or else a time), and a
+    percentage.
     """
     last = analysis.base_name.rpartition("_")[2].removesuffix("s") if analysis else ""
     units = {name: column_unit(name, analysis) for name in names}

@@ -37,15 +37,15 @@ class Section:
 
     Attributes:
         analysis: The analysis.
-        position: Its position in the topic; infinity if its header states none.
-        has_chart: Whether it has a figure.
+        position: Position in the topic; infinity if the analysis's header states none.
+        has_chart: Whether the analysis has a figure.
         has_table: Whether its rows are shown.
         parameters: Parameter values that keep the result small.
-        max_ranks: Number of ranks above which it is omitted.
-        compares: ``ranks`` or ``runs``, if it needs more than one of them.
-        relations: Tables or analyses, one of which must have rows for it to have any; empty: unknown.
-        needed: A column, and the sentence to show if it is NULL in every row; empty if there is
-            none.
+        max_ranks: Number of ranks above which the section is omitted.
+        compares: ``ranks`` or ``runs``, if the analysis needs more than one of them.
+        relations: Tables or analyses; without rows in any of them, the analysis has no rows either.
+            Empty if unknown.
+        needed: A column, and the sentence to show if the column is NULL in every row; or empty.
     """
 
     analysis: SqlObject
@@ -65,7 +65,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        """Its heading."""
+        """Heading of the section."""
         return self.analysis.title
 
 

@@ -1,7 +1,7 @@
-"""The analyses of the first screen, which it reads by name, and the questions that it links to.
+"""The analyses that the first screen reads by name, and the questions that it links to.
 
-Sections need no entry here: they come from the headers of their analyses. These few are named
-because sentences, tiles and cards use their columns.
+Sections need no entry here: they are defined by the headers of their analyses. The analyses here
+are named because sentences, tiles and cards use their columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ANALYSES = tuple(field.name for field in fields(FirstScreen))
 """Names of the analyses of the first screen."""
 
 SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
-"""Analysis ─▶ its information about ranks that have only summaries."""
+"""Analysis ─▶ what it shows about ranks that have only summaries."""
 
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
@@ -77,7 +77,7 @@ def questions_markup(sections: set[str], reasons: Mapping[str, str]) -> Markup:
 
     Args:
         sections: Analyses with a section on the page.
-        reasons: Analysis ─▶ why it has no section.
+        reasons: Analysis ─▶ reason why it has no section.
     """
     items = []
     for question, answer in QUESTIONS.items():

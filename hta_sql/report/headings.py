@@ -43,7 +43,7 @@ _WORDS = {
     "10ms": "10 ms",
 }
 _ROLES = {"ns": "time", "bytes": "memory"}
-"""Subject of a column whose unit is not shown because no value is known."""
+"""Unit ─▶ word for the quantity in a heading, if the unit is not shown: no value is known."""
 _STATES = frozenset(
     {
         *("backward", "found", "full", "held", "judged", "known", "last", "late", "launching"),
@@ -51,23 +51,23 @@ _STATES = frozenset(
         *("timed", "unlinked", "usual", "zero"),
     }
 )
-"""Words before ``_count`` that have no plural."""
+"""Words before ``_count`` that are not nouns, and so have no plural."""
 _SUFFIXES = ("_ns", "_us", "_pct", "_bytes", "_gbps", "_count")
 _UNITS = {"%": "%", "GB/s": "GB/s", "us": "µs"}
 _SMALL = 0.0005
 _READ = 0.001
-"""Minimum value in a unit of which three decimals show a nonzero digit."""
+"""Smallest value that is not shown as 0.000, with three decimals."""
 _MOST = 0.75
 """Share of a column's nonzero values that must be readable in the chosen unit."""
 _WIDEST = 100_000
-"""Maximum number of units of the largest value in a column."""
+"""Maximum of the largest value in a column, in the column's unit."""
 _TOO_LONG_NS = 30 * 86_400 * 10**9
 """A number of nanoseconds above a month is a point in time, and is not converted."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|kB|MB|GB|TB)(?!\w))")
 
 
 def sentence(text: str) -> Markup:
-    """Escape a sentence with names from traces; no line breaks between a number and its unit."""
+    """Escape a sentence with names from traces; keep each number and its unit on one line."""
     return Markup("&nbsp;").join(_BEFORE_UNIT.split(printable(text)))
 
 
@@ -120,9 +120,9 @@ def column_texts(
 
     Args:
         name: Name of the column.
-        values: Its values.
-        analysis: Its analysis, which defines its unit.
-        words: Its heading in the table; default: derived from its name alone.
+        values: Values of the column.
+        analysis: Analysis of the column, which defines its unit.
+        words: Heading of the column in the table; default: derived from the name alone.
     """
     unit = column_unit(name, analysis)
     words = words or column_words(name, unit)
@@ -143,17 +143,14 @@ def column_texts(
 
 
 def _with_unit(words: str, unit: str) -> str:
-    """Append the unit to a heading, unless it ends with it."""
+    """Append the unit to a heading that does not already end with it."""
     return f"{words} ({unit})" if unit and words.lower().split()[-1:] != [unit.lower()] else words
 
 
 def _fitting(
     numbers: Sequence[float], scale: Callable[[float], tuple[float, str]]
 ) -> tuple[float, str]:
-    """Return the unit that fits most of the numbers.
-
-    Neither are their digits lost, nor does the largest number become too long.
-    """
+    """Return the unit in which most numbers show a nonzero digit and the largest is not long."""
     there = sorted(number for number in numbers if number)
     if not there:
         return scale(0)

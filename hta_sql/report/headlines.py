@@ -1,4 +1,4 @@
-"""Renders the statements on the main costs, and the findings that limit the numbers."""
+"""Renders statements on the main costs, and findings about data that limit the numbers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hta_sql.report.tables import table_markup
 from hta_sql.text import cut_middle, printable, rank_spans, time_text
 
 RUNS = 6
-"""Maximum number of runs with statements; the table has all."""
+"""Maximum number of runs with statements; the table lists all runs."""
 SUBJECT_CHARACTERS = 120
 SMALL_PCT = 0.1
-"""Minimum cost of a statement relative to the step time [%]."""
+"""Minimum cost for a statement, relative to the step time [%]."""
 
 _NAMES = {
     "idle_host": "Waiting for the next launch",
@@ -66,7 +66,7 @@ def costs_markup(first: FirstScreen, scope: Mapping[str, Any], rows: int) -> Mar
 
 
 def _costs_of_run(run: str, costs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]], int]:
-    """Return the run, its costs that are large enough for a statement, and the number of others."""
+    """Return the run, the costs that are large enough for a statement, and the number of others."""
     stated = [row for row in costs if row["cost_pct"] is None or row["cost_pct"] >= SMALL_PCT]
     return run, [_statement(row) for row in stated], len(costs) - len(stated)
 

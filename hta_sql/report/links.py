@@ -30,7 +30,7 @@ def linked(text: str, sections: set[str]) -> Markup:
     """Render a message.
 
     Args:
-        text: The message; names from traces in it remain text.
+        text: The message; names from traces in the message are not linked.
         sections: Analyses with a section on the page.
     """
     return render("linked", parts=_parts(text, sections))

@@ -39,11 +39,11 @@ Row = dict[str, Any]
 
 
 def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = NOTHING) -> Markup:
-    """Render the first screen: one run as a whole, or several side by side.
+    """Render the first screen: a single run, or several runs side by side.
 
     Args:
-        first: Its results.
-        sections: Analyses with a section on the page, to which it can link.
+        first: Results of the first screen.
+        sections: Analyses with a section on the page, to which the first screen can link.
         questions: Links to the answers on the page.
     """
     accounted = first.step_accounting.records()
@@ -84,7 +84,7 @@ def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
 
 
 def _served(serving: Serving | None, *, is_alone: bool) -> list[str]:
-    """Return the sentences about a serving run; its lead is at the top if it is the only run."""
+    """Return the sentences about a serving run; a single run's lead is at the top instead."""
     if serving is None:
         return []
     of_rank = f" Figures are those of rank {serving.rank}." if serving.rank is not None else ""
@@ -123,7 +123,7 @@ def _has_steps(rows: list[Row]) -> bool:
 def _side(
     rows: list[Row], judged: list[Row], longest: float, runs: int, sections: set[str]
 ) -> dict[str, Any]:
-    """Return the content for a run: the bar of its mean step, sentences, a bar for each rank."""
+    """Return the content for a run: a bar for its mean step, sentences, and a bar per rank."""
     whole = _mean(rows)
     unmatched = sum(row["exposed_unmatched_ns"] or 0 for row in rows) / len(rows)
     is_unmatched = whole["step_ns"] and unmatched / whole["step_ns"] >= 1 / 1000
@@ -197,7 +197,7 @@ def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
-    """Return the verdict on stragglers: which ranks, or none, or why it is unknown."""
+    """Return the verdict on stragglers: their ranks, that there are none, or why it is unknown."""
     late = [row for row in judged if row["is_straggler"]]
     compared = [row for row in judged if row["is_straggler"] is not None]
     text = unknown = ""

@@ -23,15 +23,15 @@ _COUNTS = {
 """Need of an analysis ─▶ column of ``rank_health`` that counts it."""
 
 _DEFAULT = re.compile(r"\b([a-z]+(?:_[a-z]+)+)((?: [\w ]+)?) \(([^()]+) by default\)")
-"""A parameter in the fact Needs, with what it counts and its default."""
+"""Matches a parameter in the fact Needs, followed by what it counts and its default."""
 
 
 def not_run(section: Section, values: Mapping[str, Any], runs: int, ranks: int) -> str:
-    """Return why an analysis is not run; empty if it is.
+    """Return why an analysis is not run, or an empty string if it is run.
 
     Args:
-        section: Its section.
-        values: Its parameters.
+        section: Section of the analysis.
+        values: Parameters of the analysis.
         runs: Number of runs in the scope.
         ranks: Number of ranks in the scope.
     """
@@ -69,7 +69,7 @@ def no_rows(analysis: SqlObject, health: Sequence[Mapping[str, Any]] = ()) -> st
 
 
 def nothing_known(section: Section, result: Result) -> str:
-    """Return the section's sentence if its column is NULL in every row; otherwise empty."""
+    """Return the section's sentence if its needed column is NULL in every row, otherwise ""."""
     column, sentence = section.needed
     return sentence if column and result.arrow().column(column).null_count == len(result) else ""
 
@@ -80,12 +80,12 @@ def shortly(reason: str) -> str:
 
 
 def _names_of(parameters: list[str]) -> str:
-    """Return parameters in words, such as "a pattern and an operator name"."""
+    """Describe parameters in words, such as "a pattern and an operator name"."""
     words = [column_words(name, None).lower() for name in parameters]
     return " and ".join(f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in words)
 
 
 def _command(analysis: SqlObject, parameters: list[str]) -> str:
-    """Return the command that runs an analysis with values for some parameters."""
+    """Return the command that runs an analysis, with placeholders for some parameters."""
     options = " ".join(f"--{name.replace('_', '-')} …" for name in parameters)
     return f"hta-sql run STORE {analysis.base_name} {options}"

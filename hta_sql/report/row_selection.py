@@ -12,7 +12,7 @@ from hta_sql.library.objects import SqlObject
 from hta_sql.results.display import is_number
 
 _POINTS = ("start_ns", "end_ns")
-"""Suffixes of points in time, whose largest values are only the latest."""
+"""Suffixes of columns with points in time, whose largest values are merely the latest."""
 _NAMED = 2
 """Maximum number of sort columns to name."""
 
@@ -28,8 +28,9 @@ def largest(table: pa.Table, rows: int, order: list[Term]) -> tuple[pa.Table, st
     """Return the rows with the largest values, in their original order.
 
     Returns:
-        The rows, and the column of these values: the first descending sort column, else the first
-        time column. Empty if no row is omitted, or if the first rows are returned.
+        The rows, and the column whose largest values were selected: the first descending sort
+        column, else the first time column. The name is empty if no row is omitted, or if the first
+        rows are returned.
     """
     if table.num_rows <= rows:
         return table, ""

@@ -8,17 +8,17 @@ from typing import Any
 from hta_sql.library.objects import SqlObject
 
 _ENOUGH = 2
-"""Minimum number of steps for which the last one is excluded: profilers stop during it."""
+"""Minimum number of steps for the last one to be excluded, because profilers stop during it."""
 
 
 def scope_of(
     analysis: SqlObject, values: Mapping[str, Any], health: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Return whether an analysis covers steps or the whole capture, and whether the last step.
+    """Describe whether an analysis covers steps (and the last one) or the whole capture.
 
     Args:
         analysis: The analysis.
-        values: Its parameters.
+        values: Parameters of the analysis.
         health: Rows of ``rank_health``, which count the steps.
     """
     about = {parameter.name: parameter.doc for parameter in analysis.parameters}

@@ -35,12 +35,12 @@ PAPER = 1
 
 DESCRIBED_ROWS = 4
 DESCRIBED_COLUMNS = 6
-"""Size of the text alternative of a chart, for readers who cannot see it."""
+"""Number of columns in the text alternative of a chart, for readers who cannot see it."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A section as markup, or why it has nothing to show."""
+    """A section as markup, or the reason why it has nothing to show."""
 
     section: Section
     markup: Markup
@@ -51,9 +51,9 @@ def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> 
     """Render a section.
 
     Args:
-        answer: Its rows, or why there are none.
+        answer: Rows of the section, or the reason why there are none.
         health: Rows of ``rank_health``, which count the steps.
-        rows: Maximum rows of its table.
+        rows: Maximum rows of the section's table.
     """
     section, result = answer.section, answer.result
     if result is None:
@@ -82,7 +82,7 @@ def rendered(answer: Answer, health: Sequence[Mapping[str, Any]], rows: int) -> 
 
 
 def _notes_of(spec: dict[str, Any] | str) -> str:
-    """Remove the title of a chart, which is the heading on the page; return its notes as text."""
+    """Remove a chart's title, which the page shows as heading; return the chart's notes as text."""
     title = spec.pop("title", None) if isinstance(spec, dict) else None
     lines = title.get("subtitle", ()) if isinstance(title, dict) else ()
     return " ".join([lines] if isinstance(lines, str) else lines)
@@ -98,7 +98,7 @@ def not_shown(left: Sequence[Rendered]) -> Markup:
 
 
 def _spec(result: Result) -> dict[str, Any] | str:
-    """Return the chart of a result, or why it could not be drawn."""
+    """Return the chart of a result, or the reason why it could not be drawn."""
     try:
         # The tests validate every figure against the schema; validating here takes a third of the
         # time.
@@ -111,7 +111,7 @@ def _spec(result: Result) -> dict[str, Any] | str:
 
 
 def _chart(result: Result, spec: dict[str, Any] | str, key: str) -> Markup:
-    """Render a chart, or why there is none."""
+    """Render a chart, or the reason why there is none."""
     if isinstance(spec, dict):
         return chart_markup(key, spec, _in_words(result))
     return missing(spec) if spec else Markup()

@@ -1,4 +1,4 @@
-"""The first screen of a run that serves: time per token, tokens a second, and what bounds them."""
+"""The first screen of a serving run: time per token, tokens per second, and the bottleneck."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hta_sql.results.serving_phases import (
 from hta_sql.text import printable
 
 PHASES = 4
-"""So many phases have a sentence."""
+"""Maximum number of phases with a sentence."""
 
 Row = dict[str, Any]
 
@@ -27,11 +27,11 @@ class Serving:
     """Sentences and figures of a serving run.
 
     Attributes:
-        lead: Pace and rates of the phase that matters most: decodes, if there are any.
-        bound: The largest part of its time.
-        others: The same of the other phases, a sentence each.
-        tiles: (words, value) of that phase.
-        rank: The rank that all of this is about; None if there is only one.
+        lead: Pace and rates of the most important phase: decode, if there is any.
+        bound: The largest share of that phase's time.
+        others: One sentence about each of the other phases.
+        tiles: (label, value) of the key figures of the most important phase.
+        rank: The rank that the sentences describe; None if there is only one.
     """
 
     lead: str
@@ -42,7 +42,10 @@ class Serving:
 
 
 def serving_of(first: FirstScreen, run: str) -> Serving | None:
-    """Return the sentences about a run, or None if it has neither annotated iterations nor only graph replays."""
+    """Return the sentences about a run, or None if it is not a serving run.
+
+    A serving run has annotated iterations; without annotations, it has graph replays but no steps.
+    """
     of_run = [row for row in first.serving.records() if row["run"] == run]
     if not of_run:
         return None
@@ -51,7 +54,7 @@ def serving_of(first: FirstScreen, run: str) -> Serving | None:
     has_steps = any(
         row["step"] is not None for row in first.step_accounting.records() if row["run"] == run
     )
-    # A training job may replay graphs, too: its steps are what it is about.
+    # A training job may replay graphs, too, but it has steps, which are shown instead.
     if not phases or (has_steps and all(row["phase"] is None for row in phases)):
         return None
     kinds = [
@@ -83,7 +86,7 @@ def _of_phase(kinds: list[Row], phase: Row) -> list[Row]:
 
 
 def _tiles(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """List (words, value), what matters most first."""
+    """Yield (label, value) of the key figures, most important first."""
     what = "time per output token" if row["phase"] == "decode" else "an iteration"
     if row["iteration_count"] > 1:
         what += f", p99 {duration_text(row['iteration_p99_ns'])}"

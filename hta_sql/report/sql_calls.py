@@ -13,14 +13,14 @@ from hta_sql.report.rendering import render
 
 
 def sql_markup(analysis: SqlObject, values: Mapping[str, Any]) -> Markup:
-    """Render the call, for any DuckDB shell on the store's catalog, and the collapsed source."""
+    """Render an analysis's call, for a DuckDB shell on the store's catalog, and its source code."""
     paragraphs = [part for part in analysis.description.split("\n\n") if part]
     call = pasteable(analysis, values)
     return render("sql", analysis=analysis, paragraphs=paragraphs, call=call)
 
 
 def pasteable(analysis: SqlObject, values: Mapping[str, Any]) -> str:
-    """Return the call of an analysis with its values."""
+    """Return the SQL that calls an analysis with values for its parameters."""
     texts = {key: _literal(value) for key, value in values.items()}
     return sqltext.call(analysis.name, texts) + ";"
 

@@ -32,11 +32,11 @@ In wider tables with more rows, columns with equal values are dropped.
 """
 _KEYS = ("run", "rank", "step")
 FOLDED = 84
-"""Number of visible characters of a longer text."""
+"""Number of characters of a long text that are visible before it is expanded."""
 
 
 class Heading(NamedTuple):
-    """A heading: the column, its words, its tooltip, its position on a narrow page."""
+    """A heading: the column's name, its label, its tooltip, its position on a narrow page."""
 
     name: str
     words: str
@@ -138,7 +138,7 @@ def _without_equal(
         if not values[0].is_valid:
             unknown.append(words)
         elif not (name.removesuffix("_count") in set(names) - {name} and texts == ["1"]):
-            # It is obvious that a row about a step is about one step.
+            # A row about a step need not state that it counts one step.
             said.append(f"{words}: {cut_middle(texts[0], FOLDED)}")
     lines = [f"The same in these rows: {'; '.join(said)}."] if said else []
     lines += _unknown_text(unknown)
@@ -151,7 +151,7 @@ def _unknown_text(words: Sequence[str]) -> list[str]:
 
 
 def _without_single_run(table: pa.Table) -> pa.Table:
-    """Drop the column ``run`` if there is only one run, which the title names."""
+    """Drop the column ``run`` if there is only one run, because the title names it."""
     if "run" not in table.column_names or table.num_columns == 1:
         return table
     runs = table.column("run").unique()
@@ -159,7 +159,7 @@ def _without_single_run(table: pa.Table) -> pa.Table:
 
 
 def _without_codes(table: pa.Table) -> pa.Table:
-    """Drop codes of messages next to the messages, which are for programs."""
+    """Drop message codes, which are for programs, if the messages are in the table."""
     names = set(table.column_names)
     codes = [code for code in CODES & names if code.removesuffix("_code") in names]
     return table.drop_columns(codes)
@@ -179,7 +179,7 @@ def _sentence(text: str, _: Any) -> Cell:
 
 
 def _text(text: str, _: Any) -> Cell:
-    """Return the cell of a text; the middle of a long one is hidden, but copied and found."""
+    """Return the cell of a text; the hidden middle of a long text can still be copied and found."""
     whole = cut_middle(text, CELL_CHARACTERS)
     if len(whole) <= FOLDED:
         return Cell(whole, "long" if len(whole) > LONG else "name" if len(whole) > WORD else "")

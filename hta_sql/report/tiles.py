@@ -21,13 +21,13 @@ MEANS_FROM = 512
 """Number of ranks above which the page contains mean steps of ranks instead of all steps."""
 
 HELD = 50
-"""Maximum number of stragglers and recommendations in the data; large jobs may have more."""
+"""Maximum number of stragglers and of recommendations in the JSON data, to limit its size."""
 
 Row = dict[str, Any]
 
 
 def job_text(first: FirstScreen, runs: Sequence[str]) -> str:
-    """Return the job description: devices, ranks, hosts, software, steps, events, if known."""
+    """Return the job description: devices, ranks, hosts, software, steps and events, if known."""
     jobs = [row for row in first.jobs.records() if not runs or row["run"] in runs]
     health = first.rank_health.records()
     scope = {row["run"]: row for row in first.kpis.records()}
@@ -61,7 +61,7 @@ def _job(job: Row, health: list[Row], kpi: Row | None) -> Iterator[str]:
 
 
 def tiles_markup(first: FirstScreen, runs: Mapping[str, list[Row]]) -> Markup:
-    """Render the key figures: a tile each, or a column for each of several runs."""
+    """Render the key figures: tiles for one run, a table with one column per run for several."""
     late = {row["run"]: row for row in first.stragglers.records() if row["is_straggler"]}
     kpis = {row["run"]: row for row in first.kpis.records()}
     figures_of_run = {
@@ -126,7 +126,7 @@ def mfu_figure(mfu_pct: float, covered_pct: float | None) -> tuple[str, str]:
         if covered_pct is not None
         else ""
     )
-    # Kernels without known FLOPs can only raise it.
+    # Counting the FLOPs of the other kernels could only raise the figure.
     least = "≥ " if is_lower_bound(covered_pct) else ""
     return f"MFU{part}", least + _percent(mfu_pct)
 
@@ -164,6 +164,6 @@ def _means(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def _mean(values: Sequence[int | None]) -> int | None:
-    """Return the mean; unknown if a value is."""
+    """Return the mean, or None if a value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) // len(known) if len(known) == len(values) else None

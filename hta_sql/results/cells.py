@@ -21,7 +21,7 @@ _ID = "id"
 
 
 def column_unit(name: str, analysis: SqlObject | None) -> str | None:
-    """Return the unit of a column, as documented by the analysis or the tables, or by suffix."""
+    """Return a column's unit: documented by the analysis or a table, or implied by its suffix."""
     if name.endswith("_offset"):
         return _ID  # an offset in a file: every digit matters
     if analysis:
@@ -46,8 +46,8 @@ def _table_units() -> dict[str, str]:
 def cell_text(value: Any, unit: str | None = None) -> str:
     """Format one value on one line, without control characters.
 
-    A number without a unit is an id (rank, stream, event_id) and gets no thousands separators if
-    its column is known. A number of unknown meaning gets them.
+    In a documented column, a number without a unit is an id (rank, stream, event_id), and gets no
+    thousands separators. In an undocumented column, numbers get them.
     """
     if value is None:
         return NULL

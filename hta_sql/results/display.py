@@ -44,13 +44,13 @@ class Shown(Protocol):
         """Parameters given by the caller, each of which may be the reason for an empty result."""
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it is numeric, and first values of each column; 0: all values."""
+        """Return (name, whether numeric, first values) per column; ``max_rows`` 0: all values."""
 
     def __len__(self) -> int: ...
 
 
 class Rows(Shown, Protocol):
-    """Rows that can be printed and written: a :class:`hta_sql.results.result.Result` or a part."""
+    """Rows that can be printed and written, such as :class:`hta_sql.results.result.Result`."""
 
     def arrow(self) -> pa.Table:
         """Return the rows."""
@@ -58,7 +58,7 @@ class Rows(Shown, Protocol):
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows that are not a whole result of the engine."""
+    """Rows of an Arrow table, for rows that are not a complete query result."""
 
     table: pa.Table
     analysis: SqlObject | None = None
@@ -69,7 +69,7 @@ class TableRows:
         return self.table
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it is numeric, and first values of each column; 0: all values."""
+        """Return (name, whether numeric, first values) per column; ``max_rows`` 0: all values."""
         return head_of(self.table, max_rows)
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ def print_table(
         max_rows: Maximum number of rows; 0 prints all.
         file: Output stream; default: stdout.
         width: Line width [characters]; default: ``COLUMNS``, else the terminal's, else 200.
-        remedy: How the user gets the rest; printed if something is cut.
+        remedy: How to get the remaining rows and columns; printed if any are left out.
     """
     file = file or sys.stdout
     room = width or shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
@@ -118,13 +118,13 @@ def print_table(
 
 
 def _shown(analysis: SqlObject | None, columns: list[TextColumn]) -> list[str]:
-    """Return the columns to show of a whole answer; the caller may have chosen columns instead."""
+    """Return the analysis's ``Shown:`` columns, or none if the caller chose the columns."""
     is_whole = analysis is not None and len(columns) == len(analysis.columns)
     return analysis.shown if analysis and is_whole else []
 
 
 def _constants(columns: list[TextColumn]) -> str:
-    """Format the columns that have the same text in each row."""
+    """Format the columns that have the same text in each row as one line."""
     known = [c for c in columns if not c.is_unknown]
     texts = [f"{c.name}: {cut_middle(c.cells[0], PLAIN_WIDTH)}" for c in known]
     empty = ", ".join(c.name for c in columns if c.is_unknown)
@@ -142,7 +142,7 @@ def _wrapped_notes(notes: list[str], width: int) -> Iterator[str]:
 
 
 def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
-    """Format the first rows of a result, column by column; 0 formats all of them."""
+    """Format the first ``max_rows`` rows of a result, column by column; 0 formats all rows."""
     written = []
     head = result.head(max_rows)
     all_values = {name: values for name, _, values in head}
@@ -155,7 +155,7 @@ def text_columns(result: Shown, max_rows: int = 0) -> list[TextColumn]:
 
 
 def head_of(table: pa.Table, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-    """Return name, whether it is numeric, and first values of each column; 0: all values."""
+    """Return (name, whether numeric, first values) per column; ``max_rows`` 0: all values."""
     shown = table.slice(0, max_rows) if max_rows else table
     return [
         (field.name, is_number(field.type), column.to_pylist())
@@ -168,7 +168,7 @@ def _lines(columns: list[TextColumn], widths: list[int], *, cut: bool) -> Iterat
     more = [CUT] if cut else []
     headers = [column.header(width) for column, width in zip(columns, widths, strict=True)]
     height = max(map(len, headers), default=0)
-    # Names are aligned to the rule, above their numbers.
+    # Shorter names are padded at the top, so that all of them end directly above the rule.
     padded = [[""] * (height - len(lines)) + lines for lines in headers]
     for names in zip(*padded, strict=True):
         yield GAP.join([*map(_aligned, names, columns, widths), *more])
@@ -202,7 +202,8 @@ def _footer(result: Shown, shown: int, hidden: list[str], remedy: str) -> list[s
 def _reason_for_none(result: Shown) -> str:
     """Return why there are no rows.
 
-    The given parameters come before what a trace may lack, because they are the more likely cause.
+    Parameters given by the caller come before data missing from the trace: they are the likelier
+    cause.
     """
     analysis = result.analysis
     needs = analysis.facts.get("Needs") if analysis else None

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 Draw = Callable[..., "alt.TopLevelMixin"]
 
 _registered: list[Draw] = []
-"""Has one entry after ``hta_sql`` is imported, which precedes the import of its modules."""
+"""The registered function; importing ``hta_sql`` or any of its modules registers it."""
 
 
 def register(function: Draw) -> None:
-    """Register the function that draws results; the higher layer of charts cannot be imported here.
+    """Register the function that draws results; this layer must not import charts itself.
 
     Args:
         function: Called with a result and the options of its figure.

@@ -1,8 +1,8 @@
 """Converts engine values that Arrow or Python cannot represent to text, as DuckDB formats them.
 
 Some types have no exact equivalent in Arrow (``INTERVAL``, ``UHUGEINT``, ``TIMETZ`` and others):
-the engine casts their columns to VARCHAR. Dates and times have one, but Python's end at the year
-9999 and have no infinity. A column with such a value is cast as a whole, so that it has one type.
+the engine casts their columns to VARCHAR. Arrow can represent every date and time, but Python has
+no year after 9999 and no infinity. A column with such a value becomes text as a whole.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ def table_of_relation(relation: duckdb.DuckDBPyRelation) -> pa.Table:
 
 
 def lacks_arrow(kinds: Iterable[duckdb.sqltypes.DuckDBPyType]) -> bool:
-    """Return whether Arrow cannot represent all values of some of these types."""
+    """Return whether any of these types has values that Arrow cannot represent."""
     return any(_lacks(kind, _WITHOUT_ARROW) for kind in kinds)
 
 
 def lacks_python(kinds: Iterable[duckdb.sqltypes.DuckDBPyType]) -> bool:
-    """Return whether Python cannot represent all values of some of these types."""
+    """Return whether any of these types has values that Python cannot represent."""
     return any(_lacks(kind, _WITHOUT_PYTHON) for kind in kinds)
 
 
 def fitting(table: pa.Table) -> pa.Table:
     """Return a table whose values Python and pandas can represent.
 
-    128-bit integers, which every ``sum()`` of integers returns, become 64-bit integers. Arrow has
-    them only as DECIMAL(38, 0), which pandas converts to objects. A column with a larger value is
-    unchanged, or becomes text if a value has 39 digits. A column with a date or time that Python
-    lacks becomes text.
+    128-bit integers, which every ``sum()`` of integers returns, become 64-bit integers: in Arrow
+    they are DECIMAL(38, 0), which pandas converts to objects. A column with a value beyond 64 bits
+    is unchanged, or becomes text if a value has 39 digits. A column with a date or time outside
+    Python's range becomes text.
     """
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
@@ -82,10 +82,10 @@ def fitting(table: pa.Table) -> pa.Table:
 
 
 def _checked(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast integers of up to 39 digits.
+    """Cast a column of 128-bit integers to a type.
 
     Raises:
-        ArrowInvalid: A number has more digits than the type.
+        ArrowInvalid: A number has more digits than the type can represent.
     """
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
     import pyarrow.compute as pc  # noqa: PLC0415
@@ -105,7 +105,7 @@ def _lacks(kind: duckdb.sqltypes.DuckDBPyType, lacking: frozenset[str]) -> bool:
 
 
 def _cast(relation: duckdb.DuckDBPyRelation, are_text: list[bool]) -> pa.Table:
-    """Compute a relation with some columns as VARCHAR; by position, as names may be duplicated."""
+    """Compute a relation, with the flagged columns as VARCHAR; column names may be duplicated."""
     import duckdb  # noqa: PLC0415 - imported only when needed
 
     columns = []
@@ -130,7 +130,7 @@ def _as_text(table: pa.Table, are_text: list[bool]) -> pa.Table:
 
 
 def _is_beyond_python(values: pa.Array) -> bool:
-    """Return whether an array or its nested values have a date or time that Python lacks."""
+    """Return whether an array, nested values included, has dates outside Python's range."""
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     kind = values.type

@@ -31,7 +31,7 @@ class FirstRows:
     total: int
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it is numeric, and first values of each column."""
+        """Return (name, whether numeric, first values) of each column."""
         shown = self.rows[:max_rows]
         return [
             (name, is_number, [row[index] for row in shown])

@@ -1,4 +1,4 @@
-"""Chooses the columns of a table that fit the width of a terminal, and how wide each is."""
+"""Chooses which columns of a table fit the terminal, and the width of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS = frozenset({"message", "next_analysis", "reason"})
 """Columns that explain the numbers: they are dropped last, and never cut."""
 
 CODES = frozenset({"message_code", "reason_code", "about_code"})
-"""Columns for programs: the corresponding message is next to them."""
+"""Columns of codes for programs; the corresponding messages are in other columns."""
 
 SENTENCES = ANSWERS | {"title", "remedy"}
 """Columns that are wrapped instead of cut."""
@@ -32,7 +32,7 @@ NARROW_SENTENCE = 36
 """Minimum width of a column of sentences [characters]."""
 
 SENTENCE_LINES = 2
-"""A sentence of more lines is printed below the table."""
+"""Maximum height of a sentence in the table [lines]; longer ones are printed below it."""
 
 GAP = "  "
 _DROPPED = len(GAP) + len(CUT)
@@ -48,7 +48,7 @@ class TextColumn:
 
     @cached_property
     def width(self) -> int:
-        """Width of its widest cell or its name [characters]."""
+        """Width of the widest cell, or of the column name if that is wider [characters]."""
         return max(map(text_width, (self.name, *self.cells)))
 
     @cached_property
@@ -61,12 +61,12 @@ class TextColumn:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is a column of sentences."""
+        """Whether the column contains sentences."""
         return self.name in SENTENCES and not self.is_number
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the value is unknown in each of several rows."""
+        """Whether there are several rows and the value is unknown in all of them."""
         return len(self.cells) > 1 and set(self.cells) == {NULL}
 
     def lines(self, width: int) -> list[list[str]]:
@@ -103,7 +103,7 @@ def answering(columns: list[TextColumn], shown: Sequence[str], width: int) -> li
 
 
 def footnotes(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[str]]:
-    """Replace sentences that would wrap over many lines by numbers of notes below the table.
+    """Replace sentences that would wrap over many lines with numbers of notes below the table.
 
     Returns:
         The columns of the table, and the texts of the notes: ``[1]`` is the first.
@@ -130,10 +130,10 @@ def footnotes(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], 
 def part_constant(
     columns: list[TextColumn], width: int
 ) -> tuple[list[TextColumn], list[TextColumn]]:
-    """If the table is too wide, separate the columns with the same text, or nothing, in each row.
+    """If the table is too wide, separate columns whose text is the same, or unknown, in all rows.
 
     Returns:
-        The columns of the table, and those to print once below it.
+        The columns of the table, and the columns to print once below the table.
     """
     same = [
         c
@@ -171,7 +171,7 @@ def fit(
 
 
 def _first_ones(columns: list[TextColumn], room: int) -> list[TextColumn]:
-    """Return the first columns that fit, and those that refer to notes below the table."""
+    """Return the leading columns that fit, and all columns that refer to notes below the table."""
     kept = list(columns)
     dropped = [c for c in columns[1:] if c.name not in REMARKS or c.width > NARROW_TEXT]
     while dropped and line_width([c.least_width for c in kept]) > room:
@@ -182,8 +182,8 @@ def _first_ones(columns: list[TextColumn], room: int) -> list[TextColumn]:
 def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
     """Return the columns that fit, chosen by importance.
 
-    If there are answers, text columns that do not fit are skipped in favor of numbers: costs matter
-    more.
+    If there are columns of answers, text columns that do not fit are skipped in favor of numbers,
+    because costs matter more.
     """
     first, *others = telling_first(columns)
     has_answers = any(column.name in ANSWERS for column in others)
@@ -197,7 +197,7 @@ def _most_telling(columns: list[TextColumn], room: int) -> list[TextColumn]:
 
 
 def telling_first(columns: list[TextColumn]) -> list[TextColumn]:
-    """Sort columns by importance: the first and answers, a few others, sentences, then the rest.
+    """Sort columns: the first column and answers, a few others, sentences, then the rest.
 
     A full name comes last if its short name is present. Message codes always come last, because
     their message says more.

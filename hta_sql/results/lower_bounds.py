@@ -14,11 +14,11 @@ BOUNDED = {
     "kpis": {"mfu_pct": "mfu_covered_pct"},
     "mfu": {"mfu_pct": "covered_pct", "achieved_tflops": "covered_pct"},
 }
-"""Analysis ─▶ figure that unknown work can only raise ─▶ column with its coverage."""
+"""Analysis ─▶ figure that counting the unknown work could only raise ─▶ coverage column."""
 
 
 def is_lower_bound(covered_pct: float | None) -> bool:
-    """Return whether a figure with this coverage is a lower bound."""
+    """Return whether a figure that covers this share of kernel time is a lower bound."""
     return covered_pct is not None and covered_pct < COVERED_PCT
 
 

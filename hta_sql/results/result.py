@@ -22,12 +22,12 @@ class Result:
 
     Attributes:
         analysis: The analysis; None for ad-hoc SQL.
-        given: Names of the parameters by which it was restricted.
-        drawn_from: The result of another analysis of the same scope, from which its chart is drawn.
-            For example, an analysis with a row per event is drawn from one that aggregates them in
-            SQL.
-        paths: Parquet files in the store with parts of the rows, if an executor computed many. They
-            are read on demand, and deleted by the next ingest.
+        given: Names of the parameters by which the caller restricted the rows.
+        drawn_from: The result of another analysis of the same scope, from which the chart is drawn.
+            For example, an analysis with a row per event is drawn from one that aggregates the
+            events in SQL.
+        paths: Parquet files in the store that hold the rows, if an executor computed many rows.
+            They are read on demand, and deleted by the next ingest.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Result:
         drawn_from: Result | None = None,
         paths: Iterable[str] = (),
     ) -> Result:
-        """Create a result from rows, or from a function that returns them, with their files."""
+        """Create a result from rows, or from a function that returns the rows on demand."""
         result = cls(None, analysis, given, drawn_from)
         if callable(rows):
             result._rows = rows
@@ -106,7 +106,7 @@ class Result:
         return int(self.arrow().num_rows)
 
     def head(self, max_rows: int) -> list[tuple[str, bool, list[Any]]]:
-        """Return name, whether it is numeric, and first values of each column; 0: all values."""
+        """Return (name, whether numeric, first values) per column; ``max_rows`` 0: all values."""
         from hta_sql.results.display import head_of  # noqa: PLC0415 - imported only when needed
 
         return head_of(self.arrow(), max_rows)

@@ -1,4 +1,4 @@
-"""Words for a phase of a serving engine, a row of the analysis ``serving``: its pace, rates, and what bounds it."""
+"""Formats sentences about a phase of a serving engine, a row of the analysis ``serving``."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from hta_sql.text import time_text
 Row = dict[str, Any]
 
 KINDS = 3
-"""Kinds of work that a sentence names besides the largest."""
+"""Maximum number of kinds of work that a sentence names in addition to the largest."""
 
 LEAST_PCT = 1
-"""Shares below this are not named."""
+"""Minimum share of a kind of work that a sentence names [%]."""
 
 
 def phase_title(row: Row) -> str:
-    """Return the name of an iteration of the phase for the beginning of a sentence."""
+    """Return the name of an iteration of the phase, as the subject of a sentence."""
     if row["phase"] == "decode":
         return "A decode"
     return f"A {row['phase']} iteration" if row["phase"] else "An iteration"
 
 
 def token_rates(row: Row) -> Iterator[tuple[str, str]]:
-    """Yield (rate, unit): tokens a second that are processed and generated, as far as annotations say it."""
+    """Yield (rate, unit) of processed and generated tokens, if the annotations count them."""
     if row["input_tokens_per_s"] is not None:
         yield f"{row['input_tokens_per_s']:,.0f}", "tokens/s processed"
     low, high = row["min_output_tokens_per_s"], row["max_output_tokens_per_s"]
@@ -34,7 +34,7 @@ def token_rates(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def pace_sentence(row: Row) -> str:
-    """Return how long an iteration takes, and how busy the device is meanwhile."""
+    """Return the median time of an iteration and the device's busy share, as a sentence."""
     if row["iteration_p50_ns"] is None:
         return f"{phase_title(row)} has no device operation in the trace"
     per_token = ", the time per output token" if row["phase"] == "decode" else ""
@@ -43,7 +43,7 @@ def pace_sentence(row: Row) -> str:
 
 
 def work_sentence(row: Row) -> str:
-    """Return the annotated requests and tokens of an iteration, or an empty string."""
+    """Return the annotated requests per iteration and token rates, or an empty string."""
     said = [f"{rate} {unit}" for rate, unit in token_rates(row)]
     if row["mean_request_count"] is not None:
         said.insert(0, f"{row['mean_request_count']:,.1f} requests")
@@ -51,11 +51,11 @@ def work_sentence(row: Row) -> str:
 
 
 def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
-    """Return what takes most of the time of the iterations: idle time, or a kind of work.
+    """Return a sentence about the largest share of iteration time: idle time or a kind of work.
 
     Args:
         row: The phase.
-        kinds: Its rows of ``serving_kinds``.
+        kinds: Rows of ``serving_kinds`` for the phase.
     """
     whole = (row["device_ns"] or 0) + (row["gap_ns"] or 0)
     if not whole:
@@ -82,10 +82,10 @@ def bound_sentence(row: Row, kinds: Sequence[Row]) -> str:
 
 
 def roof_sentence(row: Row) -> str:
-    """Return the time of an iteration at the roofline and its real time, or the reason if it is unknown.
+    """Return a sentence about an iteration's roofline time, or the reason why it is unknown.
 
     Args:
-        row: The row of ``serving_roofline`` for the whole iterations of a phase.
+        row: The row of ``serving_roofline`` for complete iterations of a phase.
     """
     if row["max_roofline_ns"] is None and row["max_moved_bytes"]:
         return (

@@ -145,4 +145,4 @@ WRITERS: dict[str, Callable[[Rows, IO[bytes]], None]] = {
     "arrow": write_arrow,
     "markdown": write_markdown,
 }
-"""Format ─▶ its writer."""
+"""Name of a format ─▶ function that writes it."""

@@ -1,4 +1,4 @@
-"""Serve one trace to a trace viewer in the browser: once, from this machine, to one page.
+"""Serve a trace from this machine to one trace viewer page in the browser, once.
 
 The content security policy of Perfetto's page allows it to read from 127.0.0.1:9001 and no other
 port, so the port is fixed for that page. Requests with another ``Host`` (DNS rebinding) or without
@@ -32,10 +32,10 @@ _POLL_S = 0.05
 
 
 class TraceServer(ThreadingHTTPServer):
-    """Server of one file that stops after the file was read.
+    """Server of one file that stops after the file has been read.
 
-    Each connection has its own thread, so an idle connection delays no other. Browsers open such
-    connections ahead of their requests.
+    Each connection has its own thread, so that an idle connection delays no other one. Browsers
+    open idle connections ahead of their requests.
 
     Args:
         path: Path of the file.
@@ -82,7 +82,7 @@ class TraceServer(ThreadingHTTPServer):
         return f"{self.origin}/#!/?{urlencode(asked)}"
 
     def serve(self, wait_s: float) -> bool:
-        """Serve requests until the file was read.
+        """Serve requests until the file has been read.
 
         Args:
             wait_s: Maximum time to wait, even if a connection is open [s].

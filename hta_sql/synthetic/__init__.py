@@ -49,7 +49,7 @@ def write_job(folder: Path, spec: JobSpec | None = None) -> Job:
 
 
 def _file_name(spec: JobSpec, rank: int) -> str:
-    """Return a name like torch's trace handler: worker name, time, and the usual extension."""
+    """Return a file name like that of torch's trace handler: worker name, time, extension."""
     stamp = spec.rank_base_time_ns(rank) + spec.start_ns + spec.shift_ns(rank)
     ending = "pt.trace.json.gz" if spec.gzip else "pt.trace.json"
     return f"rank{rank}.{spec.host_of(rank)}_{spec.pid_of(rank)}.{stamp}.{ending}"

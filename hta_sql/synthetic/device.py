@@ -54,7 +54,7 @@ class Device:
 
 
 def run_queues(devices: list[Device], steps: list[StepTrace]) -> None:
-    """Run one step on all GPUs: a collective ends on all at once, after the last arrival."""
+    """Run one step on all GPUs; a collective ends at once on all GPUs, after the last arrival."""
     queues = [iter(step.queue) for step in steps]
     while True:
         arrived = [

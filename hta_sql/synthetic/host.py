@@ -74,7 +74,7 @@ class Host:
         self._external += 1
         event = HostEvent(category, name, self.thread, self.now, 0, self._external, args)
         self.trace.host.append(event)
-        # The enclosing operator owns GPU work; annotations do not.
+        # GPU work belongs to the enclosing operator, never to an annotation.
         outer = self._operator
         if category == "cpu_op":
             self._operator = event.external_id
@@ -106,7 +106,7 @@ class Host:
 
     @contextmanager
     def python(self, name: str, module: str | None = None) -> Iterator[None]:
-        """Record a Python frame if the job has them; `module` is an nn.Module instance."""
+        """Record a Python frame if the job has frames; `module` is an nn.Module instance."""
         if not self.spec.python_stacks:
             yield
             return
@@ -131,7 +131,7 @@ class Host:
         self._python_stack.pop()
 
     def call(self, name: str) -> RuntimeCall:
-        """Record a call of the CUDA runtime or driver, which the trace may lose."""
+        """Record a call of the CUDA runtime or driver, which may be missing from the trace."""
         category, cbid, ns = CALLS[name]
         launches = name in LAUNCHES
         self._correlation += 1
@@ -182,7 +182,7 @@ class Host:
         self.queue(call, "kernel", kernel.name, kernel.ns).args = kernel.args
 
     def collective(self, kernel: Kernel, args: str, stream: int, collective: Collective) -> None:
-        """Launch a communication kernel; every rank of the job launches its own."""
+        """Launch this rank's kernel of a collective."""
         modern = self.spec.nccl_names == "modern"
         call = self.call("cuLaunchKernelEx" if modern else "cudaLaunchKernelExC")
         op = self.queue(call, "kernel", kernel.name, 0, stream)
@@ -216,7 +216,7 @@ class Host:
             self.sync("Stream Wait Event", stream, call, args)
 
     def sync(self, name: str, stream: int, call: RuntimeCall, args: str = "") -> None:
-        """Record a device-side synchronization if the job has them."""
+        """Record a device-side synchronization if the job has such events."""
         if self.spec.sync_events:
             event = SyncEvent(name, stream, call.ts + 300, call.dur - 400, call.correlation, args)
             self.trace.syncs.append(event)

@@ -35,7 +35,7 @@ def microseconds(ns: int) -> str:
 
 @contextmanager
 def rank_writer(path: Path, spec: JobSpec, rank: int) -> Iterator[RankWriter]:
-    """Open the writer of a rank's trace; the trailer is written if no error occurred."""
+    """Open the writer of a rank's trace; write the trailer at the end unless an error occurs."""
     with ExitStack() as opened:
         file: IO[bytes] = opened.enter_context(path.open("wb"))
         if spec.gzip:

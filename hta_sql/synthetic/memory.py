@@ -19,7 +19,7 @@ class Allocator:
     def allocate(self, size: int) -> int:
         """Return an address; released addresses are reused for equal sizes."""
         self.allocated += size
-        # Whole segments are reserved and never returned.
+        # Memory is reserved in whole segments, which are never returned.
         self.reserved = max(self.reserved, -(-self.allocated // _SEGMENT) * _SEGMENT)
         if self._free[size]:
             return self._free[size].pop()

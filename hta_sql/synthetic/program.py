@@ -35,8 +35,8 @@ class _Saved:
 def training_step(host: Host, number: int) -> Generator[None, int, None]:
     """Run one step.
 
-    Yields once, after all GPU work of the step is queued. The caller sends the time at which the
-    compute stream has finished that work; nothing before depends on GPU timing.
+    Yields once, after all GPU work of the step is queued. The caller then sends the time at which
+    the compute stream has finished that work. Nothing before the yield depends on GPU timing.
     """
     host.trace.ts = host.now
     with host.annotation(f"ProfilerStep#{number}") as step:
@@ -178,7 +178,7 @@ def _all_reduce(host: Host, number: int, index: int, layer: int) -> None:
 
 
 def _metadata(spec: JobSpec, collective: Collective) -> tuple[str, str]:
-    """Return the collective's metadata of the operator and of the kernel, as JSON text."""
+    """Return a collective's metadata as JSON text: for its operator, and for its kernel."""
     if not spec.collective_metadata:
         return "", ""
     dtype = "BFloat16" if spec.nccl_names == "modern" else "Float"

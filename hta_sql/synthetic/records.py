@@ -1,8 +1,7 @@
 """Define the records of the simulator, in simulated nanoseconds.
 
-`args` is the JSON text of an event's further arguments. It is text instead of a dict because it is
-created once per kind of operator: rendering equal dicts a million times would dominate the run
-time.
+`args` is the JSON text of an event's further arguments. The text is created once per kind of
+operator, because encoding equal dicts a million times would dominate the run time.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class Collective:
 
 @dataclass(slots=True)
 class GpuOp:
-    """Work on a stream: the host sets the requested work, the device its times."""
+    """Work on a stream: the host sets what to run, and the device sets the times."""
 
     kind: GpuKind
     group: GpuClass

@@ -1,7 +1,7 @@
 """Render records as Kineto's JSON events, in torch's format.
 
-Times are converted as text from integer nanoseconds to decimal microseconds. A float would lose
-hundreds of nanoseconds: a `ts` has sixteen digits.
+Times are converted from integer nanoseconds to decimal microseconds as text. A float would lose
+hundreds of nanoseconds, because a `ts` has sixteen digits.
 """
 
 from __future__ import annotations

@@ -15,42 +15,42 @@ NcclNames = Literal["modern", "old"]
 class JobSpec:
     """Specification of a data-parallel training job.
 
-    The same spec always gives the same bytes. Times are integer nanoseconds. Mappings are keyed by
-    rank; missing ranks are unchanged.
+    The same spec always gives the same bytes. Times are integer nanoseconds. Unless documented
+    otherwise, keys of mappings are ranks; ranks without a key are unchanged.
     """
 
     ranks: int = 8
-    """Processes of the job, one GPU each, eight GPUs per host."""
+    """Number of processes of the job; each has one GPU, and a host has eight GPUs."""
     steps: int = 4
     """Number of profiler steps in the trace."""
     first_step: int = 10
     """Number of the first `ProfilerStep#N`."""
     layers: int = 4
-    """Blocks of the model; the backward pass of each ends in one all-reduce."""
+    """Number of blocks of the model; the backward pass of each block ends in one all-reduce."""
     ops_per_layer: int = 8
-    """Forward operators per block; controls the size of a trace."""
+    """Number of forward operators per block, which determines the size of a trace."""
     comm_streams: int = 1
-    """Communication streams, each with its own process group; layers alternate."""
+    """Number of communication streams, each with its own process group; layers alternate."""
     collective_metadata: bool = True
     """Write `Collective name`, message sizes, process groups and `Seq`."""
     nccl_names: NcclNames = "modern"
     """Naming of communication kernels: `ncclDevKernel_…` or `ncclKernel_…`."""
     stragglers: Mapping[int, int] = field(default_factory=dict)
-    """Extra data loading time of a rank in every step."""
+    """Rank ─▶ extra data loading time in every step."""
     late_steps: tuple[int, ...] = ()
     """Steps in which `stragglers` are late; empty: all steps."""
     step_delays: Mapping[int, int] = field(default_factory=dict)
     """Step ─▶ extra host time of every rank at its end, such as for a checkpoint."""
     slow_kernels: Mapping[int, float] = field(default_factory=dict)
-    """Duration factor of a rank's computation kernels."""
+    """Rank ─▶ duration factor of its computation kernels."""
     slow_steps: Mapping[int, float] = field(default_factory=dict)
-    """Step ─▶ duration factor of the computation kernels it launches, on all ranks."""
+    """Step ─▶ duration factor of the computation kernels launched in the step, on all ranks."""
     kernel_factors: Mapping[str, float] = field(default_factory=dict)
     """Part of a kernel's name ─▶ duration factor of such kernels."""
     clock_offsets_ns: Mapping[int, int] = field(default_factory=dict)
-    """Lead of a rank's clock: its events appear that much later."""
+    """Rank ─▶ time by which its clock is ahead: its events appear that much later."""
     base_shifts_ns: Mapping[int, int] = field(default_factory=dict)
-    """Added to a rank's `baseTimeNanoseconds`, subtracted from its `ts`; absolute times stay."""
+    """Rank ─▶ time added to `baseTimeNanoseconds` and subtracted from `ts`; absolute times stay."""
     memory_events: bool = False
     """Write an instant `[memory]` for each allocation and each release."""
     python_stacks: bool = False
@@ -58,13 +58,13 @@ class JobSpec:
     sync_events: bool = False
     """Write device-side `cuda_sync` events."""
     driver_launches: bool = True
-    """Launch matrix kernels by `cuLaunchKernelEx` (cuda_driver), others by cudaLaunchKernel."""
+    """Launch matrix kernels with `cuLaunchKernelEx` (cuda_driver), others with cudaLaunchKernel."""
     graph_launches: bool = False
     """Launch the optimizer as a CUDA graph: one cudaGraphLaunch, many kernels."""
     early_kernels: int = 0
-    """Kernels launched before the trace began, which therefore have no launch call."""
+    """Number of kernels launched before the trace began, which therefore have no launch call."""
     lost_launch_every: int = 0
-    """Omit every N-th launch call from the trace, like a full buffer; 0 keeps all."""
+    """Omit every N-th launch call from the trace, like a full buffer; 0 omits none."""
     seed: int = 0
     """Seed of the jitter of all durations."""
     base_time_ns: int = 1_759_300_074_000_000_000
@@ -100,7 +100,7 @@ class JobSpec:
         _require(self.start_ns + earliest >= 0, "start_ns must keep every ts at or above zero")
 
     def shift_ns(self, rank: int) -> int:
-        """Return the difference between a rank's `ts` and the simulated time."""
+        """Return the difference between a rank's `ts` and the simulated time [ns]."""
         return self.clock_offsets_ns.get(rank, 0) - self.base_shifts_ns.get(rank, 0)
 
     def rank_base_time_ns(self, rank: int) -> int:
@@ -116,7 +116,7 @@ class JobSpec:
         return rank % 8
 
     def pid_of(self, rank: int) -> int:
-        """Return the process id of the rank, also the id of its main thread."""
+        """Return the process id of a rank, which is also the id of its main thread."""
         return 4000 + 100 * (rank % 8)
 
 

@@ -29,7 +29,7 @@ class Kernel:
     shared_memory: int = 0
     occupancy: int = 100
     matrix: bool = False
-    """Matrix kernels come from cuBLAS, which launches through the driver."""
+    """Whether it is a matrix kernel of cuBLAS, which launches through the driver."""
 
     @cached_property
     def args(self) -> str:
@@ -88,7 +88,7 @@ def _operator(fields: dict[str, Any]) -> Operator:
 _MODEL = json.loads((Path(__file__).parent / "model.json").read_text(encoding="utf-8"))
 
 OPERATORS = [_operator(fields) for fields in _MODEL["operators"]]
-"""A block runs the first `ops_per_layer` of these, and restarts if it needs more."""
+"""A block runs the first `ops_per_layer` of these operators, repeating them if it needs more."""
 
 FOREACH = [Kernel(**fields) for fields in _MODEL["optimizer"]]
 """Kernels of one optimizer pass over one block."""
@@ -106,16 +106,16 @@ _ELEMENTS_PER_OP = 2_000_000
 
 
 def all_reduce_elements(spec: JobSpec, layer: int) -> int:
-    """Return the gradient elements of a block; the sizes differ slightly to be distinguishable."""
+    """Return the number of gradient elements of a block, which differs slightly between blocks."""
     return _ELEMENTS_PER_OP * min(spec.ops_per_layer, 64) + 4096 * layer
 
 
 def element_bytes(spec: JobSpec) -> int:
-    """Return the bytes of a gradient element: bf16 in modern jobs, float in old ones."""
+    """Return the size of a gradient element [bytes]: bf16 in modern jobs, fp32 in old jobs."""
     return 2 if spec.nccl_names == "modern" else 4
 
 
 def all_reduce_ns(spec: JobSpec, elements: int) -> int:
-    """Return the transfer time of a ring for `elements` after the last rank has arrived."""
+    """Return the time of a ring all-reduce of `elements` after the last rank's arrival [ns]."""
     moved = 2 * (spec.ranks - 1) * elements * element_bytes(spec) // spec.ranks
     return 12_000 + moved // _BYTES_PER_NS

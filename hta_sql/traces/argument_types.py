@@ -28,7 +28,7 @@ class ArgumentTypes:
         unknown: Argument outside the level ─▶ number of events that have it.
         no_event: First element of the event list that is not an event.
         no_arguments: First event whose arguments are not an object.
-        unread: Why the trace could not be read to its end.
+        unread: Why the trace could not be read to the end.
     """
 
     violations: dict[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class ArgumentTypes:
 def check_argument_types(path: str, level: str = "standard") -> ArgumentTypes:
     """Check the arguments of every event of a trace, in constant memory.
 
-    A null is ignored: PyTorch writes it as the parent of an outermost Python frame.
+    Null values are ignored: PyTorch writes null as the parent of an outermost Python frame.
 
     Args:
         path: The trace, compressed or not.

@@ -29,10 +29,10 @@ from hta_sql.traces.too_long import READ_BYTES, pass_over
 from hta_sql.traces.unpack import UnpackedStream
 
 CHUNK_BYTES = 256 << 10
-"""Small chunks are fastest.
+"""Default size of a chunk [bytes]; small chunks are fastest.
 
-For a 62 MB trace, parsing and writing Parquet cost 0.61 s of CPU at 256 KB, 0.67 s at 1 MB, 0.89 s
-at 4 MB and 2.4 s at 16 MB.
+For a 62 MB trace, parsing and writing Parquet take 0.61 s of CPU time at 256 KB, 0.67 s at 1 MB,
+0.89 s at 4 MB and 2.4 s at 16 MB.
 """
 
 HEADER_LIMIT_BYTES = 64 << 20
@@ -42,21 +42,21 @@ TRAILER_LIMIT_BYTES = 16 << 20
 """Maximum trailer that is read if the fast path did not find the end of the list [bytes]."""
 
 MAX_EVENT_BYTES = 16 << 20
-"""Longer events are quarantined: their lists and objects could take forty times their size.
+"""Maximum size of an event [bytes]; longer events are quarantined.
 
-Events of PyTorch stay below 1 MB.
+Parsed lists and objects could take forty times the memory. PyTorch's events stay below 1 MB.
 """
 
 TOO_LONG = f"longer than {MAX_EVENT_BYTES >> 20} MB"
-"""Quarantine reason of such an event."""
+"""Quarantine reason of an event that exceeds the maximum size."""
 
 RESNIFF_CHUNKS = 4
-"""Chunks without a known separator after which another one is detected."""
+"""Number of chunks without the known separator after which the separator is detected again."""
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOUNDARY = re.compile(rb'\s*,\s*\{\s*"[^"\\]{1,64}"')
 _LIST_END = re.compile(rb"[\]\s,]*(?:[}\]\s,]*(?=\"))?")
-"""The end of the list, including excess brackets, up to the first key of the trailer."""
+"""Matches the end of the list, including excess brackets, up to the first key of the trailer."""
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
@@ -93,9 +93,9 @@ class TraceReader:
     Attributes:
         stream: The decompressed JSON bytes.
         name: Name of the file in errors.
-        chunk_bytes: Maximum size of a chunk, which is cut at the last event inside; at most 2 MB.
+        chunk_bytes: Maximum size of a chunk, at most 2 MB; a chunk ends after its last whole event.
         careful: Walk from event to event instead of cutting at separators. Separators also occur in
-            lists inside events; a chunk cut there does not parse.
+            lists inside events; a chunk that is cut there does not parse.
         metadata: The top-level keys other than the events; complete after the iteration.
         problems: Problems with the file as a whole; complete after the iteration.
         offsets: Offset of each chunk in the (decompressed) file.
@@ -189,7 +189,7 @@ class TraceReader:
         return self._strip(buffer[cut:])
 
     def _pass_over(self, buffer: bytes) -> Generator[Chunk, None, bytes]:
-        """Yield only the start of an event that is too long; return the text after it."""
+        """Yield only the start of an event that is too long; return the text after the event."""
         passed = pass_over(buffer, partial(self._read, READ_BYTES), MAX_EVENT_BYTES)
         self.too_long[len(self.offsets)] = passed.byte_count
         yield self._chunk(buffer[:EXCERPT_BYTES], is_start_of=passed.byte_count)
@@ -204,8 +204,8 @@ class TraceReader:
     def _read(self, at_least: int = 0) -> bytes:
         """Read a block. If a compressed stream is truncated, record the problem and return nothing.
 
-        The rest of the last block is usually short. If one event is very long, the read size
-        doubles, so that copying its start costs no more than the event.
+        The rest of the previous block is usually short. If one event is very long, the read size
+        doubles each time, so that the repeated copying of its start takes linear time.
         """
         try:
             block = self.stream.read(min(max(self.chunk_bytes, at_least), MAX_EVENT_BYTES))
@@ -288,9 +288,9 @@ class TraceReader:
         return last + 1 if last >= 0 else -1
 
     def _end_of_whole_events(self, buffer: bytes, *, stray_before: int) -> tuple[int, bool]:
-        """Return the position after the last event certain to end in the buffer, or of a bracket.
+        """Return the position after the last event that certainly ends in the buffer.
 
-        A closing bracket is reported first, unless it is known to be stray.
+        A closing bracket that is not known to be stray comes first: its own position is returned.
 
         Returns:
             The position, and whether an event that is too long starts there.
@@ -304,7 +304,7 @@ class TraceReader:
                 return span.start, True
             if span.is_open:
                 break
-            # On its own, a word that an event follows without a comma would be an element.
+            # A word that is followed by an event without a comma would parse as an element.
             if not span.problem or buffer.startswith(b"{", span.start):
                 end = span.end
         return end, False
@@ -319,7 +319,7 @@ class TraceReader:
         """Walk the last events one by one to the bracket that closes the list; return its position.
 
         If a malformed last event hides the bracket, the list ends at the last bracket followed by a
-        valid trailer. Without such a bracket the file is truncated, and all of the rest is events.
+        valid trailer. Without such a bracket the file is truncated, and the rest of it is events.
         """
         brackets, span = 0, None
         for span in walk(buffer):

@@ -26,7 +26,7 @@ def reader_at_work() -> str:
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """Load the library; None if it is unavailable or of another version."""
+    """Load the library; return None if it is unavailable or has another version."""
     import ctypes  # noqa: PLC0415 - needed only to read traces
 
     try:
@@ -38,7 +38,7 @@ def load() -> ctypes.CDLL | None:
 
 
 def load_functions(functions: Iterable[tuple[Any, ...]]) -> ctypes.CDLL | None:
-    """Load the library and declare the types of its functions; None if it is unavailable.
+    """Load the library and declare the types of its functions; return None if it is unavailable.
 
     Args:
         functions: For each function: its name without ``hta_sql_``, its result type, its argument

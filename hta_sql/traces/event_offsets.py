@@ -1,7 +1,7 @@
 """Offsets of the events of a chunk, and of their field values, without parsing.
 
-Speeds up rewriting traces. It may be unavailable, and it rejects chunks with anything unusual; then
-Python parses each event.
+This speeds up rewriting traces. If the compiled reader is unavailable, or a chunk is not plain
+(contains anything unusual), Python parses each event instead.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "id", "args")
 """Fields whose offsets are returned."""
 
 OFFSET_OF = {key: 2 * number for number, key in enumerate(KEYS)}
-"""Field ─▶ index of its value's start among the offsets; its end follows."""
+"""Field ─▶ index of its value's start among the offsets; the end of the value follows."""
 
 _STRIDE = 2 + 2 * len(KEYS)
 _SHORTEST = 16
-"""Minimum average size of an event of PyTorch [bytes]; a chunk with shorter ones is not plain."""
+"""Minimum average size of PyTorch's events [bytes]; a chunk with shorter events is not plain."""
 
 Offsets = Sequence[int]
-"""Start and end of the value of each of :data:`KEYS` within the event; 0 and 0 if it is missing."""
+"""Start and end of the value of each of :data:`KEYS` in the event; 0 and 0 for a missing field."""
 
 
 @cache
@@ -37,7 +37,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def event_offsets(text: bytes) -> list[int] | None:
-    """Return the offsets of the events of a chunk; None if it is not plain, or without the library.
+    """Return the offsets in a chunk, or None if it is not plain or the library is unavailable.
 
     Returns:
         For each event its start, its end and its :data:`Offsets`, concatenated.

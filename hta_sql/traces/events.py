@@ -1,4 +1,4 @@
-"""Events as text, so that unchanged numbers keep every digit that the profiler wrote."""
+"""Edits events as text, so that unchanged numbers keep every digit that the profiler wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUE = re.compile(
     re.DOTALL,
 )
 KEPT_BYTES = 256
-"""Maximum size of a cached value [bytes]; 4,000 values are cached, longer ones are parsed again."""
+"""Maximum size of a cached value [bytes]; longer values are parsed each time."""
 
 _decoder = json.JSONDecoder()
 _encoder = json.JSONEncoder(allow_nan=False)
@@ -64,7 +64,7 @@ class Event:
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The parsed event; numbers with a fraction are floats, which have fewer digits."""
+        """The parsed event; numbers with a fraction are floats, which may lose digits."""
         if self._fields is None:
             self._fields = _decoder.decode(self.text.decode("utf-8"))
         return self._fields
@@ -82,17 +82,17 @@ class Event:
         return place[0] > 0 if place else key in self.fields
 
     def get(self, key: str) -> Any:
-        """Return a parsed field, or None; if its offsets are known, nothing else is parsed."""
+        """Return a parsed field, or None; if the field's offsets are known, only it is parsed."""
         place = self._place_of(key)
         if place is None:
             return self.fields.get(key)
         text = self.text[slice(*place)]
-        # Many events share few values. Lists and objects are not cached: callers may change them.
+        # Events share few values. Lists and objects are not cached: callers may change them.
         is_kept = len(text) <= KEPT_BYTES and text[:1] not in _NESTED
         return _known(text) if is_kept else _loaded(text)
 
     def replace(self, **fields: Any) -> bytes:
-        """Return the text with fields set; all others remain as they were written."""
+        """Return the text with fields set; all other fields remain as they were written."""
         places = {key: place for key in fields if (place := self._place_of(key))}
         if len(places) < len(fields):
             return _with_members(self.text.decode("utf-8"), self.fields, fields).encode("utf-8")
@@ -117,7 +117,7 @@ class Event:
         return text[start:end]
 
     def with_args(self, **args: Any) -> bytes:
-        """Return the text with arguments set; all others remain as they were written."""
+        """Return the text with arguments set; all other arguments remain as they were written."""
         known = self.get("args")
         is_object = isinstance(known, dict)
         old = self.member("args") if is_object else "{}"
@@ -137,7 +137,7 @@ def trace_event(ph: str, name: str, *, ts: int, dur: int | None = None, **fields
 
     Args:
         ph: Phase: ``C`` counter, ``s`` and ``f`` flow, ``X`` complete, ...
-        name: Its name.
+        name: Name of the event.
         ts: Start in the file's own clock [ns]: ``ts - offset_ns + first_ts`` of the tables.
         dur: Duration [ns].
         **fields: ``pid``, ``tid``, ``id``, ``cat``, ``args``, ...; None is omitted.
@@ -164,8 +164,8 @@ def _with_members(text: str, known: Mapping[str, Any], values: Mapping[str, Any]
     """Set members of a JSON object: replace existing members, append new ones.
 
     Args:
-        text: The object.
-        known: Its parsed members.
+        text: Text of the object.
+        known: Parsed members of the object.
         values: Members to set.
     """
     for key, value in values.items():
@@ -200,7 +200,7 @@ def _place(text: str, key: str) -> tuple[int, int]:
 
 
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield each key of a JSON object and the span of its value; the last of equal keys counts."""
+    """Yield each key of a JSON object and the span of its value; the last duplicate key counts."""
     position = _skip(text, 1)
     while text[position] != "}":
         key, position = _decoder.raw_decode(text, position)

@@ -1,4 +1,4 @@
-"""Reads the nodes of PyTorch's execution traces (torch.profiler.ExecutionTraceObserver) one by one."""
+"""Streams the nodes of PyTorch's execution traces (torch.profiler.ExecutionTraceObserver)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hta_sql.traces.source import BLOCK_BYTES, open_any
 Node = dict[str, Any]
 
 MAX_NODE_CHARACTERS = 64 << 20
-"""A longer node is damaged; of execution traces the longest have a few megabytes."""
+"""Maximum size of a node [characters]; the longest nodes of valid files have a few megabytes."""
 
 _SIGN_BYTES = 64 << 10
 _NODES = re.compile(r'"nodes"\s*:\s*\[')
@@ -26,7 +26,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 
 
 def is_execution_trace(head: bytes) -> bool:
-    """Judge the first bytes of a file; exports of Chakra's linker and converter do not count."""
+    """Return whether a file starts like an execution trace; Chakra's own exports do not match."""
     start = head[:_SIGN_BYTES]
     return bool(
         _SIGN.search(start) and _NODE_OF_PYTORCH.search(start) and not _NODE_OF_CHAKRA.search(start)
@@ -34,14 +34,14 @@ def is_execution_trace(head: bytes) -> bool:
 
 
 def read_execution_trace(path: str, take: Callable[[Node], None]) -> str | None:
-    """Pass each node to a function, in the order of the file, of which a block and a node are in memory.
+    """Pass each node to a function, in file order; memory holds one block and one node.
 
     Returns:
-        Why its end is missing; None: it is whole.
+        Why the end of the file is missing; None if the file is complete.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It has no nodes.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file has no nodes.
     """
     with open_any(path) as stream:
         window = _Window(stream)
@@ -53,16 +53,16 @@ def read_execution_trace(path: str, take: Callable[[Node], None]) -> str | None:
         window.position = start.end()
         problem = _read_nodes(window, take)
         while not problem and stream.read(BLOCK_BYTES):
-            pass  # what is wrong with a compressed file is known at its end
+            pass  # read to the end, where defects of a compressed file become known
         return problem or getattr(stream, "problem", None)
 
 
 class _Window:
-    """The part of a file that is not read yet, as far as it is in memory.
+    """The part of a file that is in memory.
 
     Attributes:
-        text: The part.
-        position: Where to go on in the text.
+        text: Decoded text of the part.
+        position: Position in the text up to which nodes have been parsed.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -72,7 +72,7 @@ class _Window:
         self.is_whole = False
 
     def grow(self) -> bool:
-        """Read the next block; a part without an end doubles. False: there is no more, or the part is too long."""
+        """Read the next block; return False at the end of the file or if a node is too long."""
         rest = self.text[self.position :]
         if self.is_whole or len(rest) > MAX_NODE_CHARACTERS:
             return False
@@ -83,7 +83,7 @@ class _Window:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the compressed file, as far as it was read."""
+        """Defect of the compressed file that was found so far, or None."""
         return getattr(self._stream, "problem", None)
 
 
@@ -105,7 +105,7 @@ def _read_nodes(window: _Window, take: Callable[[Node], None]) -> str | None:
                 continue
             why = window.problem or str(error).partition(": line")[0]
             return f"it ends or breaks after {counted(count, 'node')} ({why})"
-        # A number may go on in the next block.
+        # A number may continue in the next block.
         if end == len(window.text) and window.grow():
             continue
         window.position = end

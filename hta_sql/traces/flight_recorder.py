@@ -1,4 +1,4 @@
-"""Reads Flight Recorder dumps of torch.distributed: JSON, or pickles of plain values, with or without stack frames."""
+"""Reads Flight Recorder dumps of torch.distributed, as JSON or as pickles of plain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.traces.pickles import PICKLE_MAGIC, read_pickle
 from hta_sql.traces.source import BLOCK_BYTES, open_any
 
 MAX_BYTES = 512 << 20
-"""Size of a dump, unpacked: 400 times that of 2,000 entries with their stacks."""
+"""Maximum unpacked size of a dump [bytes]: 400 times that of 2,000 entries with stacks."""
 
 _JSON_SIGN = re.compile(rb'"(?:profiling_name|pg_config|comm_lib_version|nccl_comm_state)"\s*:')
 _JSON_ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
@@ -24,24 +24,24 @@ _DEFAULT_GROUP = "default_pg"
 
 @dataclass(frozen=True)
 class Dump:
-    """One dump, as it was written."""
+    """Contents of one dump, as they were written."""
 
     version: str
     entries: list[dict[str, Any]]
     groups: dict[str, dict[str, Any]]
     """Name of each process group ─▶ its description and ranks; empty if the dump states none."""
     status: dict[str, dict[str, Any]]
-    """Number of each process group in its process ─▶ its last enqueued, started and completed collective."""
+    """Id of a process group in its process ─▶ last enqueued, started and completed collective."""
     library_version: str | None
-    """Of the communication library."""
+    """Version of the communication library (NCCL)."""
     skipped: int = 0
-    """Number of invalid entries, without a number or a group."""
+    """Number of entries skipped as invalid, because they lack a sequence number or a group."""
     problem: str | None = None
-    """Reason for missing entries at its end; None if it is complete."""
+    """Why entries at the end are missing; None if the dump is complete."""
 
     @property
     def world_size(self) -> int | None:
-        """Ranks of the default group, if the dump states them."""
+        """Number of ranks in the default group; None if the dump does not list them."""
         for group in self.groups.values():
             if group.get("desc") == _DEFAULT_GROUP and (ranks := group_ranks(group)):
                 return len(ranks)
@@ -49,7 +49,7 @@ class Dump:
 
 
 def is_dump(head: bytes) -> bool:
-    """Return the kind of a file from its first bytes, which may be the whole file."""
+    """Return whether a file is a dump, judging by its first bytes."""
     if head.startswith(PICKLE_MAGIC):
         return bool(_PICKLE_SIGN.search(head))
     return (
@@ -69,21 +69,23 @@ def read_dump(path: str) -> Dump:
     """Read a dump.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not a dump, is damaged, or is a pickle with other than plain
+            values.
     """
     return parse_dump(_bytes(path), path)
 
 
 def parse_dump(data: bytes, path: str) -> Dump:
-    """Return what the bytes of a dump hold.
+    """Parse the bytes of a dump.
 
     Args:
-        data: The dump, unpacked.
-        path: What errors call the file.
+        data: The unpacked bytes.
+        path: Name of the file in errors.
 
     Raises:
-        TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
+        TraceFormatError: The bytes are not a dump, are damaged, or are a pickle with other than
+            plain values.
     """
     if data.startswith(PICKLE_MAGIC):
         value, problem = read_pickle(data, path)
@@ -107,7 +109,7 @@ def parse_dump(data: bytes, path: str) -> Dump:
 
 
 def group_ranks(group: dict[str, Any]) -> list[int] | None:
-    """Return the ranks of a group, which dumps hold as text: ``"[0, 1]"``."""
+    """Return the sorted ranks of a group; dumps may store them as text: ``"[0, 1]"``."""
     stated = group.get("ranks")
     if isinstance(stated, str):
         try:
@@ -146,7 +148,7 @@ def _json(data: bytes, path: str) -> tuple[Any, str | None]:
 
 
 def _whole_entries(text: str, at: int) -> list[Any]:
-    """Parse entry by entry, as far as they are whole."""
+    """Parse entry by entry, up to the first incomplete entry."""
     decoder, found = json.JSONDecoder(), []
     while between := _BETWEEN.match(text, at):
         try:

@@ -15,7 +15,7 @@ from hta_sql.library.vendors import alternatives
 
 @cache
 def kineto_sign() -> re.Pattern[bytes]:
-    """Return a pattern that only Kineto and the profilers derived from it write."""
+    """Return a pattern for text that only Kineto and profilers derived from it write."""
     return re.compile(
         rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:'
         rb'|"cat"\s*:\s*"(?:' + alternatives("category").encode() + rb')"'
@@ -24,7 +24,7 @@ def kineto_sign() -> re.Pattern[bytes]:
 
 
 ACTIVITY = re.compile(rb'"ph"\s*:\s*"[^M"]"')
-"""An event other than metadata."""
+"""Matches an event other than metadata."""
 
 
 class Foreign(NamedTuple):

@@ -1,7 +1,7 @@
 """Finds the end of a JSON value by the engine's grammar, which accepts more than Python's decoder.
 
-It also accepts a comma before a closing bracket, nan and inf in any case, and any depth. Numbers
-and strings keep their offsets in the text, so that both readers see the same events.
+The engine also accepts a comma before a closing bracket, nan and inf in any case, and any depth.
+Offsets refer to the original text, so that both readers see the same events.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 ENGINE_ONLY = re.compile(r"-?(?:nan|inf)|,?[ \t\r\n]*[}\]]", re.IGNORECASE)
-"""Text at which Python's decoder fails and the engine does not."""
+"""Matches text at which Python's decoder fails, but not the engine."""
 
 _TOKEN = re.compile(
     r"[ \t\r\n]*(?:"
@@ -20,9 +20,10 @@ _TOKEN = re.compile(
 )
 _VALUE, _KEY, _COLON, _NEXT = range(4)
 MAX_DEPTH = 1_000_000
-"""Maximum number of open brackets. Each costs memory, and no valid trace is so deep.
+"""Maximum number of open brackets. Each takes memory, and no valid trace is so deep.
 
-The engine has no limit, so callers check text before passing it on. Shorter text needs no check.
+The engine has no limit, so callers check a text before they pass it to the engine. A text with
+fewer characters needs no check.
 """
 
 NEAR_THE_END = 16
@@ -37,8 +38,8 @@ def may_be_too_deep(text: bytes) -> bool:
 class EngineGrammar:
     """Finds the ends of values in one text in linear time.
 
-    A failed scan fails for every bracket that was open. These brackets are cached; otherwise, a
-    text of unclosed brackets would take quadratic time.
+    If a scan fails, it would also fail from every bracket that was open. These brackets are cached,
+    because otherwise a text of unclosed brackets would take quadratic time.
     """
 
     def __init__(self, text: str) -> None:
@@ -46,11 +47,11 @@ class EngineGrammar:
         self._hopeless: dict[int, bool] = {}
 
     def is_hopeless(self, start: int) -> bool:
-        """Return whether the value that starts there is known to have no end."""
+        """Return whether the value that starts at a position is known to have no end."""
         return start in self._hopeless
 
     def end(self, start: int) -> tuple[int, bool]:
-        """Return the position after the value that starts there, or -1.
+        """Return the position after the value that starts at ``start``, or -1.
 
         Returns:
             The position, and whether the text ended before an error.
@@ -69,12 +70,12 @@ class EngineGrammar:
         return -1, ran_out
 
     def _is_cut(self, position: int) -> bool:
-        """Return whether a string that starts there continues to the end of the text."""
+        """Return whether a string that starts at a position continues to the end of the text."""
         start = position + len(self._text[position:]) - len(self._text[position:].lstrip(" \t\r\n"))
         return self._text.startswith('"', start) and self._text.find('"', start + 1) < 0
 
     def _scan(self, position: int, opened: list[int]) -> tuple[int, int]:
-        """Scan token by token; return the end or -1, and where the scan stopped."""
+        """Scan token by token; return the end or -1, and the position at which the scan stopped."""
         text, wanted = self._text, _VALUE
         while token := _TOKEN.match(text, position):
             kind, first = token.lastgroup, token.start(token.lastindex or 0)

@@ -1,4 +1,4 @@
-"""Reads what Inductor wrote about the kernels that it compiled: their graph nodes and the stacks of the model code."""
+"""Reads Inductor's files about compiled kernels: their graph nodes and model source stacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.errors import TraceFormatError
 from hta_sql.traces.source import open_any
 
 MAX_BYTES = 64 << 20
-"""A larger file is refused. The file of a model with 1,000 kernels has 2 MB."""
+"""Maximum size of a file [bytes]; the file of a model with 1,000 kernels has 2 MB."""
 
 KERNEL_INFORMATION_NAME = re.compile(
     r"(?:^|[^a-z])(?:kernel_information|inductor_provenance_tracking_(?:node_mappings|kernel_stack_traces))"
@@ -26,7 +26,7 @@ _OF_KERNELS = "cppCodeToPost"
 
 
 class CompiledKernel(NamedTuple):
-    """A kernel as its file describes it."""
+    """A compiled kernel, as described in the file."""
 
     graph: str | None
     """Compiled region; None if the file does not distinguish graphs."""
@@ -43,12 +43,13 @@ class CompiledKernel(NamedTuple):
 def read_kernel_information(path: str) -> list[CompiledKernel]:
     """Read the kernels of a file that Inductor wrote.
 
-    Four shapes are known, all keyed by ``kernel:handle``: kernel_information.json, the registry of
-    torch._inductor.debug.get_kernel_information_jsons by compiled region, the mappings of nodes, and the stacks alone.
+    Four formats are known, all with keys ``kernel:handle``: kernel_information.json, the result of
+    torch._inductor.debug.get_kernel_information_jsons by compiled region, node mappings, and stacks
+    alone.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is of none of these shapes, or too large.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file has none of these formats, or is too large.
     """
     with open_any(path) as stream:
         text = stream.read(MAX_BYTES + 1)
@@ -107,7 +108,7 @@ def _region(key: str) -> tuple[str, bool] | None:
 
 
 def _before(nodes: Any, to_pre: Any) -> list[str]:
-    """Return the nodes of the graph before autograd that nodes of the compiled graph stem from."""
+    """Return the pre-grad graph nodes from which nodes of the compiled graph originate."""
     known = to_pre if isinstance(to_pre, dict) else {}
     found = [name for node in _texts(nodes) for name in _texts(known.get(node))]
     return list(dict.fromkeys(found))
@@ -120,5 +121,5 @@ def _texts(value: Any) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Replace half surrogate pairs, which JSON can escape and UTF-8 cannot encode."""
+    """Replace lone surrogates, which JSON can escape but UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,8 @@
-"""Reads memory snapshots of PyTorch's allocator as a stream of segments, allocator events and annotations.
+"""Streams segments, allocator events and annotations from PyTorch's memory snapshots.
 
-``torch.cuda.memory._dump_snapshot`` writes a pickle, which is read opcode by opcode: events are handed over and let go
-of as soon as the pickle has them in their list, so that memory does not grow with their number but for 8 bytes each.
+``torch.cuda.memory._dump_snapshot`` writes a pickle, which is read opcode by opcode. Each event is
+passed on and freed as soon as the pickle appends it to a list, so that memory grows by only 8 bytes
+per event.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ from hta_sql.traces.source import BLOCK_BYTES, open_any
 from hta_sql.traces.unpack import UnpackedStream
 
 MAX_JSON_BYTES = 256 << 20
-"""Size of a snapshot as JSON, which is parsed whole: it takes six times as much memory."""
+"""Maximum size of a JSON snapshot [bytes]; it is parsed as a whole, in six times the memory."""
 
 MAX_CONTAINERS = 1 << 28
-"""Lists and dicts of a pickled snapshot: those of 60 million events, in more than 4 GB."""
+"""Maximum number of lists and dicts in a pickled snapshot: 60 million events, over 4 GB."""
 
 MAX_FRAMES = 512
-"""Frames of a stack that are kept, from the innermost."""
+"""Maximum number of frames of a stack to store, starting with the innermost."""
 
 _PICKLE_SIGN = re.compile(
     rb"(?:[XT]\x08\0\0\0|\x8c\x08|U\x08)segments|(?:[XT]\r\0\0\0|\x8c\r|U\r)device_traces"
 )
 _JSON_SIGN = re.compile(rb'^\s*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
 _SIGN_BYTES = 200
-"""Bytes at the beginning within which a key of the outermost dict identifies a snapshot."""
+"""Number of bytes at the start that are searched for a key that identifies a snapshot."""
 
 Record = dict[str, Any]
 Frame = tuple[str | None, str | None, int | None]
 
 
 class Stack:
-    """Stands for the list of frames of all places that have the same ones."""
+    """A distinct stack, which replaces all lists with the same frames."""
 
     __slots__ = ("number",)
 
@@ -56,11 +57,11 @@ class Stack:
 
 @dataclass
 class Stacks:
-    """The different stacks of a snapshot, each once.
+    """The distinct stacks of a snapshot.
 
     Attributes:
-        frames: The different frames.
-        stacks: Numbers of the frames of each stack, the innermost first.
+        frames: The distinct frames: function, file and line.
+        stacks: Indices into ``frames`` for each stack, innermost frame first.
     """
 
     frames: list[Frame] = field(default_factory=list)
@@ -94,7 +95,7 @@ class Stacks:
         if stack is None:
             stack = self._by_frames[key] = Stack(len(self.stacks))
             self.stacks.append(key)
-        # The first frames of their content are never let go of: nothing else gets their identity.
+        # The first dict with each content is never freed, so its id() is not reused.
         if len(numbers) == len(frames) and all(
             self._first[number] is frame for number, frame in zip(numbers, frames, strict=True)
         ):
@@ -102,7 +103,7 @@ class Stacks:
         return stack
 
     def same(self, frame: Record) -> Record:
-        """Return the first dict of the snapshot that has the same frame."""
+        """Return the first dict in the snapshot that describes the same frame."""
         return self._first[self._number(frame)]
 
     def _number(self, frame: Record) -> int:
@@ -122,17 +123,17 @@ class Stacks:
 
 @dataclass(frozen=True)
 class SnapshotSink:
-    """Receiver of the records of a snapshot, a batch at a time; they are invalid after the call."""
+    """Receives the records of a snapshot in batches; records are invalid after the call."""
 
     segments: Callable[[list[Record]], None]
     events: Callable[[int, list[Record]], None]
-    """Is passed the number of the device as well."""
+    """Called with the device number and the events."""
     annotations: Callable[[list[Record]], None]
     stacks: Stacks = field(default_factory=Stacks)
 
 
 def is_snapshot(head: bytes) -> bool:
-    """Judge the first bytes of a file."""
+    """Return whether a file is a memory snapshot, judging by its first bytes."""
     if head.startswith(PICKLE_MAGIC):
         return bool(_PICKLE_SIGN.search(head[:_SIGN_BYTES]))
     return bool(_JSON_SIGN.search(head[:_SIGN_BYTES]))
@@ -142,11 +143,12 @@ def read_snapshot(path: str, sink: SnapshotSink) -> str | None:
     """Read a snapshot.
 
     Returns:
-        Why its end is missing; None: it is whole.
+        Why the end of the snapshot is missing; None if it is complete.
 
     Raises:
-        TraceNotFoundError: There is no such file.
-        TraceFormatError: It is no snapshot, is damaged, or has an opcode that builds more than plain values.
+        TraceNotFoundError: The file does not exist.
+        TraceFormatError: The file is not a snapshot, is damaged, or is a pickle with other than
+            plain values.
     """
     with open_any(path) as stream:
         head = stream.read(1)
@@ -159,7 +161,7 @@ def read_snapshot(path: str, sink: SnapshotSink) -> str | None:
 
 @contextmanager
 def _mapped(path: str) -> Iterator[mmap.mmap]:
-    """Map a file into memory; one that is packed or remote is copied to a temporary file first."""
+    """Map a file into memory; unpack or download it to a temporary file first if needed."""
     with temporary_folder() as folder:
         place = Path(path)
         with open_any(path) as stream:
@@ -197,19 +199,20 @@ def _list(value: Any) -> list[Any]:
 
 
 class _Memo(dict[int, Any]):
-    """The memo of a pickle without what is handed over: 8 bytes a list of frames, nothing for a record.
+    """The memo of a pickle without the records that were passed on.
 
-    Lists of frames stay known by number, because later events may share them.
+    A list of frames takes 8 bytes: it stays known by number, because later events may share it.
+    Records take no memory.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._forgotten = 0
         self._numbers, self._stacks = array("I"), array("I")
-        """Ascending numbers of lists of frames, and the numbers of their stacks."""
+        """Memo numbers of lists of frames in ascending order, and the numbers of their stacks."""
 
     def __len__(self) -> int:
-        """Return the number of entries that the pickle made: it numbers the next one by it."""
+        """Return the number of entries ever made, with which the pickle numbers the next entry."""
         return super().__len__() + self._forgotten
 
     def __missing__(self, number: int) -> Stack | None:
@@ -224,8 +227,8 @@ class _Memo(dict[int, Any]):
         """Remove entries.
 
         Args:
-            gone: Numbers of records.
-            stacks: Numbers of lists of frames, ascending, and their stacks.
+            gone: Memo numbers of records.
+            stacks: Memo number of a list of frames ─▶ its stack, in ascending order.
         """
         for number in chain(gone, stacks):
             del self[number]
@@ -237,8 +240,9 @@ class _Memo(dict[int, Any]):
 class _SnapshotReader(PickleReader):
     """Passes on the items of a snapshot's lists instead of appending them.
 
-    The memo of the pickle would keep all of them alive. Entries of passed items are removed, frames replaced
-    by the first of the same content, lists of frames by their Stack.
+    The memo of the pickle would keep all items alive. Therefore the entries of items that were
+    passed on are removed, frames are replaced by the first equal frame, and lists of frames by
+    their :class:`Stack`.
     """
 
     kind = "memory snapshot"
@@ -278,7 +282,7 @@ class _SnapshotReader(PickleReader):
 
     def _extend(self, items: list[Any]) -> None:
         stack = self._stack
-        # The pickler appends up to 1,000 items at once. The key of the list is below it.
+        # The pickler appends up to 1,000 items at once. The key of the list is below the list.
         key = stack[-2] if len(stack) > 2 else None
         if (
             isinstance(key, str)
@@ -294,7 +298,7 @@ class _SnapshotReader(PickleReader):
             super()._extend(items)
 
     def salvaged(self) -> Any:
-        """Hand over the complete items of the list at the end, and return the outermost dict."""
+        """Pass on the complete items of the truncated list, and return the outermost dict."""
         stack, marks = self._stack, self._marks
         while len(stack) > 1 or marks:
             items = self._above_mark() if marks else [stack.pop()]
@@ -305,7 +309,7 @@ class _SnapshotReader(PickleReader):
         return stack[0] if stack else None
 
     def _device(self, key: Any) -> int | None:
-        """Return the number of the device whose list of events is on top of the stack."""
+        """Return the number of the device whose event list is on top of the stack, or None."""
         if type(key) is not list:
             return None
         stack = self._stack
@@ -314,7 +318,7 @@ class _SnapshotReader(PickleReader):
             below -= 1
         if stack[below] != "device_traces":
             return None
-        # Lists of devices before it are in the outer list, or still on the stack.
+        # Event lists of earlier devices are in the outer list, or still on the stack.
         return len(stack[below + 1]) + len(stack) - below - 3
 
     def _hand_over(self, take: Callable[[list[Record]], None], items: list[Any]) -> None:
@@ -331,7 +335,7 @@ class _SnapshotReader(PickleReader):
                 self._data.madvise(mmap.MADV_DONTNEED, 0, read)
 
     def _forget(self, records: list[Record]) -> None:
-        """Let go of records in the memo, which are the entries since the last call."""
+        """Remove records from the memo; they are among the entries since the last call."""
         memo, texts = self._memo, self._texts
         gone = set(map(id, records))
         for record in records:
@@ -358,7 +362,7 @@ class _SnapshotReader(PickleReader):
         self._scanned = len(memo)
 
     def _shared(self, value: Any) -> Any:
-        """Return the number of a frame or a list of frames, and other values unchanged."""
+        """Return the first equal frame of a frame, the Stack of a list of frames, or the value."""
         stacks = self._sink.stacks
         if type(value) is dict and "filename" in value:
             return stacks.same(value)

@@ -14,14 +14,14 @@ EVENTS_KEY = "traceEvents"
 A_FIELD_OF_EVENTS = b'"ph"'
 
 MAX_TRAILER_BRACKETS = 64
-"""Closing brackets to try as the end of a malformed list; trailers contain few, short lists."""
+"""Number of closing brackets to try as the end of a malformed list; trailers have few lists."""
 
 _KEY = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 
 class Keys(NamedTuple):
-    """Parsed ``"key": value`` pairs, the repairs made, and the first problem."""
+    """Parsed ``"key": value`` pairs, the repairs that were made, and the first problem."""
 
     values: dict[str, Any]
     repairs: str | None
@@ -50,7 +50,7 @@ def read_keys(source: bytes) -> Keys:
 def closes_the_list(rest: bytes) -> bool:
     """Return whether a bracket followed by these bytes ends the list of events.
 
-    It is followed by nothing, a brace or more keys, or by malformed text without events.
+    A list is followed by nothing, a brace, more keys, or malformed text without events.
     """
     stripped = rest.strip(SPACE_AND_COMMA)
     if stripped in (b"", b"}") or A_FIELD_OF_EVENTS not in stripped:
@@ -59,7 +59,7 @@ def closes_the_list(rest: bytes) -> bool:
 
 
 def last_brackets(text: bytes, start: int = 0) -> Iterator[int]:
-    """Yield the positions of the last closing brackets, last one first: one may end the list."""
+    """Yield the positions of the last closing brackets, last first; one may end the list."""
     bracket = len(text)
     for _ in range(MAX_TRAILER_BRACKETS):
         bracket = text.rfind(b"]", start, bracket)

@@ -27,16 +27,16 @@ _ELSEWHERE = "Choose another folder"
 def output_path(
     source: str, *, prefix: str = "", suffix: str = "", folder: str | os.PathLike[str] | None = None
 ) -> str:
-    """Return the output path of a rewritten trace, next to its source and named as HTA names it.
+    """Return the output path of a rewritten trace: next to its source, with the name HTA uses.
 
     Args:
         source: Trace; for a member of an archive, the output is next to the archive.
-        prefix: Prefix of the file name: ``overlaid_``.
-        suffix: Suffix of the stem: ``_with_counters``.
+        prefix: Prefix of the file name, such as ``overlaid_``.
+        suffix: Suffix of the stem, such as ``_with_counters``.
         folder: Folder to use instead of the source's.
 
     Returns:
-        A path that ends in ``.json.gz``: the output is gzip, whatever the source was.
+        A path that ends in ``.json.gz``; the output is gzip even if the source is not.
     """
     member, _, archive = source.partition("::")
     name = member.removeprefix("zip://").removeprefix("tar://").rpartition("/")[2]
@@ -49,7 +49,7 @@ def output_path(
 
 @contextmanager
 def trace_output(destination: str) -> Iterator[BinaryIO]:
-    """Open a trace for writing; it is moved into place when the block ends, or deleted if it fails.
+    """Open a trace for writing; move it into place when the block ends, delete it on failure.
 
     The file is gzip if the name ends in ``.gz``; equal content gives equal bytes.
 

@@ -16,10 +16,10 @@ from hta_sql.traces.source import check_text, open_any
 PEEK_BYTES = 256 << 10
 PEEK_LIMIT_BYTES = 64 << 20
 OVERLAP_BYTES = 1 << 10
-"""Bytes of the previous block to keep in a search: a key may span two blocks."""
+"""Bytes of the previous block to keep during a search, because a key may span two blocks."""
 
 MAX_WORLD_SIZE = 1 << 24
-"""A larger stated world size is ignored, as in sql/ingest/argument_forms.csv."""
+"""Maximum plausible world size, as in sql/ingest/argument_forms.csv; larger ones are ignored."""
 
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*(?=\{)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -40,7 +40,7 @@ Kind = Literal["trace", "dump", "snapshot", "execution_trace"]
 
 
 class Stated(NamedTuple):
-    """Facts that a trace states; None if missing or not looked for."""
+    """Facts that a trace states about itself; None if missing or not searched for."""
 
     rank: int | None
     start_ns: int
@@ -59,17 +59,20 @@ class Stated(NamedTuple):
     groups: frozenset[str] = frozenset()
     """Name, description and ranks of each process group, as in ``distributedInfo.pg_config``."""
     kind: Kind = "trace"
-    """A trace, a dump of a Flight Recorder, a memory snapshot or an execution trace. Only the name of a dump may state its rank."""
+    """Kind of the file: trace, Flight Recorder dump, memory snapshot or execution trace.
+
+    A dump states its rank in its name only.
+    """
 
 
 def peek(path: str) -> Stated:
     """Read the facts that a trace states about itself.
 
-    ``distributedInfo`` may precede or follow the events. In the latter case, this reads the whole
-    file (a tenth of the cost of parsing).
+    ``distributedInfo`` may precede or follow the events. If it follows, the whole file is read,
+    which takes a tenth of the time of parsing.
 
     Raises:
-        TraceFormatError: The file is of none of these kinds; the message says what it looks like.
+        TraceFormatError: The file is of no known kind; the message says what it looks like.
     """
     with open_any(path) as stream:
         head = _head(stream)

@@ -1,7 +1,7 @@
-"""Reads pickles that hold plain values, without Python's unpickler: no byte of the file can run anything.
+"""Reads pickles of plain values without Python's unpickler, so that no file can execute code.
 
-Only opcodes that build None, booleans, numbers, texts, lists, tuples and dicts are read. Any other opcode, such as
-one that names a global or calls a function, ends the reading with an error that names the opcode.
+Only opcodes that build None, Booleans, numbers, texts, lists, tuples and dicts are accepted. Any
+other opcode, such as one that names a global or calls a function, raises an error that names it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from hta_sql.errors import TraceFormatError
 PICKLE_MAGIC = b"\x80"
 
 MAX_CONTAINERS = 4_000_000
-"""Lists, tuples and dicts of a pickle: a byte makes one, which takes 50 to 60 bytes of memory. A dump of 20,000
-entries with stacks of 20 frames has 600,000."""
+"""Maximum number of lists, tuples and dicts in a pickle.
+
+A single byte creates one, which takes 50 to 60 bytes of memory. A dump of 20,000 entries with
+stacks of 20 frames has 600,000.
+"""
 
 MAX_TEXT_DIGITS = 100
-"""Digits of a number that is written as text. Longer ones take the interpreter quadratic time."""
+"""Maximum digits of a number written as text; the interpreter parses them in quadratic time."""
 
 _CONSTANTS = {b"N"[0]: None, 0x88: True, 0x89: False}
 _SIZED = {
@@ -59,7 +62,7 @@ _REFUSED = {
     0x96: "BYTEARRAY8",
 }
 _LONG_BINGETS = re.compile(rb"(?:j[\s\S]{4}){1,64}")
-"""A stack is a run of them: one for each frame."""
+"""Matches consecutive LONG_BINGET opcodes: a stack has one for each frame."""
 _NAMES_A_GLOBAL = b"ci"
 _STACK_GLOBAL = 0x93
 _BINGET, _LONG_BINGET, _BINPUT, _LONG_BINPUT, _MEMOIZE = b"h"[0], b"j"[0], b"q"[0], b"r"[0], 0x94
@@ -75,11 +78,11 @@ class PlainPickle(NamedTuple):
 
     value: Any
     problem: str | None = None
-    """Reason for a missing end, before which all values are complete; None if the pickle is complete."""
+    """Why the end is missing; all values before it are complete. None for a complete pickle."""
 
 
 class CutOffError(Exception):
-    """The bytes end inside of the pickle."""
+    """The data ends before the pickle does."""
 
 
 def read_pickle(data: bytes, path: str) -> PlainPickle:
@@ -87,13 +90,13 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
 
     Args:
         data: The pickle.
-        path: What errors call the file.
+        path: Name of the file in errors.
 
     Returns:
-        The value. Of a pickle that is cut off: what is complete of it.
+        The value. If the pickle is truncated, the value contains all complete parts.
 
     Raises:
-        TraceFormatError: The pickle has an opcode that builds more than plain values, or it is damaged.
+        TraceFormatError: The pickle has other than plain values, or is damaged.
     """
     reader = PickleReader(data, path)
     try:
@@ -114,8 +117,8 @@ class PickleReader:
 
     Attributes:
         position: Offset of the byte to read next.
-        kind: What errors call a file of this kind.
-        max_containers: Lists, tuples and dicts above which a pickle is refused.
+        kind: Name of this kind of file in errors.
+        max_containers: Maximum number of lists, tuples and dicts; a pickle with more is refused.
     """
 
     kind = "dump of a Flight Recorder"
@@ -126,11 +129,11 @@ class PickleReader:
         self._data, self._path = data, path
         self._stack: list[Any] = []
         self._marks: list[int] = []
-        """Heights of the stack at the marks that are open."""
+        """Height of the stack at each open mark."""
         self._memo: Any = {}
 
     def value(self) -> Any:  # noqa: C901, PLR0912, PLR0915 - one branch an opcode, the frequent ones first
-        """Read up to STOP."""
+        """Execute opcodes up to STOP, and return the resulting value."""
         data, stack, marks, memo = self._data, self._stack, self._marks, self._memo
         push, size, at, containers = stack.append, len(data), 0, 0
         while True:
@@ -239,7 +242,7 @@ class PickleReader:
                 raise self._refused(opcode, at)
 
     def salvaged(self) -> Any:
-        """Return the outermost value with all complete values in it, as if their lists had ended here."""
+        """Return the outermost value of a truncated pickle, with all complete values in it."""
         stack, marks = self._stack, self._marks
         while len(stack) > 1 or marks:
             items = self._above_mark() if marks else [stack.pop()]
@@ -320,7 +323,7 @@ def _short(text: bytes) -> bytes:
 
 
 def _from_text(opcode: int, text: bytes) -> Any:
-    """Return the value of an opcode of protocol 0."""
+    """Return the value that an opcode of protocol 0 encodes as text."""
     if opcode == b"V"[0]:
         return text.decode("raw-unicode-escape", "replace")
     if opcode == b"F"[0]:

@@ -1,8 +1,8 @@
 r"""Repairs typical errors of profilers inside one event.
 
 These are Windows paths, quotes and control characters in names, bytes that are not UTF-8, and
-``N/A`` in place of a number. Every repair is one pass over the text, changes only what it is about,
-and is kept only if an event results.
+``N/A`` in place of a number. Every repair is one pass over the text, changes nothing but the error,
+and is kept only if the result is a valid event.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _decoder = json.JSONDecoder(strict=False, parse_int=len, parse_float=len)
 
 
 def strictly(text: bytes) -> tuple[bytes, str | None]:
-    """Convert leniently valid JSON to strict JSON; return also the repairs."""
+    """Convert JSON that only a lenient parser accepts to strict JSON; also return the repairs."""
     return _apply(text, _STRICT)
 
 
 def is_valid_unicode(text: bytes) -> bool:
-    """Return whether the text is UTF-8 without half surrogate pairs in escapes."""
+    """Return whether the text is UTF-8 without lone surrogates in escapes."""
     return _valid_utf8(text) == text and _no_lone_surrogate(text) == text
 
 
@@ -62,8 +62,8 @@ def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] 
         quotes: Also try to escape quotes inside names.
 
     Returns:
-        The text and its defects (None: none that the engine rejects); or None if it cannot be
-        repaired.
+        The repaired text and its defects (None if the engine accepts all of them), or None if the
+        text cannot be repaired.
     """
     if not source.endswith(b"}"):
         return None  # no repair closes open brackets
@@ -85,7 +85,7 @@ def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] 
 
 
 def as_python_reads(text: bytes) -> bytes:
-    """Replace what the engine accepts and Python's decoder does not; for validation only."""
+    """Replace text that the engine accepts but Python's decoder rejects; for validation only."""
 
     def plain(found: re.Match[bytes]) -> bytes:
         if found.group(1):
@@ -143,7 +143,7 @@ def _no_bad_escape(text: bytes) -> bytes:
 
 
 def _no_bare_quote(text: bytes) -> bytes:
-    """Escape quotes in a name: the name ends at the next key of an event."""
+    """Escape quotes in a name, which ends before the next key of the event."""
     parts: list[bytes] = []
     position = 0
     while opening := _TEXT_VALUE.search(text, position):

@@ -31,12 +31,12 @@ ChangeKeys = Callable[[dict[str, Any]], dict[str, Any]]
 """Top-level keys ─▶ the keys to write instead."""
 
 MAX_NOTES = 1000
-"""Maximum number of lost events listed in the written file; the report counts all."""
+"""Maximum number of lost events listed in the written file; the report counts all of them."""
 
 NOTES_KEY = "hta_sql"
 
 EXTRA_EVENTS_A_WRITE = 1000
-"""Events per write; a separate write for each event costs more than its compression."""
+"""Number of extra events per write; writing each separately costs more than compressing it."""
 
 _COMMA = re.compile(r"[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
 # Accepted by the engine but not valid JSON: an extra comma, nan and inf in any case.
@@ -81,7 +81,7 @@ class _Wanted:
     expect_events: int | None
 
     def keys(self, keys: dict[str, Any]) -> dict[str, Any]:
-        """Return the keys to write instead of these."""
+        """Return the top-level keys to write instead of the given ones."""
         return self.change_keys(keys) if self.change_keys else keys
 
 
@@ -112,12 +112,12 @@ def rewrite_trace(
             ``overlaid_*``.
         extra_events: Called for the events to append; see :func:`trace_event`. It may be called
             twice.
-        change: Called with each event in order; None leaves all unchanged, and is twice as fast. It
-            may be called with the events from the start a second time.
-        expect_events: ``event_count`` of the rank. If the source has another number, it was changed
-            since it was ingested, and event ids no longer match.
-        change_keys: Called with the keys before the events, and with those after them. Then nothing
-            from the source is written that neither it nor ``change`` has seen.
+        change: Called with each event in order. It may be called a second time with the events from
+            the start. None leaves all events unchanged, and is twice as fast.
+        expect_events: ``event_count`` of the rank. If the source has another number of events, it
+            was changed since it was ingested, and event ids no longer match.
+        change_keys: Called with the keys before the events, and again with the keys after them. If
+            given, only text that passed through it or ``change`` is written.
 
     Raises:
         TraceError: The source has changed, or the destination cannot be written.
@@ -186,7 +186,7 @@ def _no_cycles() -> Iterator[None]:
 
 
 def _with_last(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, bool]]:
-    """Yield each chunk, and whether it is the last one, which does not end at a cut."""
+    """Yield each chunk, and whether it is the last, which is the only one not cut at its end."""
     held: Chunk | None = None
     for chunk in chunks:
         if held:
@@ -281,7 +281,7 @@ def _changed(
 def _as_json(span: Rescued) -> tuple[bytes | None, Any]:
     """Return a rescued event as strict JSON, and parsed; (None, None) if that is not possible.
 
-    Nesting that is too deep for Python remains as text, unparsed.
+    An event nested too deeply for Python is returned as text, unparsed.
     """
     if span.text is None:
         return None, None

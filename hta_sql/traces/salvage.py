@@ -22,7 +22,7 @@ WINDOW_BYTES = 64 << 10
 """Bytes to decode at a time; a longer event gets a larger window."""
 
 STARTS_TO_LOOK_PAST = 4
-"""Apparent event starts to skip in the search for the closing brace of a malformed event."""
+"""Number of apparent event starts to skip when searching a malformed event's closing brace."""
 
 EVENT_START = re.compile(
     rb'(?<=[,}\]])\s*\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|bp|s|args)"\s*:|\{\s*"ph"\s*:'
@@ -53,12 +53,12 @@ class Span:
     Attributes:
         start: Start position.
         end: End position.
-        problem: Why it does not parse; None if it does.
-        text: Repaired text to parse instead; None: it cannot be repaired.
+        problem: Why the span does not parse; None if it does.
+        text: Repaired text to parse instead; None if the span cannot be repaired.
         repair: Repairs that were made.
-        has_control: Whether its strings may contain control characters.
-        is_bracket: Whether it starts with a closing bracket, which may end the list of events.
-        is_open: Whether it may continue after the end of the text.
+        has_control: Whether strings in the span may contain control characters.
+        is_bracket: Whether the span starts with a closing bracket, which may end the event list.
+        is_open: Whether the span may continue after the end of the text.
     """
 
     start: int
@@ -73,12 +73,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Rescued:
-    """A span of the text: an event as it will be parsed, or its defect.
+    """A span of the text: an event as it will be parsed, or the defect that makes it unreadable.
 
     Attributes:
         start: Position of the span in the text.
         source: The original bytes.
-        text: Valid JSON of the event; None: it is lost.
+        text: Valid JSON of the event; None if the event is lost.
         reason: The defect; None if there is none.
         is_doubtful: Whether the text may have been cut at the wrong position.
     """
@@ -139,7 +139,7 @@ def _repaired_by(repair: str | None) -> str | None:
 
 
 def _problem(source: bytes) -> str:
-    """Return the defect of a span on its own, so that the message does not depend on the cut."""
+    """Return the defect of a span parsed on its own, so that messages do not depend on the cut."""
     if not source.startswith(b"{"):
         return "not an event"
     if (found := FILE_START.search(source)) and found.end() == len(source):
@@ -156,7 +156,7 @@ def _problem(source: bytes) -> str:
 def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
     """Yield span after span; a closing bracket between two events is a span up to the next event.
 
-    If the text is partial, a value that may continue after its end is not interpreted.
+    If the text is partial, a value that may continue beyond the text is not interpreted.
     """
     position, size = 0, len(text)
     window = _Window(text)
@@ -177,11 +177,12 @@ def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
 class _Window:
     """Decodes values in a window of a large text.
 
-    Python's decoder counts the lines before an error. For every malformed event in a large chunk,
-    that would take quadratic time.
+    Python's decoder counts the lines before an error, which would take quadratic time in a large
+    chunk with many malformed events.
 
     An element that is not an event may contain events: a list, or a whole file that was written
-    into the list. It ends where its first event starts, because its own end may be anywhere.
+    into the list. Such an element ends where its first event starts, because its own end may be
+    anywhere.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -224,7 +225,7 @@ class _Window:
         if mark == "{":
             self._next_list = self._following(FILE_START, self._next_list, start)
             name, bracket_end = self._next_list
-            # No file has an event before its list, so most texts need no further check.
+            # A file has no event before its list, so most texts need no further check.
             if bracket_end > 0 and self._readable.find('"ph"', start, name) < 0:
                 header = self._readable[start : bracket_end - 1]
                 return bracket_end if _ends_before_a_list(header) else -1
@@ -233,10 +234,10 @@ class _Window:
     def _following(
         self, pattern: re.Pattern[bytes], known: tuple[int, int], start: int
     ) -> tuple[int, int]:
-        """Return the next match in the window, reusing a known one that is still ahead.
+        """Return the next match in the window, reusing a known match that is still ahead.
 
         Returns:
-            The start of the match, and of the event that it announces; (size, -1) if there is none.
+            The start of the match, and the start of the event in it; (size, -1) if there is none.
         """
         size = len(self._readable)
         if known[0] > start:
@@ -295,9 +296,9 @@ def _decoded(readable: str, start: int) -> tuple[int, bool]:
 def _broken(text: bytes, span: Span) -> Span:
     """Find the end of a malformed event, and repair it if possible.
 
-    It ends with its closing brace if the text up to there can be repaired, or if the next event or
-    the end of the list follows. Otherwise quotes or brackets do not match, and it ends at the next
-    apparent event start.
+    The event ends with its closing brace if the text up to the brace can be repaired, or if the
+    next event or the end of the list follows. Otherwise its quotes or brackets do not match, and it
+    ends at the next apparent event start.
     """
     start, size = span.start, len(text)
     next_start = _next_event(text, start)
@@ -338,7 +339,7 @@ def _ends_before_a_list(header: str) -> bool:
 
 
 def _closing_brace(text: bytes, start: int, next_start: int) -> tuple[int, bool]:
-    """Return the position after the brace that closes the one at start, or -1.
+    """Return the position after the brace that closes the brace at ``start``, or -1.
 
     Returns:
         The position, and whether the text ended before it was found.

@@ -46,7 +46,7 @@ def located(path: str) -> tuple[Any, str]:
     """Return the file system of a file, and its name there.
 
     Raises:
-        TraceFormatError: Its archive unpacks to more than traces do.
+        TraceFormatError: The archive that contains the file unpacks to more than traces do.
     """
     if path.startswith("tar://") and "::" in path:
         name, _, archive = path.removeprefix("tar://").partition("::")
@@ -73,10 +73,10 @@ class _Listed(TarFileSystem):  # type: ignore[misc] # fsspec has no types
 
 @lru_cache(maxsize=16)
 def _members(path: str, _version: str) -> list[tarfile.TarInfo]:
-    """List the members of an archive; this unpacks all of it.
+    """List the members of an archive, which requires unpacking all of it.
 
     Raises:
-        TraceFormatError: The archive unpacks to more than traces do, or has more members.
+        TraceFormatError: The archive unpacks to more than traces do, or has too many members.
     """
     with fsspec.open(path) as raw:
         inside = _inside_of(path, raw)
@@ -94,7 +94,7 @@ def _inside_of(path: str, raw: Any, members: Sequence[tarfile.TarInfo] = ()) -> 
 
 
 def file_bytes(path: str) -> int:
-    """Return the size of a file [bytes]; 0 if unknown or missing, which its reader reports."""
+    """Return the size of a file [bytes], or 0 if the size is unknown or the file is missing."""
     try:
         fs, name = located(path)
         return int(fs.size(name) or 0)
@@ -108,7 +108,7 @@ def is_remote(path: str) -> bool:
 
 
 def max_unpacked_bytes(path: str) -> int:
-    """Return how large a trace may be when unpacked [bytes]; based on the archive for a member."""
+    """Return the maximum unpacked size of a trace [bytes], given its own or its archive's size."""
     return max(ALWAYS_ALLOWED_BYTES, MAX_RATIO * file_bytes(path.rpartition("::")[2]))
 
 
@@ -129,8 +129,8 @@ def archive_members(path: str) -> list[str]:
 def open_trace(path: str) -> BinaryIO:
     """Open a trace as a stream of JSON bytes, regardless of the suffix of its name.
 
-    A truncated compressed stream ends there; see :class:`UnpackedStream`. Reading raises a
-    TraceFormatError if it unpacks to more than a trace of its size does.
+    A truncated compressed stream ends at the truncation; see :class:`UnpackedStream`. Reading
+    raises a TraceFormatError if the stream unpacks to more than a trace of its size does.
 
     Raises:
         TraceNotFoundError: The file does not exist, or may not be read.
@@ -147,7 +147,7 @@ def open_trace(path: str) -> BinaryIO:
 
 
 def open_any(path: str) -> BinaryIO:
-    """Open a file of any content as a stream of its unpacked bytes, otherwise like :func:`open_trace`."""
+    """Open a file with any content as a stream of unpacked bytes; see :func:`open_trace`."""
     return _unpacked(path)[0]
 
 
@@ -177,12 +177,12 @@ def _opened(path: str) -> BinaryIO | UnpackedStream:
 
 
 def _member(path: str) -> UnpackedStream:
-    """Open a member of an archive; it may contain anything, and a link may lead nowhere."""
+    """Open a member of an archive, which may be anything, such as a device or a broken link."""
     try:
         fs, name = located(path)
         raw = fs.open(name, "rb")
-        # An archive closes its file with its last reference, which the member does not hold. Most
-        # versions of fsspec return None for a member that is not a file.
+        # Keep a reference: without one, the archive is closed. Most versions of fsspec return None
+        # for a member that is not a file, and the assignment then raises.
         raw.archive = fs
     except BROKEN_ARCHIVE as error:
         raise TraceNotFoundError(
@@ -196,8 +196,8 @@ def refuse_special_file(fs: Any, name: str, path: str) -> None:
     """Raise for a special file that may never end: a pipe, a socket, a device.
 
     Raises:
-        TraceFormatError: It is a special file.
-        OSError: It does not exist.
+        TraceFormatError: The file is a special file.
+        OSError: The file does not exist.
     """
     if isinstance(fs, LocalFileSystem):
         mode = os.stat(name).st_mode  # noqa: PTH116 - a name from fsspec
@@ -213,10 +213,10 @@ def whole_text(stream: BinaryIO) -> bytes:
 
 
 def check_text(path: str, magic: bytes) -> None:
-    """Refuse bytes that begin like no kind of text that a trace can be.
+    """Raise if the first bytes of a file cannot be the text of a trace.
 
     Raises:
-        TraceFormatError: The message says what they look like.
+        TraceFormatError: The bytes cannot be a trace; the message says what they look like.
     """
     foreign = guess_binary(magic) if magic.strip() else None
     if foreign:

@@ -1,7 +1,7 @@
 """Skips an event that is too long for memory, up to the start of the next event.
 
-It ends with its closing bracket. Beyond the maximum size, it also ends before text that is an event
-by itself, so that unmatched quotes or brackets hide no event for long.
+The event ends with its closing bracket. Beyond the maximum size, it also ends before text that is
+an event by itself, so that unmatched quotes or brackets do not hide the following events.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hta_sql.traces.metadata import SPACE_AND_COMMA, follows_the_list, last_brac
 
 READ_BYTES = 1 << 20
 OVERLAP_BYTES = 2 << 10
-"""Bytes of the previous block to keep: the start of the next event may span two blocks."""
+"""Bytes of the previous block to keep, because the next event's start may span two blocks."""
 
 TAIL_BYTES = 64 << 10
 """Bytes to search for the end of the list if the file ends inside the event."""
@@ -81,7 +81,8 @@ def _end_of_list(tail: bytes) -> int:
 class _Brackets:
     """Counts the open brackets outside of strings, block by block.
 
-    If all are closed before the minimum size, the text is malformed, and no bracket ends the event.
+    If all brackets are closed before the minimum size, the text is malformed, and no bracket ends
+    the event.
     """
 
     def __init__(self, at_least: int) -> None:

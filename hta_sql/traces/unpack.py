@@ -1,7 +1,7 @@
-"""Unpacks compressed bytes up to the last good one; reports truncation, and refuses bombs.
+"""Unpacks compressed bytes up to the last good byte, reports truncation, and refuses bombs.
 
-The file objects of gzip and isal raise at a truncation, and lose data that was unpacked but not
-returned: up to a block of good events. Here the good bytes are returned first.
+At a truncation, the file objects of gzip and isal raise and lose unpacked data that they have not
+returned yet: up to a block of good events. Here the good bytes are returned first.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ COMPRESSED_SUFFIXES = (".gz", ".zst")
 """Suffixes of compressed traces; the actual compression is detected from the magic number."""
 
 MEMBER = b""
-"""Stands for the magic number of an archive member, which the archive unpacks."""
+"""Stands in for the magic number of an archive member: the archive unpacks it."""
 
 BROKEN_ARCHIVE = (
     *(OSError, ValueError, LookupError, AttributeError, RuntimeError, EOFError),
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
-"""Errors from reading a damaged archive, or a member that is not a file.
+"""Errors from reading a damaged archive or a member that is not a file.
 
-Such a member is a device, a broken link, or a link to itself.
+Such a member may be a device, a broken link, or a link to itself.
 """
 
 SLICE_BYTES = 4 << 10
-"""Bytes of gzip data per step; gzip unpacks at most 1032 to 1, so to at most 4 MB."""
+"""Bytes of gzip data per step; a step unpacks to at most 4 MB, because gzip's limit is 1032:1."""
 
 ZSTD_SLICE_BYTES = 1 << 10
 """Bytes of zstd data per step.
@@ -52,7 +52,7 @@ are usually larger than a step, so an error costs only one block.
 MEMBER_BLOCK_BYTES = 256 << 10
 
 BLOCK_COUNTS_BYTES = 1 << 10
-"""Minimum count of an unpacked block [bytes]: millions of empty members are a bomb, too."""
+"""Minimum size that an unpacked block counts as [bytes]: millions of empty members are a bomb."""
 
 _WITH_GZIP_HEADER = 31
 _NEVER = sys.maxsize
@@ -77,7 +77,7 @@ class BoundedFile:
 
     Attributes:
         most: Maximum bytes to read and skip.
-        members: Its known members.
+        members: Known members of the archive.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class UnpackedStream(Closing):
 
     Args:
         raw: The compressed bytes.
-        magic: Their first bytes.
+        magic: First bytes of the compressed data.
         path: Name of the file in errors.
         max_bytes: Maximum bytes to unpack: a bomb does not state its size.
 
@@ -257,7 +257,7 @@ def _zstd(raw: BinaryIO | UnpackedStream, path: str, stream: UnpackedStream) -> 
 def _frames(
     raw: BinaryIO | UnpackedStream, decompressor: Any, stream: UnpackedStream
 ) -> Iterator[bytes]:
-    """Unpack frame after frame, since zstandard's stream reader cannot distinguish an end from a truncation."""
+    """Unpack frame by frame: zstandard's stream reader does not distinguish end and truncation."""
     decoder = decompressor.decompressobj()
     is_between = True
     while packed := raw.read(ZSTD_SLICE_BYTES):

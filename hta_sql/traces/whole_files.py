@@ -38,12 +38,12 @@ def read_trace(file_path: str) -> dict[str, Any]:
 def trace_events(file_path: str) -> Iterator[Any]:
     """Yield the elements of traceEvents as Python objects; memory does not grow with the file.
 
-    Blocks are cut at separators and each is parsed as one list. That takes less than half the time
-    of walking from event to event, which is only done for files that do not parse this way.
+    Blocks are cut at separators, and each block is parsed as one list. This takes less than half
+    the time of walking from event to event, which is the fallback for files that do not parse so.
 
     Raises:
         TraceNotFoundError: The file does not exist.
-        TraceFormatError: It is not a trace, or malformed: an ingest keeps the valid events.
+        TraceFormatError: The file is not a trace, or is malformed; an ingest keeps valid events.
     """
     peek(file_path)
     done = 0
@@ -58,11 +58,11 @@ def trace_events(file_path: str) -> Iterator[Any]:
 
 
 class _DoubtError(Exception):
-    """Cut at separators, the file does not parse: it must be walked event by event."""
+    """The file does not parse when cut at separators: it must be walked event by event."""
 
 
 def _chunks_of_events(file_path: str, *, careful: bool) -> Iterator[list[Any]]:
-    """Parse chunk by chunk; with a careful reader, a chunk that does not parse is malformed."""
+    """Parse chunk by chunk; if ``careful``, a chunk that does not parse is malformed."""
     reader = TraceReader(open_trace(file_path), file_path, careful=careful)
     with reader.stream:
         for chunk in reader:

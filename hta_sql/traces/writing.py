@@ -17,7 +17,7 @@ PARTIAL = ".partial"
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield the name of a temporary file that atomically replaces the target afterwards.
+    """Yield the path of a temporary file, which replaces the target atomically after the block.
 
     A link stays a link: the file that it points to is replaced. A device or a pipe is written to
     directly.
@@ -37,10 +37,10 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_in(folder: Path) -> Iterator[Path]:
-    """Yield a folder to write files into; afterwards all of them move to the target folder.
+    """Yield a folder to write files into; after the block, all of them move to the target folder.
 
-    If the block fails, no file moves, and a target folder that was missing stays missing. Other
-    files of the target remain.
+    If the block fails, no file is moved, and a missing target folder is not created. Other files in
+    the target folder remain.
     """
     with made_folder(folder):
         partial = folder / f".{uuid.uuid4().hex}{PARTIAL}"
@@ -57,14 +57,14 @@ def replacing_in(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """Create a folder and its parents; remove those that were created if the block fails."""
+    """Create a folder and its parents; if the block fails, remove the folders that were created."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
         for path in missing:
-            with suppress(OSError):  # another process has put a file there meanwhile
+            with suppress(OSError):  # another process may have put a file there meanwhile
                 path.rmdir()
         raise
 
@@ -90,7 +90,7 @@ def make_folder(folder: Path) -> None:
 def sync_all(paths: Iterable[Path]) -> None:
     """Fsync files or folders concurrently, so that the disk can combine the writes.
 
-    A hundred in sequence take 150 to 600 ms of waiting, concurrently 20 to 40 ms.
+    A hundred files take 150 to 600 ms in sequence, and 20 to 40 ms concurrently.
     """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - needed only for many files
 

@@ -41,7 +41,7 @@ from hta_sql.charts.drawing.style import (
 )
 
 CELLS = 64
-"""Maximum number of rows and columns of a matrix; with more ranks, neighbors share a cell."""
+"""Maximum number of rows and columns of a matrix; with more ranks, neighboring ranks share one."""
 
 SIDE = 420
 """Size of a matrix along each axis [pixels]."""
@@ -87,7 +87,7 @@ SEVERAL_COLORS = (BLACK, "#B07C00")
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """Draw the exposed communication of each rank by group, as transfer and wait.
 
-    Groups of one kind, or else of one description or name, form one part; the most expensive ones
+    Groups of the same kind (or else description or name) form one part; the most expensive parts
     have their own colors.
     """
     title = "Exposed communication of process groups"
@@ -145,9 +145,9 @@ class Cells:
     """The cells of a matrix of sources and destinations.
 
     Attributes:
-        column: Column of the table.
+        column: Column with the values of the cells.
         title: Label with unit.
-        unit: Size of the unit.
+        unit: Divisor that converts the values to the unit of the label.
         how: Aggregation of ranks that share a cell.
         notes: How to read the matrix.
     """
@@ -161,7 +161,7 @@ class Cells:
 
 @figure
 def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw a matrix per run: bytes that each rank sends to each other one in all-to-alls.
+    """Draw a matrix per run: bytes that each rank sends to every other rank in all-to-alls.
 
     Unknown values have no cell.
     """
@@ -182,7 +182,7 @@ def all_to_all_traffic(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 @figure
 def links(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw a matrix per run: the median bandwidth from each rank to each other one.
+    """Draw a matrix per run: the median bandwidth from each rank to every other rank.
 
     Links without a bandwidth have no cell.
     """
@@ -248,7 +248,7 @@ def expert_parallel(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 
 @figure
 def communication_by_rank(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
-    """Draw communication per rank or host: moving data, and waiting for others."""
+    """Draw communication per rank or host: transferring data, and waiting for other ranks."""
     stack = Stack(
         title="Communication and waiting",
         notes=(

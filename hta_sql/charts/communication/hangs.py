@@ -1,4 +1,4 @@
-"""Figure of what hangs: the last collectives of stuck process groups, rank by rank."""
+"""Figure of hangs: the last collectives of stuck process groups, rank by rank."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ STATES = {
 """State of a cell ─▶ color."""
 
 ENTERED = frozenset({"waiting", "different", "not started"})
-"""States of a rank that is in the stuck collective."""
+"""States of a rank that has entered or enqueued the stuck collective."""
 
 HOLDING = frozenset({"missing", "different", "not started"})
-"""States of a rank for which the others wait."""
+"""States of a rank that the other ranks wait for."""
 
 
 @figure
 def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a matrix per stuck group: what each rank did at each of the last collectives.
 
-    Groups blocked by ranks that wait in no other group come first. If there are many ranks,
-    those whose rows are rarest are shown, because such a rank is among them. If there are many
+    Groups blocked by ranks that wait in no other group come first. If there are many ranks, those
+    with the rarest rows are shown, because the blocking ranks are among them. If there are many
     collectives, the last ones are shown.
     """
     cells = table.assign(is_cause=_causes(table))
@@ -73,7 +73,7 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _causes(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return the stuck cells of ranks that hold up their group and wait in no other one."""
+    """Return a mask of the stuck cells of ranks that block their group and wait in no other."""
     stuck = table["is_stuck"].astype(bool)
     keys = pd.Series([*zip(table["run"], table["rank"], strict=True)], index=table.index)
     waiting = set(keys[stuck & table["state"].isin(ENTERED)])
@@ -102,7 +102,7 @@ def _panel(table: pd.DataFrame, name: str, palette: dict[str, str]) -> Any:
 
 
 def _rarest(table: pd.DataFrame) -> list[int]:
-    """Return the ranks to show: those with a cause, then those that few others are like."""
+    """Return the ranks to show: first those that cause a hang, then those with the rarest rows."""
     ordered = table.sort_values("collective_seq_id", kind="stable")
     rows = ordered.groupby("rank").agg(row=("state", "/".join), is_cause=("is_cause", "any"))
     counts = rows.assign(alike=rows.groupby("row")["row"].transform("size"))

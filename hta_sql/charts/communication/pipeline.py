@@ -1,4 +1,4 @@
-"""Figures of pipeline stages, their messages, and the ranks of one collective."""
+"""Figures of pipeline stages, their messages, and the arrivals of ranks at one collective."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _order(pairs: pd.DataFrame) -> list[int]:
 
 
 def _messages(pairs: pd.DataFrame, first: float, size: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split both sides of each message into wait and transfer; return also the connecting lines."""
+    """Split both sides of each message into wait and transfer; also return the connecting lines."""
     directions = {True: "forward", False: "backward"}
     bars: list[dict[str, object]] = []
     lines: list[dict[str, object]] = []

@@ -48,7 +48,7 @@ RANKS_SHOWN = 32
 
 @figure
 def stragglers(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the excess of each rank's own work over its peers, as a share of the time.
+    """Draw the excess of each rank's own work over its peers, as a share of the compared time.
 
     If there are many ranks, those with the largest excess are shown.
     """

@@ -49,7 +49,7 @@ def _counted(known: pd.DataFrame) -> str:
 
 
 def _cell_width(table: pd.DataFrame) -> int:
-    """Return how many collectives share a cell, for the run with most of them."""
+    """Return how many collectives share a cell in the run with the most collectives."""
     most = table.groupby("run")["collective_id"].nunique().max() if len(table) else 1
     return max(1, -(-int(most) // CELLS))
 

@@ -1,4 +1,4 @@
-"""Step time at best, one change at a time."""
+"""Figure of the best possible step time under each what-if scenario."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ MEANINGS = {
     "perfect overlap": "Perfect overlap: the same, but transfers take their time behind the work.",
     "uniform": "Uniform: each operation takes the mean of its name over all ranks and steps, each transfer the median.",
 }
-"""Scenario ─▶ the change in it."""
+"""Scenario ─▶ description of the change."""
 
 
 @figure
 def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw one bar per scenario: the remaining step in front of the recorded one.
+    """Draw one bar per scenario: the remaining step time in front of the recorded step time.
 
     Without steps, a bar is the whole capture.
     """
@@ -74,7 +74,7 @@ def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _left_out(table: pd.DataFrame) -> str:
-    """Name the scenarios without an answer, each with its reason."""
+    """Return a note on the scenarios without a result, each with its reason."""
     unknown = table[table["replayed_ns"].isna()].drop_duplicates(["scenario", "reason"])
     pairs = zip(unknown["scenario"], unknown["reason"], strict=True)
     return "; ".join(f"{name} ({reason})" for name, reason in pairs)

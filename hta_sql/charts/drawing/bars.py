@@ -38,7 +38,7 @@ _LABELED_TIME = 0.11
 """Minimum width of a labeled part relative to the panel."""
 
 _STEP_ROWS = 400
-"""Maximum number of steps of ranks that are kept individually."""
+"""Maximum number of rows, one per step and rank, that are drawn without averaging steps first."""
 
 _SOLID = 0.7
 """Stroke width of a bar: without it, bars thinner than a pixel look pale."""
@@ -53,10 +53,10 @@ class Stack:
 
     Attributes:
         title: Title of the chart.
-        notes: How to read it, one line each.
+        notes: How to read the chart, one line each.
         legend: Title of the legend.
         whole: Quantity that the shares refer to.
-        lane: What one bar is.
+        lane: What one bar stands for.
         palette: Part ─▶ color, in stacking order; the table has a column of ns for each.
     """
 
@@ -69,10 +69,10 @@ class Stack:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Part ─▶ its column in the data of the chart.
+        """Part ─▶ name of its column in the data of the chart.
 
-        A part with special characters is numbered instead, because Vega reads ``a.b`` as field b of
-        a.
+        A part with special characters gets a number as name, because Vega reads ``a.b`` as field b
+        of a.
         """
         numbered = enumerate(self.palette)
         return {part: part if _PLAIN.fullmatch(part) else f"part {n}" for n, part in numbered}
@@ -101,12 +101,12 @@ def stacked_parts(
     """Draw one bar per row, from the parts with nonzero time.
 
     Args:
-        table: ``run``, the columns of ``lane``, the columns of known parts, and ``place`` if it is
-            not the rank; with ``step``, bars are the mean of their rows.
+        table: ``run``, the columns of ``lane``, the columns of known parts, and ``place`` (position
+            of the bar) unless it is the rank. With ``step``, a bar is the mean of its rows.
         parts: The parts.
         stack: Labels of the bar; its palette is set here.
         lane: Columns that identify a bar.
-        percent: Only shares, only times, or None for both.
+        percent: True draws only shares, False only times, None both.
     """
     known = {column: about for column, about in parts.items() if column in table}
     times = table[list(known)].astype(float).fillna(0)
@@ -134,7 +134,7 @@ def stacked_bars(
         table: ``run, lane`` (text), ``place`` (position along the axis if there are many), and a
             column of ns per part of the stack.
         stack: Definition and labels of the bar.
-        percent: Only shares, only times, or None for both.
+        percent: True draws only shares, False only times, None both.
     """
     stack = replace(stack, palette={p: c for p, c in stack.palette.items() if table[p].any()})
     parts = list(stack.palette)

@@ -1,4 +1,4 @@
-"""Charts with one mark that are quick to build, and the rows of a table as their data."""
+"""Charts with one mark that are quick to build, and conversion of table rows to their data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DIGITS = 6
 class Chart(alt.Chart):
     """A chart with one mark, as a part of a figure.
 
-    altair copies a chart with all options of its axes, scales and marks whenever it becomes part of
-    another one: three quarters of them are unset. Here such copies share their encoding, which
-    nothing changes in place.
+    Whenever a chart becomes part of another one, altair copies all options of its axes, scales and
+    marks, most of which are unset. Copies of this class share their encoding instead, because
+    nothing changes it in place.
     """
 
     def __deepcopy__(self, memo: Any = None) -> Self:
@@ -28,7 +28,7 @@ class Chart(alt.Chart):
         return self.__class__(**{**self._kwds, **lists})
 
     def encode(self, *args: Any, **channels: Any) -> Self:
-        """Set channels: altair finds the class of a text or constant by trying all of its classes."""
+        """Set channels, choosing their class here, because altair would try all of its classes."""
         return super().encode(*args, **{key: _channel(key, part) for key, part in channels.items()})
 
     def properties(self, **given: Any) -> Self:
@@ -49,7 +49,7 @@ def _channel(name: str, given: Any) -> Any:
 
 
 def share(figure: alt.TopLevelMixin, *, shared: bool) -> None:
-    """Let the copies of a figure's parts share their encodings, or make them charts of altair."""
+    """Convert a figure's parts to :class:`Chart`, or back to charts of altair."""
     old, new = (alt.Chart, Chart) if shared else (Chart, alt.Chart)
     if type(figure) is old:
         object.__setattr__(figure, "__class__", new)
@@ -61,9 +61,9 @@ def share(figure: alt.TopLevelMixin, *, shared: bool) -> None:
 
 
 def rows_of(table: pd.DataFrame) -> tuple[dict[str, Any], ...]:
-    """Return the rows of a table as values of JSON: unknown ones are None.
+    """Return the rows of a table as JSON values; unknown values are None.
 
-    Fractions keep six digits, enough for a tooltip, with half the bytes.
+    Fractions are rounded to six digits, which halves the size and is enough for a tooltip.
     """
     columns = [
         [

@@ -15,7 +15,7 @@ FIGURES: dict[str, Figure] = {}
 
 
 def figure(function: _F) -> _F:
-    """Register the figure of the analysis with the name of the function."""
+    """Register a function as the figure of the analysis with the same name."""
     name: Any = function.__name__
     FIGURES[name] = function
     return function

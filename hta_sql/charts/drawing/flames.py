@@ -23,7 +23,7 @@ def widest(stacks: Iterable[tuple[str, int]], most: int) -> pd.DataFrame:
     """Return the widest rectangles of a flame graph.
 
     Args:
-        stacks: Stacks from the outermost frame, separated by semicolons, with their sizes.
+        stacks: Stacks with their sizes; frames are separated by semicolons, the outermost first.
         most: Maximum number of rectangles.
 
     Returns:

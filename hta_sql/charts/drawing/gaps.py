@@ -24,7 +24,7 @@ def by_event(table: pd.DataFrame, *times: str) -> tuple[pd.DataFrame, list[str]]
 
 
 def by_bucket(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Close the gaps between the buckets of ``utilization_over_time``, contiguous per recording."""
+    """Close the gaps in ``utilization_over_time``, whose buckets are contiguous per recording."""
     buckets = table.drop_duplicates(["run", "bucket"]).sort_values(["run", "bucket"])
     ends = (buckets["start_ns"] + buckets["dur_ns"]).groupby(buckets["run"]).shift()
     buckets = buckets.assign(
@@ -35,7 +35,7 @@ def by_bucket(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def by_steps(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Close the gaps in series of ``lane, ts, dur``: a recording's last step has no duration."""
+    """Close the gaps in series of ``lane, ts, dur``; a recording's last row has no duration."""
     in_order = table.sort_values(["run", "lane", "ts"])
     following = in_order.groupby(["run", "lane"])["ts"].shift(-1)
     seams = in_order.assign(to=following)[in_order["dur"].isna() & following.notna()]

@@ -26,7 +26,7 @@ def matrix(
 
     Args:
         cells: A column ``rank``, and the columns of the encodings.
-        color: Color encoding; the background shows where there is no cell.
+        color: Color encoding; the background is visible where there is no cell.
         tooltip: Tooltip of a cell in addition to its rank.
         run: Title of the panel, if there are several.
         **x: Encodings of a cell along x.

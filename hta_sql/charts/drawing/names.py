@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Number equal labels: two bars with one name would be drawn as one."""
+    """Number equal labels, because bars with the same label would be drawn as one."""
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         seen[name] = seen.get(name, 0) + 1

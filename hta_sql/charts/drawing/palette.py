@@ -68,7 +68,7 @@ NEUTRAL_COLOR = "#7A8793"
 """Color of events without a class: annotations, operations of several classes."""
 
 PALE_COLOR = "#D5DADF"
-"""Color of the counterpart of highlighted neutral marks, if neither is good or bad."""
+"""Color of marks that are not highlighted, where a highlight means neither good nor bad."""
 
 CHANGE_COLORS = {"longer": OUTLIER_COLOR, "shorter": "#44AA99"}
 """Colors of the two directions of a change; neither is the color of a class."""

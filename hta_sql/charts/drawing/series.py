@@ -53,7 +53,7 @@ def series(
     *,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
-    """Draw a panel for each lane with a changing value; only the lanes with the highest values.
+    """Draw a panel for each lane whose value changes, up to the lanes with the highest values.
 
     Args:
         table: A row for each change of the value, with the column ``lane``.
@@ -132,7 +132,7 @@ def _highest(lane: pd.DataFrame, value: str, edges: NDArray[np.float64]) -> pd.D
     highest = np.where(before >= 0, values[before], 0.0)
     slots = np.clip(np.searchsorted(edges, ts, side="right") - 1, 0, SLICES - 1)
     np.maximum.at(highest, slots, values)
-    # A slice as high as the previous one needs no point, except for the last one.
+    # A slice with the same value as the previous one needs no point, except the last one.
     is_step = np.r_[True, highest[1:] != highest[:-1]]
     is_step[-1] = True
     return pd.DataFrame({"time": edges[:-1][is_step], "value": highest[is_step]})
@@ -145,7 +145,7 @@ def distribution(
 
     Args:
         table: A row for each lane, with the column ``lane``.
-        measure: Suffix of its columns, such as ``queue_length``.
+        measure: Suffix of the value's columns, such as ``queue_length``.
         title: Title of the value axis.
         heading: Title of the chart.
         color: Color of the boxes.

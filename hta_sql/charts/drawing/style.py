@@ -180,7 +180,7 @@ def data(table: pd.DataFrame) -> alt.InlineData:
 
 
 def followed(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Return the columns, plus ``rank`` and ``step``, by which the page selects, if present."""
+    """Return the columns, plus ``rank`` and ``step`` if present, which the page can filter by."""
     chosen = [name for name in ("rank", "step") if name in table]
     return table[list(dict.fromkeys([*columns, *chosen]))]
 
@@ -327,7 +327,7 @@ def label_angle(names: Iterable[str], step: int) -> int:
 
 
 def lane_names(table: pd.DataFrame, *columns: str) -> list[str]:
-    """Return lane names from the identifying columns; the run only if there are several."""
+    """Return lane names from the identifying columns, with the run only if there are several."""
     shown = table[list(columns)]
     if len(set(table["run"])) > 1:
         runs = table["run"].map(short_runs(table["run"]))

@@ -201,10 +201,10 @@ def _bars_with_spans(
 def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
     """Draw the longest kernels of each class as a heat map with one column per rank.
 
-    ``top`` applies to each class: the names with the longest totals. Above 64 ranks, they are drawn
-    as in :func:`kernels_across_ranks`.
+    ``top`` applies to each class: the names with the longest totals. With more than 64 ranks, they
+    are drawn as in :func:`kernels_across_ranks`.
     """
-    # The sum of all other names would dwarf each single one.
+    # The sum of all other names would dwarf each single name.
     table = table[table["name"] != "others"]
     rows = table.assign(lane=lane_names(table, "rank"))
     lanes = list(dict.fromkeys(rows["lane"]))

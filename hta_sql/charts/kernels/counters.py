@@ -15,7 +15,7 @@ COUNTERS = 12
 
 @figure
 def kernel_counters(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
-    """Draw the counters of the kernels with most time, as shares of each counter's highest mean.
+    """Draw the counters of the longest kernels, as shares of each counter's highest mean.
 
     ``top`` applies to each run. Ranks, devices and launches are averaged, weighted by sampled time.
     """

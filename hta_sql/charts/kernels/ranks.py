@@ -39,8 +39,8 @@ BANDS = 32
 def operator_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a panel per name: each occurrence is a band over the ranks, from starts to ends.
 
-    Shows the names with most time in the first run. If there are many ranks, slow ones and a sample
-    of others are shown.
+    Shows the names with the most time in the first run. If there are many ranks, the slow ranks and
+    a sample of the others are shown.
     """
     run = table[table["run"] == table["run"].iloc[0]]
     totals = run.groupby("name")["dur_ns"].sum().sort_values(ascending=False, kind="stable")

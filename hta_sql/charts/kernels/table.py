@@ -110,6 +110,6 @@ def _kernels(rows: pd.DataFrame, top: int, run: str) -> alt.HConcatChart:
 
 
 def _distinct_labels(kernels: pd.DataFrame) -> Iterable[str]:
-    """Return short names, and full names for kernels that share a short one."""
+    """Return short names, but full names for kernels that share a short name."""
     often = kernels["short_name"].duplicated(keep=False)
     return list(kernels["short_name"].where(~often, kernels["name"]))

@@ -1,4 +1,4 @@
-"""Figures of the costs of operators and annotations, and of what they launch."""
+"""Figures of operators and annotations: their costs, their kernels, and launch delays."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
 def _delays(
     rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
 ) -> alt.Chart:
-    """Draw one panel with its own unit: a full queue is a thousand times as long as a call."""
+    """Draw one panel with its own unit: in a full queue, delays are a thousand times a call."""
     name, color = part
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)

@@ -1,4 +1,4 @@
-"""Figures of the device's kinds of work, and of its distance from the peak."""
+"""Figures of device time by kind of work, and of operators below the device's roofline."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POINTS = 300
 """Maximum number of operators and shapes, those with the most time."""
 
 SMALLEST = 0.001
-"""Minimum share of the known time; smaller points are irrelevant and omitted."""
+"""Minimum share of the time with known work; smaller points are irrelevant and omitted."""
 
 _HEIGHT = 380
 
@@ -163,7 +163,7 @@ def roofline(table: pd.DataFrame, *, top: int = POINTS) -> alt.TopLevelMixin:
 
 
 def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the roofline: memory slope, then the flat roof of each arithmetic."""
+    """Yield the lines of the roofline: memory slope, then the flat roof of each math type."""
     peaks = points[["math_type", "peak_tflops", "peak_tbps"]].drop_duplicates()
     for math_type, tflops, tbps in peaks.itertuples(index=False, name=None):
         bend = min(max(tflops / tbps, low), high)

@@ -34,8 +34,8 @@ STEP_PARTS = {
 def cluster_overview(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a matrix per run: each rank's own time in each step, relative to the median rank.
 
-    If there are many ranks, those that are slow most often or deviate most are shown. If there are
-    many steps, a sample is shown, evenly spread.
+    If there are many ranks, those that are most often slow or deviate most are shown. If there are
+    many steps, an evenly spread sample is shown.
     """
     runs, notes = by_run(table)
     # One scale for all runs, so that equal colors mean equal lateness.
@@ -84,7 +84,7 @@ def _slowest(cells: pd.DataFrame) -> set[int]:
 def utilization_over_time(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw a matrix per run: utilization of each device over time.
 
-    If there are many ranks or time buckets, a sample is shown, evenly spread.
+    If there are many ranks or time buckets, an evenly spread sample is shown.
     """
     table, left_out = by_bucket(table)
     size, unit = duration_unit(float((table["start_ns"] + table["dur_ns"]).max()))

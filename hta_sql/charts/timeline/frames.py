@@ -1,4 +1,4 @@
-"""Timeline of any frame of events: lanes, starts, ends and a color by name."""
+"""Timeline of any data frame of events with lanes, starts and ends, colored by name."""
 
 from __future__ import annotations
 

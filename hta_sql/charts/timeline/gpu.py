@@ -39,8 +39,8 @@ CLASSES = {name: CLASS_COLORS[name] for name in ("computation", "communication",
 def gpu_timeline(table: pd.DataFrame, *, title: str = "GPU timeline") -> alt.Chart:
     """Draw one lane per stream and one bar per operation, colored by class, with drag and zoom.
 
-    If there are too many operations, neighbors of one class that would touch in the picture are
-    merged. Of more than 100 streams, the first 100 are shown. The subtitle says so.
+    If there are too many operations, neighbors of the same class that would touch in the picture
+    are merged. Only the first 100 streams are shown. The subtitle mentions both.
 
     Args:
         table: Columns of the analysis ``gpu_timeline``.

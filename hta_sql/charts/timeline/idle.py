@@ -101,7 +101,7 @@ def _bars(rows: pd.DataFrame, unit: str, run: str) -> alt.Chart:
 def idle_time_breakdown(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """Draw the idle time of each device stream by cause.
 
-    Above 40 streams, a bar is the sum over the streams of a rank.
+    With more than 40 streams, a bar is the sum over the streams of a rank.
     """
     # The device identifies streams only if a rank has several devices.
     several = len(table) and table.groupby(["run", "rank"])["device"].nunique().max() > 1

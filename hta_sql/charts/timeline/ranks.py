@@ -65,7 +65,7 @@ _LANES = {
 def timeline(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw lanes of each rank: steps, annotations, host threads, GPU idle time, streams.
 
-    Idle time is labeled with the host activity. Of more than 100 lanes, the first are shown.
+    Idle time is labeled with the host activity. Only the first 100 lanes are shown.
     """
     table, left_out = by_event(
         table.assign(event_id=table["event_id"].fillna(0)), "start_ns", "end_ns"

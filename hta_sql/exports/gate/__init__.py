@@ -1,4 +1,4 @@
-"""Gate: decides whether a run passes rules on any column of any analysis, against a baseline."""
+"""Gate: decides whether a run passes rules on columns of analyses, compared with a baseline."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def gate(
     """Evaluate rules on a run.
 
     Args:
-        baselines: A run to compare with, or several repetitions, whose spread is then the noise.
+        baselines: The run to compare with, or several repetitions of it, whose spread is the noise.
         candidate: The run to evaluate.
         rules: The rules; default: those of :func:`read_rules` without a file.
         allow: Facts of the analysis ``comparability`` that may differ.
         allow_not_comparable: Whether all facts may differ.
 
     Returns:
-        The verdict of each rule, and of all.
+        The verdict of each rule, and the overall verdict.
 
     Raises:
         RankError: A run or rank does not exist.

@@ -44,7 +44,8 @@ class Judge:
         candidate: The run to evaluate.
         chance: Estimator of the noise.
         answers: Cache of analysis results.
-        limited: Differences that are not allowed and make changes doubtful; otherwise empty.
+        limited: Differences between the sides that are not allowed and make a broken limit
+            inconclusive; empty if there are none.
     """
 
     baselines: Sequence[Side]
@@ -57,7 +58,7 @@ class Judge:
         """Evaluate a rule.
 
         Raises:
-            ParameterError: Its rows cannot be paired.
+            ParameterError: The rows of both sides cannot be paired.
         """
         sides = [*self.baselines, self.candidate]
         rows = [self.answers.rows(side, rule) for side in sides]
@@ -76,7 +77,7 @@ class Judge:
         return Verdict(rule, sorted(judged, key=_severity))
 
     def _with_hint(self, row: Judged, rule: Rule) -> Judged:
-        """Add to the reason the candidate's value that is closest to a condition's."""
+        """Add a hint to the reason: the value in the candidate's rows closest to a condition."""
         bare = replace(rule, where={}, name=rule.name)
         found = self.answers.rows(self.candidate, bare)
         for column, wanted in rule.where.items():
@@ -95,7 +96,7 @@ class _Judging:
     of_many: bool
 
     def row(self, name: Key, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Evaluate one value; the candidate's is the last of ``values``, after each baseline's."""
+        """Evaluate one value: ``values`` has that of each baseline, then that of the candidate."""
         *before, candidate = values
         known = [value.number for value in before if value.number is not None]
         samples = tuple(number for value in before for number in value.samples)
@@ -137,7 +138,7 @@ class _Judging:
         return f"; but the runs differ in {self.judge.limited}" if self.judge.limited else ""
 
     def _missing(self, judged: Judged, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Evaluate a missing value; a row that only the candidate has is new and skipped."""
+        """Evaluate a missing value; a row that only the candidate has is new, and is skipped."""
         is_row = any(value.has_row for value in values)
         if judged.baseline is not None:
             reason = f"the candidate has no {'value' if values[-1].has_row else 'such row'}"
@@ -164,8 +165,7 @@ class _Judging:
     ) -> float | None:
         """Return the noise: the spread of the baseline runs if there are enough, else of the steps.
 
-        If an analysis has no rows per step, it is run for each step, provided that the caller
-        enables this.
+        An analysis without rows per step is run once for each step, if the caller enables this.
         """
         chance, many = self.judge.chance, self.of_many
         of_runs = chance.of_runs(known, of_many=many)

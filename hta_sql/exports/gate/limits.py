@@ -1,4 +1,4 @@
-"""Checks values against the limits of a rule; also for rules on a comparison."""
+"""Checks values, or the rows of a comparison, against the limits of a rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def broken_limits(rule: Rule, judged: Judged) -> list[tuple[str, str]]:
     found = {"max": value, "min": -value}
     if difference and abs(difference) >= rule.ignore_below:
         share = judged.difference_pct
-        # Relative to 0, any change exceeds any percentage.
+        # A change from 0 exceeds every percentage.
         pct = (float("inf") if difference > 0 else float("-inf")) if share is None else share
         found |= {"max_increase": difference, "max_decrease": -difference}
         found |= {"max_increase_pct": pct, "max_decrease_pct": -pct}

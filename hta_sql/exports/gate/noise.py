@@ -10,7 +10,7 @@ from hta_sql.exports.gate.values import Value
 from hta_sql.store.query.trace_store import TraceStore
 
 ENOUGH_RUNS = 3
-"""Minimum number of baseline runs whose spread is the noise; two give a lower bound only."""
+"""Minimum number of baseline runs to estimate the noise from; two give a lower bound only."""
 
 _MEDIAN = 1.2533
 """Standard error of a median relative to that of a mean, for normally distributed samples."""
@@ -32,7 +32,7 @@ class Chance:
         self._quantiles = store.sql(_QUANTILES).rows()
 
     def t(self, freedom: int, *, of_many: bool) -> float:
-        """Return the 99 % quantile, or the 99.9 % quantile for many values."""
+        """Return the 99 % quantile, or the 99.9 % quantile if the rule has many values."""
         return float(self._quantiles[min(freedom, len(self._quantiles)) - 1][of_many])
 
     def of_steps(
@@ -52,9 +52,9 @@ class Chance:
         return sqrt(variance) * self.t(sum(_counts(*sides)) - 2, of_many=of_many)
 
     def of_runs(self, values: Sequence[float], *, of_many: bool) -> float | None:
-        """Return how far another run may be from the mean of these; None for fewer than two.
+        """Return how far another run may be from the mean of the values; None for fewer than two.
 
-        Two runs give a lower bound only: their difference.
+        For two values, it is their difference, which is a lower bound only.
         """
         if len(values) < 2:
             return None
@@ -69,7 +69,7 @@ def _counts(*sides: Value) -> list[int]:
 
 
 def _variance(side: Value, aggregate: str | None) -> float:
-    """Return the variance of an aggregate of samples: a single one, their mean or their median."""
+    """Return the variance of a side's value: a single sample, or the mean or median of samples."""
     variance = statistics.variance(side.samples)
     if aggregate in ("one", "max", "min"):
         return variance

@@ -1,4 +1,4 @@
-"""Rules of a gate, as values and as tables of a TOML file."""
+"""Rules of a gate, and how they are read from a TOML file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOISES = ("steps", "none")
 DEFAULT_RULES = Path(__file__).with_name("default.toml")
 
 OF_BOTH = "comparison"
-"""The analysis whose rows compare both sides."""
+"""The analysis whose rows already compare both sides."""
 
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE", "HUGEINT")
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -42,31 +42,31 @@ class Rule:
 
     Attributes:
         analysis: Name of the analysis, with or without version.
-        column: One of its numeric columns.
+        column: Numeric column of the analysis.
         name: Name in the verdicts; default: composed of analysis, column and conditions.
-        where: Column ─▶ required value of rows, or a list of values.
+        where: Column ─▶ value that rows must have, or a list of such values.
         parameters: Parameters of the analysis, except the run.
         max_increase_pct: Maximum increase relative to the baseline [%].
-        max_decrease_pct: Maximum decrease relative to the baseline [%]; a collapsed measurement is
-            no improvement.
+        max_decrease_pct: Maximum decrease relative to the baseline [%], because a collapsed
+            measurement is not an improvement.
         max_increase: Maximum increase, in the unit of the column.
         max_decrease: Maximum decrease, in the unit of the column.
         max: Maximum of the candidate, regardless of baseline and noise.
         min: Minimum of the candidate, regardless of baseline and noise.
         ignore_below: Smaller differences, in the unit of the column, break no relative limit.
         aggregate: Aggregates all rows to one value: within each step, then over steps.
-        by: Columns by which rows are paired; with ``aggregate``, there is a value for each.
-            Default: the columns that identify a row; with ``aggregate``, none.
+        by: Columns by which rows are paired. With ``aggregate``, there is one value for each
+            combination of them. Default: the columns that identify a row; with ``aggregate``, none.
         per_step: Divide by the number of steps, for totals of runs with different numbers of steps.
-        min_samples: The rule is inconclusive with fewer steps on a side (or baseline runs, if these
-            give the noise). Default: 2 if a limit is broken and the analysis counts by step.
+        min_samples: The rule is inconclusive with fewer steps on a side (or fewer baseline runs, if
+            they give the noise). Default: 2 if a limit is broken and the analysis counts by step.
         noise: ``none`` for exact values: then a broken limit is always a failure.
         required: Verdict on a missing value. None: inconclusive; true: failed; false: skipped if
             the baseline has no value either, otherwise inconclusive.
 
     Raises:
         AnalysisNotFoundError: There is no such analysis.
-        ParameterError: Another attribute is unknown or of the wrong type.
+        ParameterError: An attribute is unknown or has the wrong type.
     """
 
     analysis: str
@@ -96,12 +96,12 @@ class Rule:
 
     @cached_property
     def about(self) -> SqlObject:
-        """The analysis; user analyses are found through the environment variable."""
+        """The analysis; user analyses are found through ``HTA_SQL_ANALYSES``."""
         return library_with().find(self.analysis)
 
     @cached_property
     def limits(self) -> dict[str, float]:
-        """The given limits."""
+        """The limits that are set."""
         given = {name: getattr(self, name) for name in (*RELATIVE, *BUDGETS)}
         return {name: limit for name, limit in given.items() if limit is not None}
 
@@ -182,7 +182,7 @@ def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
 
 
 def _check(rule: Rule) -> None:
-    """Raise for errors that can be found without a store."""
+    """Raise if a rule has errors that can be found without a store."""
     for name, kind in (("analysis", str), ("column", str), ("name", str), ("noise", str)):
         _require(isinstance(getattr(rule, name), kind), f"{name} is a text.")
     for name in ("where", "parameters"):

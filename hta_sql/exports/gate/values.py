@@ -19,10 +19,10 @@ MAX_SAMPLED_STEPS = 8
 """Maximum number of steps that are queried separately; enough to estimate the noise."""
 
 SAMPLED_FROM = {("kpis", "step_ns"): ("step_accounting", "step_ns")}
-"""Columns that are the mean over all ranks and steps of another, per-step column."""
+"""Column ─▶ per-step column whose mean over all ranks and steps it is."""
 
 SAMPLE_COLUMNS = ("step", "iteration")
-"""Columns whose values are the samples for the noise: profiler steps, or iterations of a serving engine."""
+"""Columns that identify samples for the noise: profiler steps or serving iterations."""
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -45,9 +45,9 @@ class Value:
     """A value of a side.
 
     Attributes:
-        number: The number; None if its rows have none.
-        samples: The value of each step, if the rows have a step column.
-        has_row: Whether there is any row for it.
+        number: The number; None if it is NULL in all rows.
+        samples: The value in each step, if the rows have a step column.
+        has_row: Whether the side has any row for the value.
     """
 
     number: float | None
@@ -75,7 +75,7 @@ class ResultCache:
 
 
 def chosen_rows(table: pa.Table, rule: Rule) -> list[Row]:
-    """Select the rows that satisfy the rule's conditions, and the columns that it needs."""
+    """Select the rows that satisfy the rule's conditions, with the columns that the rule needs."""
     wanted = {name: _as_list(value) for name, value in rule.where.items()}
     named = {column.name for column in rule.about.columns if not column.unit}
     columns = [
@@ -97,7 +97,7 @@ def _as_list(value: Any) -> list[Any]:
 def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
     """Return the columns by which the rows of both sides are paired.
 
-    These are the leading columns without a unit, up to the first Boolean one. If they do not
+    These are the leading columns without a unit, up to the first Boolean column. If they do not
     identify a row, the other columns without a unit are added.
 
     Raises:
@@ -130,7 +130,7 @@ def _key(row: Row, key: Sequence[str]) -> Key:
 
 
 def sample_column(rule: Rule) -> str | None:
-    """Return the column whose values are the samples for the noise; None if the rows have none."""
+    """Return the column that identifies the samples for the noise, or None if there is none."""
     columns = [column.name for column in rule.about.columns]
     return next((name for name in SAMPLE_COLUMNS if name in columns), None)
 
@@ -138,7 +138,7 @@ def sample_column(rule: Rule) -> str | None:
 def values_of(
     rows: Sequence[Row], rule: Rule, key: Sequence[str], step_count: int
 ) -> dict[Key, Value]:
-    """Return one value for the rows of each key.
+    """Return one value for each key, from the rows with that key.
 
     Args:
         rows: Rows of a side.
@@ -147,7 +147,7 @@ def values_of(
         step_count: Number of steps of the side.
 
     Raises:
-        ParameterError: Several rows have one key, and the rule has no aggregate.
+        ParameterError: Several rows have the same key, and the rule has no aggregate.
     """
     sampled = sample_column(rule)
     by_key: dict[Key, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -189,7 +189,7 @@ def _aggregated(steps: dict[Any, list[float]], rule: Rule) -> Value:
 
 
 def steps_of(side: Side, rule: Rule) -> list[int]:
-    """Return the steps that the analysis counts; empty if it has no steps parameter."""
+    """Return the steps that the analysis counts; empty if it has no parameter ``steps``."""
     if "steps" not in (parameter.name for parameter in rule.about.parameters):
         return []
     given = {
@@ -204,7 +204,7 @@ def steps_of(side: Side, rule: Rule) -> list[int]:
 def asked_by_step(
     answers: ResultCache, side: Side, rule: Rule, key: Sequence[str]
 ) -> dict[Key, list[float]]:
-    """Return samples of each value by running an analysis without step column for each step."""
+    """Return samples of each value by running an analysis without a step column on each step."""
     one = SAMPLED_FROM.get((rule.about.base_name, rule.column))
     if one:
         means = Rule(*one, parameters=rule.parameters, aggregate="mean", max=0)

@@ -27,12 +27,12 @@ class Judged:
 
     Attributes:
         key: Identifies the value: column ─▶ value; empty if the rule has only one value.
-        baseline: Value of the baseline, the mean of several runs; None if missing.
+        baseline: Value of the baseline (mean, if there are several runs); None if missing.
         candidate: Value of the candidate; None if missing.
         verdict: ``passed``, ``skipped``, ``inconclusive`` or ``failed``.
         reason: Reason for the verdict, unless it passed.
-        noise: Noise of the difference; None if unknown, or not determined because no limit is
-            broken.
+        noise: Noise of the difference; None if it is unknown, or was not determined because no
+            limit is broken.
         samples: Number of samples (steps) of baseline and candidate.
     """
 
@@ -79,7 +79,7 @@ class Verdict:
 
     Attributes:
         rule: The rule.
-        rows: Its values, the worst first.
+        rows: Evaluated values, worst first.
     """
 
     rule: Rule
@@ -87,7 +87,7 @@ class Verdict:
 
     @cached_property
     def verdict(self) -> str:
-        """The worst verdict of its values."""
+        """The worst verdict of the rule's values."""
         return worst(row.verdict for row in self.rows)
 
     @property
@@ -97,7 +97,7 @@ class Verdict:
 
     @property
     def notes(self) -> str:
-        """Text with the number of deciding values and of skipped ones."""
+        """Text with the number of values that decide the verdict and of skipped values."""
         deciding = sum(row.verdict == self.verdict for row in self.rows)
         new = sum(row.verdict == SKIPPED for row in self.rows)
         parts = [f"{deciding} of {len(self.rows)} values"]
@@ -117,7 +117,7 @@ class Verdict:
 
     @property
     def limits(self) -> str:
-        """Its limits in words."""
+        """The limits of the rule as text."""
         return ", ".join(
             limit_text(name, limit, self.rule.unit) for name, limit in self.rule.limits.items()
         )
@@ -146,7 +146,7 @@ class Outcome:
         candidate: The run that was evaluated.
         level: ``comparable``, ``limited`` or ``not comparable``.
         reasons: Differences between the sides.
-        is_allowed: Whether the differences that make them not comparable are allowed.
+        is_allowed: Whether the differences that make the sides not comparable are allowed.
         verdicts: One verdict per rule.
         headline: Headline of ``hta-sql compare``; empty if the step cannot be compared.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hta_sql.results.cells import cell_text
 
 POINTS = "points"
-"""Unit of a difference of shares: 5 % ▸ 7 % is +2 points."""
+"""Unit of a difference between percentages: 5 % ▸ 7 % is +2 points."""
 
 
 def difference_text(difference: float | None, share: float | None, unit: str | None) -> str:
-    """Format a relative difference as ``+5.00 %``, and that of a share as ``+5.00 points``."""
+    """Format a difference as ``+5.00 %``, or as ``+5.00 points`` if the values are percentages."""
     if difference is None:
         return ""
     if unit == "%":
@@ -43,7 +43,7 @@ def number_text(value: float | None, unit: str | None) -> str:
 def change_text(
     baseline: float | None, candidate: float | None, share: float | None, unit: str | None
 ) -> str:
-    """Format a change: ``12.000 ms ▸ 12.600 ms (+5.00 %)``; a budget has no baseline."""
+    """Format a change: ``12.000 ms ▸ 12.600 ms (+5.00 %)``; for a budget, the candidate only."""
     if baseline is None or candidate is None:
         return number_text(candidate, unit)
     delta = difference_text(candidate - baseline, share, unit)

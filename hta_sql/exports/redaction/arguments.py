@@ -1,4 +1,4 @@
-"""Redacts arguments and metadata: known keys and numbers are kept."""
+"""Redacts arguments and metadata; known keys and numbers are unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KIND_OF_KEY = {
     "host_name": "host",
     "trace_id": "trace",
 }
-"""Key ─▶ kind of its texts; other keys have numbers, or are hashed."""
+"""Key ─▶ kind of its texts; all other keys have numbers, or texts that are hashed."""
 
 
 def redacted_arguments(
@@ -63,7 +63,7 @@ def redacted_arguments(
 
 
 def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
-    """Return a redacted value: numbers are kept, texts are names of a kind. Recurses into lists."""
+    """Return a value, or nested list, with texts redacted as names of a kind; numbers are kept."""
     if isinstance(value, str):
         return redact(kind, value)
     if isinstance(value, list):
@@ -96,7 +96,7 @@ def _is_number(value: Any) -> bool:
 
 @functools.cache
 def known_keys() -> frozenset[str]:
-    """Return the keys that profilers write: those in arguments.csv, and of a trace's metadata."""
+    """Return the keys that profilers write: those in arguments.csv and those of trace metadata."""
     path = sql_root() / "ingest" / "arguments.csv"
     with path.open(encoding="utf-8", newline="") as file:
         arguments = {row["argument"] for row in csv.DictReader(file)}

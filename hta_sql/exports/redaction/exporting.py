@@ -20,7 +20,7 @@ from hta_sql.store.query.trace_store import TraceStore
 from hta_sql.traces.writing import replacing_in
 
 TRACE = "trace"
-"""Format that writes the trace of each rank."""
+"""Name of the format that writes the trace of each rank."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def export_redacted(
 
     Args:
         source: A store; for the format ``trace`` also a trace or a folder of traces.
-        target: As in :func:`hta_sql.exports.exports.export`; for ``trace``, a folder, or the file
-            of a single trace, which ends in ``.json`` or ``.json.gz``.
+        target: As in :func:`hta_sql.exports.exports.export`. For ``trace``, a folder; for a single
+            trace also a file that ends in ``.json`` or ``.json.gz``.
         format_name: ``trace``, or a format of ``export``.
         redact: Replaces names, and records what was replaced.
         selection: Content of the export; its runs are named as in the source.
@@ -78,7 +78,7 @@ def preview(
     redact: Redactor,
     selection: Selection | None = None,
 ) -> None:
-    """Determine what :func:`export_redacted` would keep and replace; recorded in ``redact``."""
+    """Record in ``redact`` which names :func:`export_redacted` would keep and replace."""
     selection = selection or Selection()
     with temporary_folder() as temporary:
         if format_name == TRACE:

@@ -23,9 +23,9 @@ _CLOSES = {">": "<", ")": "(", "}": "{"}
 def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
     """Split the name of a kernel into tokens: (text, whether it is public).
 
-    Everything in a namespace of a library is public. So a template of a library with a user's type
-    keeps its own name: ``at::native::foo<id_0123456789ab>``. Other identifiers are public if all
-    their words are public.
+    Everything in a library's namespace is public. If a library's template has a user's type as an
+    argument, only the type is hashed: ``at::native::foo<id_0123456789ab>``. Other identifiers are
+    public if all their words are public.
 
     Returns:
         The tokens; None if the whole name must be hashed.
@@ -61,7 +61,7 @@ def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
 
 
 def _is_public_mangled(name: str) -> bool:
-    """Return whether each identifier of a mangled name is a library's, or made of public words."""
+    """Return whether each identifier in a mangled name is a library's or has only public words."""
     if not _MANGLED.match(name):
         return False
     position, end_of_last, of_library, between = 2, -1, False, ""

@@ -1,4 +1,4 @@
-"""Replaces private names by a keyed hash; public names are kept, and equal names stay equal."""
+"""Replaces private names with a keyed hash; public names are kept, and equal names stay equal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ EXAMPLES = 3
 """Maximum number of examples per kind in a summary."""
 
 SAME_RULES = {"operator": ("operator", "annotation"), "annotation": ("annotation", "operator")}
-"""record_function turns operators into annotations and vice versa, so they share their rules."""
+"""Kind of name ─▶ kinds whose rules apply: record_function may record one kind as the other."""
 
 _CAPTURE = re.compile(r"(.*?)(-capture\d+)?", re.DOTALL)
 _ODD = re.compile(r"[^\x20-\x7e]")
-"""Characters that no public name contains, so that patterns need not handle them."""
+"""Characters that no public name contains; names with such a character are always hashed."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -51,7 +51,7 @@ class Redactor:
 
     Attributes:
         seen: Kind of name ─▶ its statistics.
-        strangers: Number of names whose hash loses information that analyses read from the name.
+        strangers: Number of names whose hash lacks information that analyses read from the name.
     """
 
     def __init__(self, key: str | None = None) -> None:
@@ -75,7 +75,7 @@ class Redactor:
         return known
 
     def hashed(self, kind: str, name: str) -> str:
-        """Return the hash of a name of a kind that is never public."""
+        """Return the hash of a name, for kinds of names that are never public."""
         digest = hashlib.blake2b(
             name.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6
         )
@@ -114,7 +114,7 @@ class Redactor:
         return new
 
     def _candidates(self, kind: str, name: str) -> Iterator[str]:
-        """Yield the new name, then variants with public words of the old name after its hash."""
+        """Yield the new name, then variants with public words of the old name after the hash."""
         yield self._renamed(kind, name, "")
         words = [word for word in sorted(listed("hint")) if word.lower() in name.lower()]
         for chosen in (*itertools.permutations(words, 1), *itertools.permutations(words, 2), words):

@@ -1,4 +1,4 @@
-"""Rules for public names, from ``public_names.csv``, and what analyses read from names."""
+"""Rules for public names (``public_names.csv``), and the facts that analyses read from names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hta_sql.library.vendors import alternatives
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NUMBER = re.compile(r"\d+(x\d+)*[A-Za-z]{0,2}")
 _VENDOR_FACT = re.compile(r"<vendors\.(\w+)>")
-"""Placeholder in a pattern for the values of a fact in vendors.csv."""
+"""Placeholder in a pattern that stands for the values of a fact in vendors.csv."""
 
 Meaning = Callable[[str], object]
 

@@ -1,4 +1,7 @@
-"""Redacts stack frames of dumps, memory snapshots and compiled kernels; what analyses find in them remains."""
+"""Redacts stack frames of dumps, memory snapshots and compiled kernels.
+
+Folders and words that analyses search for in the frames are kept.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _PARTS = {"file": "file", "name": "function"}
 
 
 def redacted_dump_file(redact: Redactor, text: str) -> str:
-    """Return the hash of a source file of a dump, under torch/ if it is one of PyTorch's.
+    """Return the hash of a dump's source file; PyTorch's own files keep the folder torch/.
 
     The analyses of hangs recognize frames of PyTorch by this folder.
     """
@@ -26,12 +29,12 @@ def redacted_dump_file(redact: Redactor, text: str) -> str:
 
 
 def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
-    """Return the hash of a frame's file or function, with the part that matches a rule of snapshot_categories.
+    """Return the hash of a frame's file or function; text that snapshot_categories needs is kept.
 
     Args:
-        redact: Makes the hashes.
-        column: file or name.
-        text: Its text.
+        redact: Computes the hashes.
+        column: ``file`` or ``name``.
+        text: File or function name.
     """
     hashed = redact.hashed(column, text)
     for pattern in _rules(_PARTS[column]):
@@ -44,7 +47,7 @@ def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
 
 
 def redacted_source_stacks(redact: Redactor, text: str) -> str:
-    """Return stacks of compiled kernels, a JSON list of texts, with redacted frames and without lines of code."""
+    """Redact the stacks of compiled kernels (a JSON list of texts), and drop their source code."""
     try:
         stacks = json.loads(text)
     except (ValueError, RecursionError):
@@ -60,14 +63,14 @@ def redacted_source_stacks(redact: Redactor, text: str) -> str:
 
 
 def _source_frame(redact: Redactor, file: str, line: str, function: str | None) -> str:
-    """Return a frame whose file and function are redacted as those of the trace's frames are."""
+    """Return a frame with file and function redacted in the same way as Python frames in traces."""
     found = _FRAME.fullmatch(redact("frame", f"{file}({line}): {function or ''}"))
     file, function = (found[1], found[3]) if found else (redact.hashed("file", file), "")
     return f'File "{file}", line {line}' + (f", in {function}" if function else "")
 
 
 def _with_hash(found: re.Match[str], hashed: str, separator: str) -> str:
-    """Return a redacted text that the pattern still matches: the match stays at the beginning or the end."""
+    """Return the hash with the matched text at its start or end, so that the pattern matches."""
     kept, is_first, is_last = found[0], found.start() == 0, found.end() == len(found.string)
     if is_first:
         return kept if is_last else kept + hashed

@@ -1,4 +1,4 @@
-"""Redacts a store: copies its tables with private texts replaced and every number unchanged."""
+"""Redacts a store: copies its tables, with private texts replaced and all numbers unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMES = {
     "et_nodes": "operator",
     "snapshot_annotations": "annotation",
 }
-"""Table ─▶ kind of its column ``name``; event for all others."""
+"""Table ─▶ kind of the names in its column ``name``; ``event`` for tables not listed."""
 
 STACK_NAMES = {
     "operator": "operator",
@@ -104,7 +104,7 @@ JSON_KINDS = {
     **dict.fromkeys(("inputs", "outputs", "input_shapes", "output_shapes"), "scalar"),
     **dict.fromkeys(("post_grad_nodes", "pre_grad_nodes"), "node"),
 }
-"""JSON column ─▶ default kind of its texts, if their key does not determine it."""
+"""JSON column ─▶ kind of texts whose key does not determine their kind."""
 
 _BATCH_ROWS = 100_000
 
@@ -256,7 +256,7 @@ def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
     if column == "source_stacks":
         return lambda text: redacted_source_stacks(redact, text)
     if table == "compiled_kernels" and column == "name":
-        # The call of a library is the name of an operator as well.
+        # AOTInductor's calls are also names of operators.
         return lambda text: redact("operator" if text.startswith("aoti_") else "kernel", text)
     if column in JSON_KINDS:
         return lambda text: redacted_json(redact, JSON_KINDS[column], text)

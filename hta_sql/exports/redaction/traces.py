@@ -22,10 +22,10 @@ NAME_KINDS = {
 """Table of an event ─▶ kind of its name."""
 
 COUNTED_KERNELS = "cuda_profiler_range"
-"""Category of CUPTI's counters, which are named after a kernel."""
+"""Category of CUPTI counter events, which are named after a kernel."""
 
 SAMPLED_COUNTERS = "hardware_counters"
-"""Category of PM sampling, whose events are named after a counter."""
+"""Category of PM sampling events, which are named after a counter."""
 
 _TEXTS = {"ph": "phase", "cat": "category", "bp": "phase", "s": "phase"}
 _EXACT = ("ts", "dur", "tdur", "tts")
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redactor) -> Rewritten:
     """Write a redacted copy of a trace; times and numbers keep every digit.
 
-    Memory does not grow with the events, only with their distinct names.
+    Memory use grows with the number of distinct names, not with the number of events.
 
     Args:
         source: Trace: a path or URL, compressed or not, or a member of an archive.
@@ -64,7 +64,7 @@ def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redac
 
 
 def redacted_event(redact: Redactor, event: Event) -> bytes:
-    """Return the redacted text of an event."""
+    """Return the redacted JSON text of an event."""
     new: dict[str, Any] = {}
     for key, value in event.fields.items():
         if key in _EXACT:
@@ -97,6 +97,6 @@ def name_kind(category: object) -> str:
     if text == SAMPLED_COUNTERS:
         return "counter"
     tables = category_tables()
-    # A star matches the first part of a category; its known last part follows.
+    # A star stands for the vendor-specific start of a category; the known end follows.
     table = tables.get(text) or tables.get(f"*_{text.rpartition('_')[2]}", "")
     return NAME_KINDS.get(table, "event")

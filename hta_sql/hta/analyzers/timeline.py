@@ -32,11 +32,11 @@ def plot_timeline_gpu_kernels(  # noqa: PLR0917 - HTA's signature
     Args:
         title: Title of the chart.
         df: Frame with ``iteration, name, cat, rank, stream, ts, dur``.
-        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        symbol_table: Symbol table of the ids in ``name`` and ``cat``.
         ranks: Ranks to draw; default: all.
         iterations: Profiler steps to draw; default: all. Events outside of steps are never drawn.
         streams: Streams to draw; default: all.
-        duration_threshold: Minimum drawn length of an event [µs].
+        duration_threshold: Minimum length with which an event is drawn [µs].
 
     Returns:
         The chart, which a notebook displays, or None if no events match.

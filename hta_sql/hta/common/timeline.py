@@ -61,7 +61,7 @@ def prepare_timeline_events(
     Args:
         df: Frame with ``name, ts, dur``.
         setting: Settings of the timeline.
-        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        symbol_table: Symbol table of the ids in ``name`` and ``cat``.
         hover_columns: Columns for the tooltip.
 
     Returns:
@@ -102,15 +102,15 @@ def align_module_with_kernels(
     Args:
         events_df: Frame with the columns that :class:`CallGraph` adds.
         module_list: Regular expressions, matched at the start of names.
-        sym_table: Symbols of the numbers in ``name``.
+        sym_table: Symbol table of the ids in ``name``.
         include_original_cpu_events: Whether to keep host events.
 
     Returns:
-        The GPU activity, plus the calls on stream -2. Each call starts with its first kernel and
-        lasts as long as its kernels span.
+        The GPU activity, plus the calls on stream -2. Each call spans the time from the start of
+        its first kernel to the end of its last kernel.
 
     Raises:
-        ParameterError: The frame lacks the columns of a call graph, or has no names as text.
+        ParameterError: The frame lacks the columns of a call graph, or has no column with names.
     """
     needed = {"stream", "name", "first_kernel_start", "kernel_span", "num_kernels"}
     if missing := needed - set(events_df.columns):
@@ -188,7 +188,7 @@ class Timeline:
 
     Args:
         timeline_events: Frame of events.
-        symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+        symbol_table: Symbol table of the ids in ``name`` and ``cat``.
         filter_func: Filter of the events to show.
         setting: Settings of the timeline.
         hover_columns: Columns for the tooltip.
@@ -215,7 +215,7 @@ class Timeline:
         return made <= set(df.columns)
 
     def prepare(self, filter_func: Filter | None = None) -> None:
-        """Filter the events and add start, end and lane, unless already present.
+        """Filter the events, and add start, end and lane unless the events already have them.
 
         Args:
             filter_func: Filter of the events to show; default: all.

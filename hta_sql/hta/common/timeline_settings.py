@@ -10,7 +10,7 @@ import pandas as pd
 from hta_sql.hta.common.types import HOST_STREAM
 
 ANNOTATION_STREAM = -2
-"""Stream that align_module_with_kernels puts calls on; HTA's 0 is a real stream on ROCm."""
+"""Stream that align_module_with_kernels assigns to calls; HTA uses 0, a real stream on ROCm."""
 
 
 class EventType(Enum):

@@ -75,14 +75,14 @@ class Trace(Closing):
     Args:
         trace_files: ``{rank: path}``, or a list of paths.
         trace_dir: Folder of per-rank traces, used if ``trace_files`` is not given.
-        parser_config: Further event arguments to add as columns; default: that of
+        parser_config: Event arguments to add as further columns; default:
             :meth:`ParserConfig.get_default_cfg`.
         job: An open job, used instead of the files.
 
     Attributes:
         trace_files: ``{rank: path}``.
-        symbol_table: Symbols of the numbers in ``name`` and ``cat``, the same for all ranks.
-        meta_data: ``{rank: top-level keys of its file other than the events}``.
+        symbol_table: Symbol table of the ids in ``name`` and ``cat``, shared by all ranks.
+        meta_data: ``{rank: top-level keys of the rank's file other than the events}``.
         is_parsed: Whether the traces have been read.
 
     Raises:
@@ -118,7 +118,7 @@ class Trace(Closing):
 
     @property
     def symbol_table(self) -> TraceSymbolTable:
-        """Numbers of names and categories, in alphabetical order."""
+        """Symbol table of names and categories; ids are in alphabetical order."""
         if self._symbols is None:
             self._symbols = TraceSymbolTable(self._job.symbols)
         return self._symbols
@@ -195,13 +195,13 @@ class Trace(Closing):
         return Frames((rank, self.get_trace(rank)) for rank in self.get_ranks())
 
     def clock_ns(self, rank: int) -> int:
-        """Return the frame time of a rank at the start of the job [ns]; 0 if aligned."""
+        """Return the time in a rank's frame at the start of the job [ns]; 0 if aligned."""
         return 0 if self._is_aligned else int(self._about[rank]["zero_ns"] or 0)
 
     def get_iterations(self, rank: int | None = None) -> list[int]:
         """Return the profiler steps of a rank; default: the first rank.
 
-        An unknown rank has none.
+        The list is empty for an unknown rank.
         """
         rank = self._first_rank() if rank is None else rank
         if rank not in self._about:
@@ -212,7 +212,7 @@ class Trace(Closing):
     def get_trace_duration(self, rank: int | None = None) -> float:
         """Return the time from a rank's first start to its last end [µs]; default: the first rank.
 
-        For several recordings, return the sum.
+        For several recordings, the durations are added.
         """
         wanted = self._checked(self._first_rank() if rank is None else rank)
         ((duration,),) = self._job.store.sql(DURATION, self._scope(wanted)).rows()
@@ -235,7 +235,7 @@ class Trace(Closing):
 
     @property
     def min_ts(self) -> float:
-        """Time of the traces' own clock at frame time 0 [µs]; 0 until aligned."""
+        """Time on the traces' own clock at frame time 0 [µs]; 0 until the trace is aligned."""
         if not self._is_aligned:
             return 0.0
         zeros = [about["zero_ns"] for about in self._about.values() if about["zero_ns"] is not None]

@@ -79,7 +79,7 @@ class CallGraph:
         yield from (self.call_stacks[place] for place in chosen["stack_index"])
 
     def get_node_attributes(self, index: int, rank: int | None = None) -> pd.Series:
-        """Return the row of an event; default rank: that of the previous call.
+        """Return the row of an event; default rank: the rank of the previous call.
 
         Raises:
             ParameterError: The frame has no such event.
@@ -121,7 +121,7 @@ class CallGraph:
         return frame.sort_values(["ts", "depth"], kind="stable")
 
     def get_gpu_kernels(self, rank: int | None = None) -> pd.DataFrame:
-        """Return the GPU activity of a rank that has a stream."""
+        """Return the events of a rank that ran on a device stream."""
         frame = self.trace_data.get_trace(self._chosen(rank))
         return frame.loc[frame["stream"] != -1]
 
@@ -135,7 +135,7 @@ class CallGraph:
     def _threads(self, rank: int) -> Iterator[dict[str, Any]]:
         """Yield pid, tid, label and root of each thread.
 
-        A backward thread that appears in two trees is assigned to its own.
+        A backward thread that appears in two trees is assigned to its own tree.
         """
         table = self.trace_data.run("call_stack_threads_v1", rank)
         table[["pid", "tid"]] = table[["pid", "tid"]].fillna(-1).astype("int64")

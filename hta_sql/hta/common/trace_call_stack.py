@@ -40,7 +40,7 @@ class CallStackGraph:
         self._walk = walk
 
     def get_parent(self, idx: int) -> int:
-        """Return the parent event: -tid for an outermost event, -2 for one outside of all trees."""
+        """Return the parent event: -tid for an outermost event, -2 for events outside of trees."""
         place = self._walk.place(idx)
         return int(self._walk.parents[place]) if place >= 0 else NON_EXISTENT_NODE_INDEX
 

@@ -41,12 +41,12 @@ class Filter(ABC):
 
         Args:
             df: Frame of events.
-            symbol_table: Symbols of the numbers in ``name`` and ``cat``.
+            symbol_table: Symbol table of the ids in ``name`` and ``cat``.
         """
 
 
 class IterationIndexFilter(Filter):
-    """Keep the events of the n-th profiler steps of a frame, counted from 0.
+    """Keep the events of the n-th profiler steps of a frame; n counts from 0.
 
     A frame without steps is returned unchanged. If no index exists, the result is empty.
     """
@@ -100,7 +100,7 @@ class TimeRangeFilter(Filter):
 
 
 class NameFilter(Filter):
-    """Keep events whose name matches a regular expression at its start, as text or number."""
+    """Keep events whose name (text or symbol id) starts with a match of a regular expression."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class NameFilter(Filter):
 
 
 class GPUKernelFilter(Filter):
-    """Keep GPU activity: events with stream and correlation, and syncs if symbols are given."""
+    """Keep GPU activity: events with stream and correlation, plus syncs if symbols are given."""
 
     def __call__(
         self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None

@@ -1,4 +1,4 @@
-"""Define symbol groups by pattern, for queries to a symbol table like in HTA.
+"""Define symbol groups by pattern, for queries on a symbol table, like in HTA.
 
 The patterns match the categories of :meth:`hta_sql.hta.common.trace.Trace.get_trace` and of older
 traces. They do not affect the classes of kernels, which ``sql/ingest/kernel_classes.csv`` defines.
@@ -23,7 +23,7 @@ HOST_STREAM = -1
 
 @dataclass(unsafe_hash=True)
 class GroupingPattern:
-    """A regular expression that the start of a name must match, or must not match.
+    """A regular expression that the start of a name must match (or must not match).
 
     Attributes:
         pattern: The expression.

@@ -1,6 +1,6 @@
 """Read settings of user scripts from JSON files, with HTA's HtaConfig.
 
-No analysis depends on them.
+No analysis depends on these settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HtaConfig:
 
     Args:
         config_file_path: A file to read last.
-        load_default_paths: Whether to read :meth:`get_default_paths` before it.
+        load_default_paths: Whether to read the files of :meth:`get_default_paths` first.
 
     Attributes:
         config: The settings.

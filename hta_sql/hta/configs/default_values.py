@@ -1,4 +1,4 @@
-"""Define the specification of event arguments as frame columns, and the settings file name."""
+"""Define how event arguments become frame columns, and the name of the settings file."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ class ParserConfig:
 
     Args:
         args: Arguments; default: HTA's.
-        user_provide_trace_type: HTA's parameter, without effect. So are ``version`` (there is one
-            list), ``skip_event_types`` (use a filter or SQL instead) and ``convert_ts_to_integer``.
+        user_provide_trace_type: HTA's parameter, without effect. The same holds for ``version``
+            (there is one list), ``skip_event_types`` (use a filter or SQL instead) and
+            ``convert_ts_to_integer``.
         parse_all_args: Whether every argument that occurs becomes a column, named by
             :meth:`transform_arg_name`.
         selected_arg_keys: Column names to select from ``args``; default: all.
@@ -103,12 +104,12 @@ class ParserConfig:
 
     @classmethod
     def get_default_cfg(cls) -> ParserConfig:
-        """Return a copy of the default configuration of traces."""
+        """Return a copy of the configuration that traces use by default."""
         return (cls._default or ParserConfig()).clone()
 
     @classmethod
     def set_default_cfg(cls, cfg: ParserConfig) -> None:
-        """Set the default configuration of traces."""
+        """Set the configuration that traces use by default."""
         ParserConfig._default = cfg.clone()
 
     @classmethod
@@ -122,7 +123,7 @@ class ParserConfig:
         cfg: ParserConfig | None = None,
         version: YamlVersion = _VERSION,  # noqa: ARG003 - there is one list
     ) -> ParserConfig:
-        """Add the arguments of collectives to a configuration; default: to the default one."""
+        """Add the arguments of collectives to a configuration (None: the default configuration)."""
         if cfg is None:
             cfg = ParserConfig._default = cls.get_default_cfg()
         cfg.add_args(cls.ARGS_COMMUNICATION)
@@ -158,7 +159,7 @@ class ParserConfig:
                 self.args.append(spec)
 
     def set_args_selector(self, selected_arg_keys: list[str] | None = None) -> ParserConfig:
-        """Select some columns, or all; return self."""
+        """Select columns by name (None: all); return self."""
         self.selected_arg_keys = selected_arg_keys
         return self
 

@@ -12,11 +12,11 @@ import pandas as pd
 from hta_sql.text import NS
 
 _CLASSES = ("computation", "communication", "memory")
-"""In HTA's order of overlapping classes."""
+"""Kernel classes, in the order in which HTA names combinations of overlapping classes."""
 
 
 def temporal_breakdown(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
-    """Return the frame of ``get_temporal_breakdown``: a row per rank, NaN without GPU activity."""
+    """Return the frame of ``get_temporal_breakdown``: a row per rank, NaN if it has no GPU ops."""
     table = _row_per_rank(table, ranks)
     parts = ("idle", "compute", "non_compute")
     frame = pd.DataFrame({"rank": table["rank"]})
@@ -73,7 +73,7 @@ def durations(table: pd.DataFrame) -> dict[str, pd.Series]:
 
 
 def idle_time(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the first frame of ``get_idle_time_breakdown``, without causes that do not occur."""
+    """Return the first frame of ``get_idle_time_breakdown``, with only the causes that occur."""
     shown = _causes(table)
     return pd.DataFrame(
         {
@@ -130,6 +130,6 @@ def _row_per_rank(table: pd.DataFrame, ranks: Sequence[int]) -> pd.DataFrame:
 
 
 def _causes(table: pd.DataFrame) -> pd.DataFrame:
-    # HTA counts the first op of a stream, which has no gap before it, as "other". That row always
-    # exists; the others exist only if such a gap occurs.
+    # HTA counts the first op of a stream, which has no gap before it, as "other". Therefore the row
+    # "other" always exists; the other rows exist only if such a gap occurs.
     return table[(table["gap_count"] > 0) | (table["category"] == "other")]

@@ -39,7 +39,7 @@ def queue_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.Data
 
 
 def bandwidth_series(table: pd.DataFrame, ranks: Sequence[int]) -> dict[int, pd.DataFrame]:
-    """Return the frames of ``get_memory_bw_time_series``, without ranks that have no copies."""
+    """Return the frames of ``get_memory_bw_time_series``; ranks without copies are omitted."""
     frame = pd.DataFrame(
         {
             "ts": table["ts"] / NS,

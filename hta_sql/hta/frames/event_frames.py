@@ -29,7 +29,7 @@ _NUMBERS = {
     "group_size": ("group_size_count", 0),
     "iteration": ("step", -1),
 }
-"""HTA's column ─▶ our column, and HTA's default for a missing value."""
+"""HTA's column ─▶ column of the analysis, and HTA's default for a missing value."""
 
 _TEXTS = {
     "collective_name": ("collective", ""),
@@ -45,14 +45,15 @@ def trace_frame(table: pa.Table, symbols: TraceSymbolTable, clock_ns: int = 0) -
 
     Args:
         table: Rows of the analysis ``trace_events``.
-        symbols: Numbers of all names and categories.
-        clock_ns: Frame time at the start of the job [ns].
+        symbols: Symbol table of all names and categories.
+        clock_ns: Time in the frame at the start of the job [ns].
 
     Returns:
         A row per event with HTA's columns. ``index`` is the position in ``traceEvents`` and also
         the index of the frame. ``ts``, ``dur`` and ``end`` are float64 microseconds; ``name`` and
-        ``cat`` are numbers of ``symbols``. ``index_correlation`` is the index of the partner, -1
-        without a correlation id, and 0 if the partner is not in the trace.
+        ``cat`` are ids in ``symbols``. ``index_correlation`` is the index of the partner (the
+        launch of an operation, or the operation of a launch), -1 without a correlation id, and 0 if
+        the partner is not in the trace.
     """
     frame = pd.DataFrame({"index": _numbers(table, "event_id", -1)})
     frame["cat"] = _symbols(table, "category", symbols)
@@ -102,7 +103,7 @@ def _distinct(table: pa.Table, column: str) -> list[str | None]:
 
 
 def _mapped(table: pa.Table, column: str, values: dict[str | None, Any]) -> pd.Series:
-    """Replace texts by their mapped values; unmapped texts remain."""
+    """Replace texts with their mapped values; unmapped texts remain."""
     encoded = table.column(column).combine_chunks().dictionary_encode(null_encoding="encode")
     words = [values.get(text, text) for text in encoded.dictionary.to_pylist()]
     of_word = np.empty(len(words), dtype=object)

@@ -34,7 +34,10 @@ def sequences(table: pd.DataFrame) -> pd.DataFrame:
 def aten_ops(
     table: pd.DataFrame, ranks: Sequence[int], keys: Sequence[str]
 ) -> dict[int, pd.DataFrame]:
-    """Return the frames of ``get_aten_op_kernels_and_delay``: one per rank, largest keys first."""
+    """Return the frames of ``get_aten_op_kernels_and_delay``, one per rank.
+
+    Rows are sorted by ``keys``, largest first.
+    """
     values = (
         table["operator_name"],
         table["kernel_sequence"],
@@ -61,7 +64,7 @@ def annotated_kernels(
 ) -> pd.DataFrame:
     """Return the frame of ``get_gpu_kernels_with_user_annotations``.
 
-    It has the events and the annotation of each.
+    The frame has the events and the annotation of each event.
     """
     known = symbols.get_sym_index_series()
     frame = events.reset_index(drop=True)

@@ -43,8 +43,8 @@ class Breakdowns(Job):
             visualize: Whether to show the charts; None: in a notebook only.
             duration_ratio: Share of a type's time that kernels with their own row must cover; used
                 if ``num_kernels`` is None.
-            num_kernels: Kernels per rank and type with their own row. The rest is combined in the
-                row ``others``, computed from its launches.
+            num_kernels: Number of kernels per rank and type with their own row. All other kernels
+                are combined in the row ``others``, whose statistics cover their launches.
             include_memory_kernels: Whether to include copies and memsets.
             image_renderer: ``png`` or ``svg`` for images; otherwise the notebook's renderer is
                 used.

@@ -23,11 +23,11 @@ CALL_GRAPH_DEFAULTS: dict[str, float] = {
     "kernel_dur_sum": 0.0,
     "kernel_span": 0.0,
 }
-"""Columns that HTA adds to a rank's frame, and their values for events outside of trees [µs]."""
+"""Columns that HTA adds to a rank's frame ─▶ value for events outside of call trees."""
 
 
 def root_of(tid: float) -> int:
-    """Return the parent of a thread's outermost events: -tid like in HTA, never an event."""
+    """Return the parent of a thread's outermost events: -tid as in HTA, never an event's index."""
     return -abs(int(tid)) or -(1 << 31)
 
 
@@ -44,7 +44,7 @@ class Walk:
 
     Args:
         table: Rows of the analysis.
-        clock_ns: Frame time of the rank at the start of the job [ns].
+        clock_ns: Time in the rank's frame at the start of the job [ns].
     """
 
     def __init__(self, table: pd.DataFrame, clock_ns: int = 0) -> None:

@@ -18,7 +18,7 @@ from hta_sql.text import rank_spans
 log = logging.getLogger(__name__)
 
 MAX_QUEUE_LENGTH = 1024
-"""Operations at which a queue counts as full, like in HTA; recorded queues block at 1,022."""
+"""Queue length that counts as full, like in HTA; in recorded traces, queues block at 1,022."""
 
 
 class TimeSeriesTypes(Flag):
@@ -76,7 +76,7 @@ class Counters(Job):
     def get_queue_length_summary_from_time_series(
         self, queue_length_dict: Mapping[int, pd.DataFrame]
     ) -> pd.DataFrame | None:
-        """Describe series that :meth:`get_queue_length_time_series` returned, or some of them.
+        """Summarize all or part of the series from :meth:`get_queue_length_time_series`.
 
         Args:
             queue_length_dict: ``{rank: frame}`` with ``stream, queue_length``.
@@ -96,9 +96,9 @@ class Counters(Job):
         """Return the time during which each stream's queue was full, so that launches blocked.
 
         Args:
-            queue_length_dict: Result of :meth:`get_queue_length_time_series`; selects the ranks and
-                streams. The points always come from the trace, whatever the frames contain.
-            max_queue_length: Operations at which a queue is full.
+            queue_length_dict: Result of :meth:`get_queue_length_time_series`. It only selects the
+                ranks and streams; the points are read from the store.
+            max_queue_length: Queue length at which a queue is full.
             visualize: Whether to show the chart; None: in a notebook only.
 
         Returns:
@@ -169,9 +169,9 @@ class Counters(Job):
         Args:
             time_series: Series to add; default: both.
             ranks: Ranks to write; default: rank 0, or the first rank if 0 does not exist.
-            output_suffix: Suffix of the stem of each trace's name. If it contains
-                ``_with_counters``, a later ingest of the folder skips the file.
-            output_dir: Output folder; default: that of each trace.
+            output_suffix: Suffix appended to the stem of each trace's file name. If the suffix
+                contains ``_with_counters``, a later ingest of the folder skips the file.
+            output_dir: Output folder; default: the folder of each trace.
 
         Returns:
             ``{rank: path}``, compressed with gzip. HTA returns nothing.

@@ -20,7 +20,7 @@ DRAWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC_
 
 ADD_LAUNCH_EDGES = "CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE"
 SHOW_LAUNCH_EDGES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
-"""Environment variables of HTA."""
+"""HTA's environment variables for launch edges with zero weight."""
 
 
 class CriticalPath(Job):
@@ -42,9 +42,9 @@ class CriticalPath(Job):
             rank: Rank to analyze.
             annotation: Text in the name of the host events that span the window, for example
                 ``ProfilerStep``; empty or None: the whole trace.
-            instance_id: Index of the matching event, from 0 in order of time; ``(first, last)``
-                spans several; None: the first.
-            data_load_events: Texts in the names of data loading ranges: their time is
+            instance_id: Index of the matching event in order of time, from 0. ``(first, last)``
+                spans several events; None selects the first.
+            data_load_events: Texts in the names of data loading ranges, whose time counts as
                 ``data_loading``.
             include_launch_edges: Make every kernel depend on its launch with zero weight, for
                 what-if questions. None: only if the environment has

@@ -29,10 +29,11 @@ class Cupti(Job):
 
         Returns:
             A frame for each rank with CUPTI ranges, with a row per range in order of time. Columns:
-            those of ``t.get_trace(rank)`` with names and categories as text, those of a call graph
-            (ranges are in none), one per counter, ``index_runtime`` (event of the launch),
-            ``op_stack`` (list, outermost first), ``top_level_op, bottom_level_op``. A range whose
-            launch or operator is unknown has an empty list and None.
+            those of ``t.get_trace(rank)`` with names and categories as text; those of a call graph
+            (with defaults, as ranges are not in call trees); one per counter; ``index_runtime``
+            (event of the launch); ``op_stack`` (list, outermost first); ``top_level_op,
+            bottom_level_op``. A range whose launch or operator is unknown has an empty list and
+            None.
 
         Raises:
             RankError: A rank does not exist.
@@ -50,7 +51,7 @@ class Cupti(Job):
 
 
 def _frame(trace: Trace, rank: int, table: pd.DataFrame) -> pd.DataFrame:
-    """Convert a row per counter to a row per range."""
+    """Convert a table with a row per counter to a frame with a row per range."""
     ranges = table.drop_duplicates("event_id").set_index("event_id")
     frame = trace.events(rank, ranges.index)
     trace.symbol_table.decode_df(frame, create_new_columns=False)

@@ -23,8 +23,8 @@ class FunctionAverage:
         input_shapes: Shapes; ``""`` if calls are not grouped by shape.
         stack: Python frames, innermost first.
         overload_name: Overload; empty if calls are not grouped by overload.
-        is_async: The call ends on another thread; known for gloo ranges only.
-        is_user_annotation: The key is a ``record_function`` range.
+        is_async: Whether calls end on another thread; known for gloo ranges only.
+        is_user_annotation: Whether the key is a ``record_function`` range.
         use_device: ``cuda`` if the trace has device operations of any vendor; otherwise None.
         device_type: ``DeviceType.CUDA`` for device operations, otherwise ``DeviceType.CPU``.
     """

@@ -38,9 +38,9 @@ DEFAULT_TRACE_DIR = "/tmp/trace"  # noqa: S108 - HTA's default
 
 
 class Job(Closing):
-    """One run of a store, ingested from traces or opened by a constructor like HTA's.
+    """One run of a store, which the constructor ingests from traces or opens.
 
-    The class :class:`hta_sql.TraceAnalysis` describes the arguments.
+    For the arguments, see :class:`hta_sql.TraceAnalysis`.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Job(Closing):
         return f"{type(self).__name__}(run={self.run!r}, {len(self._ranks)} ranks, {self.store!r})"
 
     def _result(self, name: str, ranks: list[int], **parameters: Any) -> Result:
-        """Run an analysis; if the result is empty, log the data that the analysis needs."""
+        """Run an analysis; if the result is empty, log which data the analysis needs."""
         result = self.result(name, ranks, **parameters)
         if result.analysis and not len(result):
             log.warning(

@@ -20,7 +20,7 @@ NS_PER_US = 1000
 COLUMNS = [field.name for field in dataclasses.fields(FunctionAverage)]
 
 SORT_KEYS = [*(name for name in COLUMNS if name != "use_device"), "cpu_time", "device_time"]
-"""Attributes that can be sorted by, because they are set in every row."""
+"""Attributes that rows can be sorted by, because they are set in every row."""
 
 
 class FunctionAverages(list[FunctionAverage]):
@@ -58,9 +58,9 @@ class FunctionAverages(list[FunctionAverage]):
         """Return the table that torch prints.
 
         Args:
-            sort_by: Attribute to sort by, highest first, such as ``self_cpu_time_total``; names
-                with cuda or xpu are aliases of those with device. Default: order of first calls.
-            row_limit: Rows to print; -1: all.
+            sort_by: Attribute to sort by, highest first, such as ``self_cpu_time_total``. In names,
+                cuda and xpu are aliases of device. Default: order of first calls.
+            row_limit: Number of rows to print; -1: all.
             max_src_column_width: Maximum characters of a stack line; None: unlimited.
             max_name_column_width: Maximum characters of a name; None: unlimited.
             max_shapes_column_width: Maximum characters of input shapes; None: unlimited.

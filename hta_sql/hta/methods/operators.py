@@ -33,9 +33,9 @@ class Operators(Job):
     ) -> pd.DataFrame:
         """Return the kernel sequences that calls of an operator launch, most frequent first.
 
-        Also writes a trace ``overlaid_<trace>.json.gz`` to ``output_dir``. Every event of the
-        ``top_k`` sequences has the argument ``Patterns`` there, to search for in Perfetto or
-        Chrome.
+        Also writes a trace ``overlaid_<trace>.json.gz`` to ``output_dir``. In this trace, every
+        event of the ``top_k`` sequences has the argument ``Patterns``, which can be searched for in
+        Perfetto or Chrome.
 
         Args:
             operator_name: Part of the name of the operator, annotation or call. Only its outermost
@@ -156,8 +156,8 @@ class Operators(Job):
             visualize: Whether to show the chart; None: in a notebook only.
             duration_ratio: Share of a rank's total that annotations with their own row must cover;
                 used if ``num_kernels`` is None.
-            num_kernels: Annotations per rank with their own row. The rest is combined in the row
-                ``others``, computed from its ranges.
+            num_kernels: Number of annotations per rank with their own row. All other annotations
+                are combined in the row ``others``, whose statistics cover their ranges.
             allowlist_patterns: Annotations that are never part of ``others``: substrings of names,
                 or regular expressions.
             image_renderer: ``png`` or ``svg`` for images; otherwise the notebook's renderer is
@@ -200,7 +200,7 @@ class Operators(Job):
 
         Returns:
             The rows of ``t.get_trace(rank)`` for these ops, sorted by start, with
-            ``user_annotation`` (a number of ``t.symbol_table``; -1: none) and ``annotation_path``
+            ``user_annotation`` (an id in ``t.symbol_table``; -1: none) and ``annotation_path``
             (all enclosing annotations). ``s_name, s_cat, s_user_annotation`` contain the names as
             text. None if nothing is annotated.
 

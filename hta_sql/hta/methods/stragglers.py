@@ -16,7 +16,7 @@ from hta_sql.text import NS
 log = logging.getLogger(__name__)
 
 Identify = Callable[[pd.DataFrame, None, int, bool], pd.Series]
-"""HTA's signature: (metric, symbol table, candidates, visualize) ─▶ late starts of each rank."""
+"""HTA's signature: (metric, symbol table, candidates, visualize) ─▶ late starts per rank."""
 
 
 class Stragglers(Job):
@@ -38,7 +38,7 @@ class Stragglers(Job):
         visualize: bool | None = False,
         straggler_identification_impl: Identify | None = None,
     ) -> list[int]:
-        """Return the ranks that are last to start the collective which the other ranks wait for.
+        """Return the ranks that are most often last to start a collective that other ranks wait in.
 
         Args:
             profiler_steps: Steps to analyze; None: all. Unknown steps are ignored.
@@ -50,8 +50,9 @@ class Stragglers(Job):
                 are text, so there is no symbol table. It returns a Series by rank.
 
         Returns:
-            Ranks, most often late first. Empty if stragglers cannot be determined: a warning gives
-            the reason, and the analysis ``potential_stragglers`` gives it for each rank.
+            Ranks, the one that is late most often first. The list is empty if stragglers cannot be
+            determined. In this case, a warning gives the reason, and the analysis
+            ``potential_stragglers`` gives the reason for each rank.
 
         Raises:
             ParameterError: None of the steps exists.

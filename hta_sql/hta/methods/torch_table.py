@@ -25,7 +25,7 @@ class Layout:
     """Layout of a table.
 
     Attributes:
-        row_limit: Rows to print; -1: all.
+        row_limit: Number of rows to print; -1: all.
         source_width: Maximum characters of a stack line; None: unlimited.
         name_width: Maximum characters of a name; None: unlimited.
         shapes_width: Maximum characters of input shapes; None: unlimited.
@@ -73,7 +73,7 @@ def print_table(rows: Sequence[FunctionAverage], layout: Layout, *, with_memory:
     """Render rows in their order.
 
     Args:
-        rows: All rows. Widths, shares and sums cover all of them, printed or not.
+        rows: All rows. Widths, shares and sums also cover the rows that are not printed.
         layout: Widths, units and limits.
         with_memory: Whether memory was recorded.
     """
@@ -196,7 +196,7 @@ def _shapes(rows: Sequence[FunctionAverage], layout: Layout) -> list[Column]:
 
 
 def _flops(rows: Sequence[FunctionAverage]) -> Column | None:
-    """Return the FLOPs column, scaled by the smallest value, or None without FLOPs."""
+    """Return the FLOPs column in the unit of the smallest value, or None without FLOPs."""
     counts = [row.flops for row in rows if row.flops > 0]
     if not counts:
         return None

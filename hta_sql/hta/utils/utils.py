@@ -1,4 +1,4 @@
-"""Provide HTA's small helpers: short names and flat columns."""
+"""Provide HTA's helpers that shorten names and flatten column names."""
 
 from __future__ import annotations
 

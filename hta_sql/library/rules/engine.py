@@ -16,7 +16,7 @@ from hta_sql.library.rules.problem import Found, Problem, column_line, located
 from hta_sql.library.rules.text import columns_of
 
 SPANS = "validation_spans"
-"""Relation that lib macros are called with for a relation parameter."""
+"""Relation passed to lib macros as the value of a relation parameter."""
 
 RELATIONS = ("spans", "ops", "rows", "items")
 """Name endings of relation parameters: intervals, operations, rows, items of collectives."""
@@ -24,7 +24,7 @@ RELATIONS = ("spans", "ops", "rows", "items")
 _REFUSED_TO_RUN = "the engine refuses to run it"
 
 _COLUMNS_OF_LIB = re.compile(r"with the columns of lib\.(\w+)")
-"""Phrase by which a parameter documents that it takes the result of another macro."""
+"""Phrase that documents that a parameter takes a relation with the columns of another macro."""
 
 
 def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[Problem]:
@@ -39,7 +39,7 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
     looked_at = list(abouts)
     listing = {about.name: about.columns for about in (*library.macros, *library.tables)}
     with duckdb.connect(":memory:") as con:
-        con.execute("SET python_enable_replacements = false")  # Python variables are no tables
+        con.execute("SET python_enable_replacements = false")  # ignore Python variables
         # Only the dependencies: the files are created one by one below, so that an error names its
         # file.
         create_empty_tables(con, library)
@@ -68,7 +68,7 @@ def engine_problems(library: Library, abouts: Iterable[SqlObject]) -> Iterator[P
 
 
 def _below(library: Library, abouts: Iterable[SqlObject]) -> Iterator[SqlObject]:
-    """Return the dependencies of files that are not among them, in creation order."""
+    """Return the dependencies of files, without the files themselves, in creation order."""
     files = list(abouts)
     known = {about.path for about in files}
     used = {one.path for about in files for one in library.stands_on(about)} - known

@@ -21,11 +21,11 @@ class Problem(NamedTuple):
 
 
 Found = tuple[str, str]
-"""Regular expression of the affected line (empty: the first one), and the problem."""
+"""Regular expression that finds the affected line (empty: the first line), and the problem."""
 
 
 def located(about: SqlObject, found: Found) -> Problem:
-    """Return the problem with its line number."""
+    """Return a problem with the number of the affected line."""
     where, text = found
     match = re.search(where, about.text, re.MULTILINE) if where else None
     line = about.text.count("\n", 0, match.start()) + 1 if match else 1

@@ -1,4 +1,4 @@
-"""Checks the references of a statement: only tables and lib, and only deterministic functions."""
+"""Checks that a statement uses only tables, lib macros and deterministic functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.library.rules.statement import Statement
 from hta_sql.library.vendors import alternatives
 
 TABLE_FUNCTIONS = {"unnest", "range", "generate_series"}
-"""Table functions that an analysis may call besides lib; none reads a file or a setting."""
+"""Table functions that an analysis may call in addition to lib; none reads files or settings."""
 
 UNSTABLE = {
     *("random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "setseed", "nextval", "currval"),
@@ -28,9 +28,9 @@ _LAUNCH_NAME = re.compile(
 
 
 def references_of_analysis(library: Library, statement: Statement) -> Iterator[Found]:
-    """Check an analysis: it uses only tables and lib, and no CTE name starts with an underscore.
+    """Check that an analysis uses only tables and lib; no CTE name may start with an underscore.
 
-    It must not contain names of launch functions, and its rows must be ordered.
+    The analysis must not contain names of launch functions, and its rows must be ordered.
     """
     yield from references(
         library, statement, "an analysis uses tables and lib, never another analysis"
@@ -45,7 +45,7 @@ def references_of_analysis(library: Library, statement: Statement) -> Iterator[F
 
 
 def references(library: Library, statement: Statement, allowed: str) -> Iterator[Found]:
-    """Check that a statement uses only tables and lib; CTE names have no leading underscore."""
+    """Check that a statement uses only tables and lib, and no leading underscore in CTE names."""
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
     for name in sorted(statement.functions - TABLE_FUNCTIONS - _lib_names(library)):
@@ -58,7 +58,11 @@ def references(library: Library, statement: Statement, allowed: str) -> Iterator
 
 
 def references_of_lib(library: Library, statement: Statement) -> Iterator[Found]:
-    """Check a lib macro: it uses tables, lib and its relation, and its CTEs cannot hide it."""
+    """Check that a lib macro uses only tables, lib and its relation parameter.
+
+    The names of its CTEs must start with an underscore, so that none shadows the relation that a
+    caller passes.
+    """
     yield from _unknown_tables(library, statement)
     yield from _unstable(statement)
     allowed = {*TABLE_FUNCTIONS, "query_table", *_lib_names(library)}

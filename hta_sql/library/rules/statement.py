@@ -1,4 +1,4 @@
-"""The references of a file's statement, read from the engine's parse tree."""
+"""Reads the tables and functions that a file's statement uses from the engine's parse tree."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Statement:
     """The statement of a macro or view.
 
     Attributes:
-        ctes: Names of its WITH clauses, in order.
-        tables: Tables and views that it reads, with their schema if given; without CTEs.
-        functions: Table functions and macros that it calls, with their schema if given.
-        scalars: Names of scalar functions that it calls.
-        texts: Its string literals.
-        is_ordered: Whether it ends with an ORDER BY at the top level.
+        ctes: Names of the CTEs, in order.
+        tables: Tables and views that the statement reads, with their schema if given; no CTEs.
+        functions: Table functions and macros that the statement calls, with their schema if given.
+        scalars: Names of the scalar functions that the statement calls.
+        texts: String literals of the statement.
+        is_ordered: Whether the statement ends with an ORDER BY at the top level.
     """
 
     ctes: tuple[str, ...]

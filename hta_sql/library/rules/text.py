@@ -35,8 +35,8 @@ SCOPE = {
 }
 """Parameters that every analysis starts with, with type and default.
 
-An analysis may have only the first ones if its fact Scope names them and gives the reason: ``Scope:
-runs, ranks; is the same in every step``.
+An analysis may have only the first of them if its fact Scope lists these and gives the reason:
+``Scope: runs, ranks; is the same in every step``.
 """
 
 _COLUMNS_OF = re.compile(r"^\) AS TABLE\n-- Columns: those of (\w+)\.$", re.MULTILINE)
@@ -50,7 +50,7 @@ def text_problems(
     golden: Path | None,
     facts: tuple[str, ...] = FACTS,
 ) -> Iterator[Problem]:
-    """Yield the problems of files.
+    """Yield the problems in the documentation of files.
 
     Args:
         library: The library that the files belong to.
@@ -99,7 +99,7 @@ def _of_one(
 
 
 def form(con: duckdb.DuckDBPyConnection, about: SqlObject) -> Iterator[Found]:
-    """Check that the file has one statement, which creates the name of the file."""
+    """Check that the file has one statement, which creates an object with the file's name."""
     if about.path.stem != about.name:
         yield "^CREATE", f"it creates {about.name}; call the file {about.name}.sql"
     try:
@@ -135,13 +135,13 @@ def words(about: SqlObject) -> Iterator[Found]:
 
 
 def columns_of(about: SqlObject) -> str | None:
-    """Return the table or macro whose columns a lib macro documents as its own, if any."""
+    """Return the table or macro that a lib macro's documentation refers to for its columns."""
     found = _COLUMNS_OF.search(about.text)
     return found.group(1) if found else None
 
 
 def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
-    """Check the facts of an analysis, and its version."""
+    """Check the header facts and the version of an analysis."""
     for fact in facts:
         if fact not in about.facts:
             yield "", f"the header has no line '-- {fact}: ...'"
@@ -163,7 +163,7 @@ def header(about: SqlObject, facts: tuple[str, ...]) -> Iterator[Found]:
 
 
 def drawn_from(library: Library, about: SqlObject) -> Iterator[Found]:
-    """Check that the analysis in ``Drawn from`` exists."""
+    """Check that the analysis named in the fact ``Drawn from`` exists."""
     other = about.facts.get("Drawn from")
     if other and other not in {analysis.base_name for analysis in library.analyses}:
         yield (

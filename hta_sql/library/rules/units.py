@@ -1,4 +1,4 @@
-"""Checks units: every number has a unit, matching its column name, or is an identifier."""
+"""Checks that every number is an identifier or has a unit that matches its column name."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SUFFIX_UNITS = {
     "_tokens": "tokens",
     "_per_s": "1/s",
 }
-"""Name suffix ─▶ unit of the column; columns of an analysis with the unit need the suffix."""
+"""Name suffix ─▶ unit; an analysis's column with such a unit must have the suffix."""
 
 BASE_UNITS = {"ts": "ns", "dur": "ns", "bytes": "bytes", "byte_count": "bytes"}
 """Columns of the traces themselves, as a name or suffix: ts, launch_ts, dur."""
 
 UNITS = {*SUFFIX_UNITS.values(), "1"}
-"""The unit 1 is for numbers without unit, such as a ratio."""
+"""Allowed units; 1 is the unit of dimensionless numbers, such as ratios."""
 
 IDENTIFIERS = frozenset(
     {
@@ -71,7 +71,7 @@ IDENTIFIERS = frozenset(
         *("compute_major", "compute_minor"),
     }
 )
-"""Columns without a unit because their numbers are identifiers, like all that end in _id."""
+"""Columns without a unit because they contain identifiers, as do all columns ending in _id."""
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _NUMBERS = {*_INTEGERS, *(f"U{kind}" for kind in _INTEGERS), "FLOAT", "DOUBLE"}
@@ -101,7 +101,7 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
 
 
 def is_identifier(column: Column) -> bool:
-    """Return whether a column's number is an identifier."""
+    """Return whether the numbers in a column are identifiers."""
     return column.type != "DOUBLE" and (column.name in IDENTIFIERS or column.name.endswith("_id"))
 
 

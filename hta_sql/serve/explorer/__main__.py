@@ -41,7 +41,7 @@ def _app(token: str, port: int) -> Any:
 
     with chdir(
         _PAGE.parent
-    ):  # marimo reads settings of the folder, and the user's may be untrusted
+    ):  # marimo reads settings from the working directory, and the user's may be untrusted
         builder = marimo.create_asgi_app(quiet=True, token=token, skew_protection=True)
     page = builder.with_app(path="", root=str(_PAGE), middleware=[with_port]).build()
     return guarded(page, port)

@@ -1,8 +1,8 @@
-"""Reject requests to a local server that a foreign web page can send.
+"""Reject requests to a local server that come from foreign web pages.
 
-A page of another site can open a websocket to 127.0.0.1; ``Origin`` reveals that. A host name that
-its owner points to 127.0.0.1 (DNS rebinding) makes the server part of that site; ``Host`` reveals
-that.
+A page of another site can open a websocket to 127.0.0.1; ``Origin`` reveals this. If the owner of a
+host name points it to 127.0.0.1 (DNS rebinding), browsers take the server for a part of the owner's
+site; ``Host`` reveals this.
 """
 
 from __future__ import annotations

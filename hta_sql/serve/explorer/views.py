@@ -47,7 +47,7 @@ ROWS = 10_000
 
 
 def opened(environment: Mapping[str, str]) -> TraceStore:
-    """Open the store that the environment names, in read-only safe mode.
+    """Open the store named in the environment, in read-only safe mode.
 
     Raises:
         StoreNotFoundError: The path has no store.
@@ -57,10 +57,10 @@ def opened(environment: Mapping[str, str]) -> TraceStore:
 
 
 def topics(store: TraceStore) -> dict[str, dict[str, str]]:
-    """Return the analyses by topic, in the order of the report; those with a chart come first.
+    """Return the analyses by topic, in report order; analyses with a chart come first.
 
     Returns:
-        Topic ─▶ title and name of an analysis ─▶ its name.
+        Topic ─▶ label (title and name) of an analysis ─▶ name of the analysis.
     """
     found: dict[str, list[SqlObject]] = {}
     for analysis in store.library.newest():
@@ -84,7 +84,7 @@ def steps_of(store: TraceStore, run: str) -> list[int]:
 def answer(
     store: TraceStore, name: str, run: str, ranks: Sequence[int], steps: Sequence[int]
 ) -> Result | str:
-    """Run an analysis, passing the scope parameters that it has.
+    """Run an analysis with those scope parameters that it accepts.
 
     Returns:
         The result, or a sentence that explains why it has no rows.
@@ -130,7 +130,7 @@ def chart_of(result: Result) -> alt.TopLevelMixin | None:
 
 
 def _let_choose(spec: dict[str, Any], columns: Sequence[str]) -> None:
-    """Make marks selectable by the columns they share with the rows, in the first possible view."""
+    """Make marks selectable by columns they share with the rows, in the first view that has any."""
     datasets = spec.get("datasets", {})
     for view, data in _views(spec, ""):
         row: dict[str, Any] = next(iter(datasets.get(data, ())), {})

@@ -43,7 +43,7 @@ _AS_TEXT = (decimal.Decimal, dt.date, dt.time, dt.timedelta)
 
 
 def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
-    """Return as many rows as fit, as JSON values; long values are truncated and marked.
+    """Return as many rows as fit, as JSON values; long values are truncated with a mark.
 
     Raises:
         QueryError: There are too many columns, or the first row does not fit.
@@ -98,7 +98,7 @@ def size_of(value: Any) -> int:
 
 
 def _cell(column: pa.ChunkedArray, at: int) -> Any:
-    """Return one value; only the shown part of a large one becomes a Python object."""
+    """Return one value; only the visible part of a large value becomes a Python object."""
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     cell = column[at]
@@ -115,7 +115,7 @@ def _cell(column: pa.ChunkedArray, at: int) -> Any:
 def _flat(cell: pa.Scalar) -> Any:
     """Return a value that is not nested.
 
-    It avoids pyarrow.compute, which could truncate texts, but takes 0.1 s to import.
+    Does not use pyarrow.compute, which could truncate texts but takes 0.1 s to import.
     """
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 

@@ -80,7 +80,7 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 class Tools:
-    """Tools of a server; ``store`` is a name that open_store lists, default: the first."""
+    """Tools of a server; ``store`` is a name listed by open_store, by default the first."""
 
     def __init__(self, stores: Mapping[str, StoreTools], library: Library) -> None:
         self._stores = stores
@@ -169,7 +169,7 @@ class Tools:
         return self._of(store).ask("compare", control=control, test=test, renamed=renamed)
 
     def hang(self, runs: list[str] | None = None, store: str | None = None) -> Answer:
-        """Say what hangs, and which rank holds it up, from Flight Recorder dumps.
+        """Find stuck collectives and the ranks that block them, from Flight Recorder dumps.
 
         One row per stuck process group; rows with is_root are the cause, the others wait for it.
         """

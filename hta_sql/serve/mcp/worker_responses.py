@@ -91,7 +91,7 @@ class Hosted:
         return response | {"row_count": None} if response["is_truncated"] else response
 
     def doctor(self) -> Answer:
-        """Return the data missing from the traces, and what that limits."""
+        """Return which data the traces lack, and which results this limits."""
         response = self._of_rows(self._store.run("findings"), None)
         return {"findings": response["rows"], "next": ["advice", "run rank_health"]}
 
