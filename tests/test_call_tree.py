@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the event."""
         return self.ts + self.dur
 
 
@@ -168,7 +168,7 @@ def rows_of(
     steps: Sequence[Step] = (),
     known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
-    """Return the rows of the table from batches that end at the cuts; assert that the compiled library agrees."""
+    """Return the table's rows for events in batches; assert that the compiled library agrees."""
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
         {
@@ -193,7 +193,7 @@ def rows_of(
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
-    """Rows are those of one batch, for any cuts."""
+    """The rows equal those of one batch, wherever batches end."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     assert rows_of(ordered, cuts) == rows_of(ordered, [])
@@ -277,7 +277,7 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
 def test_the_step_is_the_one_that_it_starts_in(
     events: list[Event], shape: list[tuple[int, int]]
 ) -> None:
-    """The start counts and the end does not; between, before and after steps there is none."""
+    """An event belongs to the step in which it starts; a step excludes its own end."""
     steps: list[Step] = []
     for number, (gap, length) in enumerate(shape):
         start = (steps[-1][1] if steps else 0) + gap
@@ -315,7 +315,7 @@ HTA_EXAMPLES = {
 
 @pytest.mark.parametrize("example", list(HTA_EXAMPLES))
 def test_the_examples_of_hta(example: str) -> None:
-    """The tie rules are HTA's."""
+    """Ties are resolved as in HTA's examples."""
     starts, durations, parents = HTA_EXAMPLES[example]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[0] == parents
@@ -350,7 +350,7 @@ def test_threads_do_not_see_each_other() -> None:
 
 
 def test_no_events_no_tree() -> None:
-    """A trace without host events works."""
+    """A trace without host events has an empty tree."""
     assert tree_of([]) == ([], [])
 
 

@@ -100,7 +100,7 @@ def test_hostile_names_are_text_in_every_format(
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are cached under their version; a broken cache file is replaced."""
+    """The scripts of a page are assembled once and cached under their version; a broken cache file is replaced."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -134,7 +134,7 @@ def test_a_page_reaches_nothing_outside() -> None:
 
 
 def test_results_know_their_chart(tiny_store: TraceStore) -> None:
-    """result.chart() draws; an unknown option is named."""
+    """result.chart() draws the chart of the analysis; the error of an unknown option names the option."""
     result = tiny_store.run("temporal_breakdown")
     assert (
         result.chart(percent=True).to_dict()["title"]["text"] == "Where the time of each GPU goes"
@@ -157,7 +157,7 @@ def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) ->
 def test_a_link_is_drawn_through_and_a_device_is_written_into(
     tiny_store: TraceStore, tmp_path: Path
 ) -> None:
-    """Neither is replaced by a file."""
+    """A chart is written through a link and into a device, and replaces neither by a file."""
     chart = tiny_store.run("temporal_breakdown").chart()
     target, link = tmp_path / "target.svg", tmp_path / "link.svg"
     target.write_text("")
@@ -175,7 +175,7 @@ def test_a_link_is_drawn_through_and_a_device_is_written_into(
 
 
 def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """No file remains."""
+    """The error names the file that cannot be written, and no partial file remains."""
     chart = tiny_store.run("temporal_breakdown").chart()
     with pytest.raises(ParameterError, match=r"\.svg"):
         charts.save(chart, tmp_path / "chart.gif")
@@ -297,7 +297,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
     "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
 )
 def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
-    """This includes names that look like a path into the data, or like an expression."""
+    """Any group name is a part of a bar, even if it looks like a path into the data or like an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
     table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])

@@ -232,7 +232,7 @@ def test_4096_ranks_stay_below_2_mb(
 
 
 def test_the_rank_for_which_all_wait_is_drawn_among_many() -> None:
-    """Its row differs from all others."""
+    """The row of the rank for which all others wait differs from all other rows."""
     rows = drawn_rows(charts.FIGURES["hang_grid"](hanging(RANKS)))
     assert {row["rank"] for row in rows if row["cause"] == "yes"} == {RANKS - 7}
 

@@ -48,7 +48,7 @@ def is_missing(store: Path) -> bool:
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """A view reads either; the ingest of a small job does not compute them."""
+    """A view returns the same rows, materialized or computed; the ingest of a small job materializes nothing."""
     assert is_missing(store)
     computed = rows_of(store)
     assert len(computed[0]) == 2 * 3 * 2
@@ -63,7 +63,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 def test_an_ingest_computes_what_is_dear(
     soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small run is computed before it is visible; a large one is visible before, and again after."""
+    """Ingest materializes the expensive tables: for a small run before it is visible, for a large one afterwards."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -88,7 +88,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The run is visible, and the ingest reports the failure."""
+    """If an ingest fails to compute a derived table, it reports the failure, and the run is visible."""
 
     def fail(*_: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
@@ -133,7 +133,7 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
 
 @pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
-    """Results of earlier queries can still be fetched."""
+    """The first query materializes the derived tables that it reads; earlier results can still be fetched."""
     with hta_sql.open(store) as opened:
         before = opened.run("gpu_timeline")
         assert opened.run("collectives").rows()
@@ -165,7 +165,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
-    """It does not wait for the ingest, and materializes nothing."""
+    """A query during an ingest does not wait for it, computes the derived tables, and materializes nothing."""
     folder = store_folder(store)
     with hta_sql.open(store) as opened, store_lock(folder):
         assert opened.run("collectives").rows()
@@ -173,7 +173,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """The next ingest deletes the old files."""
+    """When a rank is read again its derived tables are recomputed, and the next ingest deletes the old files."""
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
@@ -203,7 +203,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
-    """The absence of collectives is recorded, too."""
+    """A run without collectives has no file for them, and this absence is recorded."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
     ingest_only(trace, tmp_path / "job.store", run="job")
     kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
@@ -213,7 +213,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
-    """With names of runs it computes only those."""
+    """Each derived table is computed once; with names of runs, the command computes only those of these runs."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])
     assert said.exit_code == 0
     assert is_missing(store)

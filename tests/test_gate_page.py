@@ -38,7 +38,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_shows_the_rules_that_hold() -> None:
-    """The first TOML block equals the file."""
+    """The first TOML block of the page equals the file of the default rules."""
     assert blocks("toml")[0] == DEFAULT_RULES.read_text(encoding="utf-8")
 
 

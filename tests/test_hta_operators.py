@@ -145,7 +145,7 @@ def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path
 
 
 def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The frame has all of them, the trace only the first: bias, which sorts before gemm."""
+    """The frame has all sequences, the trace marks only the first: bias, which sorts before gemm."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences(
@@ -183,7 +183,7 @@ def test_sequences_say_what_is_wrong_with_an_argument(
 
 
 def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
-    """Its events are no longer those of the store."""
+    """A changed trace is not written, because its events are no longer those of the store."""
     source = Path(shutil.copy(TRACE, tmp_path / "rank-0.json"))
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")

@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the span."""
         return self.ts + self.dur
 
 
@@ -155,7 +155,7 @@ def cells(spans: Iterable[Span]) -> set[int]:
 
 
 def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
-    """Return the unit cells covered on both sides, with runs merged."""
+    """Return the unit cells covered on both sides, with adjacent cells merged."""
     rows: list[Row] = []
     for lane, _ in by_lane([*left, *right]):
         sides = ([s for s in side if repr(s.lane) == repr(lane)] for side in (left, right))

@@ -68,7 +68,7 @@ def job(
 
 
 def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
-    """Without a stated rank, the ranks of the role are numbered."""
+    """Ranks without a stated rank in their role are numbered within it."""
     rows = job.store.sql("SELECT rank, role, role_rank FROM ranks ORDER BY rank").rows()
     assert rows == [
         (rank, role, place)
@@ -101,7 +101,7 @@ def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
 
 
 def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
-    """The intersection is selected; an empty one is refused."""
+    """Roles and ranks together select their intersection; an empty one is refused."""
     role = next(iter(job.traces))
     rows = job.store.run("temporal_breakdown", roles=[role], ranks=[1, 99]).arrow().to_pylist()
     assert [row["rank"] for row in rows] == [1]
@@ -111,13 +111,13 @@ def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
 
 
 def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
-    """The message lists them."""
+    """The error for an unknown role lists the existing roles."""
     with pytest.raises(RankError, match=f"No role 'critic'; there are: .*{min(job.traces)}"):
         job.store.run("temporal_breakdown", roles=["critic"])
 
 
 def test_a_role_may_have_other_ranks_in_another_run(job: Roles, tmp_path: Path) -> None:
-    """Each run has the ranks of the role there."""
+    """A role selects in each run the ranks that it has there."""
     first = next(iter(job.traces))
     with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
         pass
@@ -140,7 +140,7 @@ def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[
 
 @pytest.mark.slow
 def test_a_report_takes_roles(job: Roles, tmp_path: Path) -> None:
-    """There is no row of another role."""
+    """A report of one role contains no row of another role."""
     role, traces = next(iter(job.traces.items()))
     page = write_report(job.store, tmp_path / "role.html", roles=[role])
     by_ranks = write_report(job.store, tmp_path / "ranks.html", ranks=list(traces))

@@ -94,7 +94,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def test_the_rules_see_the_package() -> None:
-    """After a move of the package, the other tests would pass vacuously."""
+    """The import rules find modules: otherwise the tests would pass vacuously after a move of the package."""
     assert len(MODULES) > 20
     assert "hta_sql.ingestion.rank" in map(name_of, MODULES)
     assert "hta_sql.library.sql_files" in imported_modules(PACKAGE / "ingestion" / "rank.py")
@@ -124,7 +124,7 @@ def room_of(name: str) -> str:
 
 
 def test_every_room_is_on_the_list() -> None:
-    """The list has no package that does not exist."""
+    """The list of packages is complete, and each package on it exists."""
     assert sorted({room_of(name_of(path)) for path in MODULES}) == sorted(ROOMS)
 
 
@@ -187,7 +187,7 @@ def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """This holds within a package and for type imports, too."""
+    """No module imports itself through others, not even within a package or for type imports."""
     known = {name_of(path): path for path in MODULES}
     graph = {
         name: {

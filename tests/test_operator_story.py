@@ -81,7 +81,7 @@ def test_in_which_line_of_mine(
 
 
 def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
-    """Four of the six copies are of large tensors and are called from there."""
+    """By stack, four of the six copies are of large tensors and are called from the line of the mask."""
     row = first(store, "operator_table", run="version1", stack_frames=2)
     assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
     assert row["stack"].endswith(f'"{FRAME}"]')
@@ -118,7 +118,7 @@ def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
 def test_which_operator_takes_most_memory(
     store: hta_sql.TraceStore, run: str, operator: str, each_step: int
 ) -> None:
-    """Copies allocate the mask again and the positions; then only the positions. 4 bytes are of the threshold."""
+    """Copies allocate the mask and the positions, the last version only the positions; 4 bytes are the threshold."""
     row = first(store, "memory_by_operator", run=run)
     small = 4 * STEPS if operator == "aten::empty_strided" else 0
     assert row["operator_name"] == operator
@@ -142,7 +142,7 @@ def test_who_holds_the_memory_at_the_peak(
 
 
 def test_it_is_mended(store: hta_sql.TraceStore) -> None:
-    """The time of the steps and the memory peak decrease from version to version."""
+    """Step time and peak memory decrease from version to version."""
     rows = store.run("operator_table").records()
     times = [row["host_total_ns"] for row in rows if row["name"] == "ProfilerStep*"]
     peaks = [first(store, "memory_peaks", run=run)["peak_allocated_bytes"] for run in VERSIONS]
@@ -167,7 +167,7 @@ def test_the_versions_are_compared(
     label_ns: tuple[int, int],
     copies_ns: tuple[int, int],
 ) -> None:
-    """They are compared by the enclosing label and by operator."""
+    """The versions are compared by the enclosing label and by operator."""
     rows = {row["name"]: row for row in store.run("trace_diff", runs=["version1", test]).records()}
     label, copies = rows["MASK INDICES"], rows["aten::copy_"]
     assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns

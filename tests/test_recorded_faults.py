@@ -38,7 +38,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, A
 def test_the_fault_is_what_advice_speaks_of(
     job: str, rows: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """No other rule applies, and the message is that for a trace without a device."""
+    """Only the rule of the fault applies, with the message for a trace without a device."""
     (row,) = rows[job]
     assert (row["rule"], row["subject"]) == FAULTS[job]
     assert row["severity"] == "high"

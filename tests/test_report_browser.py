@@ -176,7 +176,7 @@ def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> N
 
 
 def test_rows_are_searched(page: Path, chromium: Browser) -> None:
-    """Rows with the words stay, with their number."""
+    """A search leaves the rows with the words, and states their number."""
     chromium.open(page)
     chromium.go("#kernel_table")
     find = (

@@ -89,7 +89,7 @@ def test_gaps_are_between_operations(iterations: dict[str, dict[str, Any]]) -> N
 
 
 def test_an_engine_writes_no_names_into_a_trace_of_training(tmp_path: Path) -> None:
-    """There is no row, nor in the other analyses of serving."""
+    """A trace of training has no iterations, and no rows in the other serving analyses."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace(["forward"])), encoding="utf-8")
     with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
         assert [len(store.run(name)) for name in ("iterations", "serving", "serving_kinds")] == [

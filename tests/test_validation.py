@@ -185,7 +185,7 @@ def test_a_second_version_says_what_changed(root: Path) -> None:
 
 
 def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
-    """The fact names another analysis."""
+    """A ``Drawn from`` fact that names no analysis is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- Drawn from: nothing_such"))
@@ -195,7 +195,7 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
 
 @pytest.mark.parametrize("part", ["num_kernels := 10", "first", "without shapes: Unknown."])
 def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, part: str) -> None:
-    """So is a parameter or a column that the analysis does not have."""
+    """An unknown part of the ``Report`` line, or an unknown parameter or column, is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Report: first 4", f"-- Report: first 4; {part}"))
@@ -296,7 +296,7 @@ def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
 
 
 def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
-    """No reason in the changelog is sufficient."""
+    """A macro that changes a pinned answer needs a new version, whatever reason the changelog gives."""
     change_macro(frozen, "SELECT", "SELECT ALL")
     (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
         "FROM comm_comp_overlap_v1(),rows=3\n"
@@ -310,7 +310,7 @@ def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) 
 
 
 def test_a_comment_is_not_frozen(frozen: Path) -> None:
-    """A better sentence in a header needs no new version."""
+    """A changed comment, such as a better sentence in a header, needs no new version."""
     change_macro(frozen, "-- Since: 0.1", "-- Since: 0.1\n-- Reference: the same words")
     path = frozen / ANALYSIS
     text = path.read_text(encoding="utf-8")
