@@ -33,7 +33,7 @@ def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
 
 @pytest.mark.slow
 def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
-    """The first reader writes it."""
+    """The first reader of a writable store replaces the stale catalog."""
     old = (between / CATALOG).read_bytes()
     assert busy_times(between) == {0: 200.0}
     assert (between / CATALOG).read_bytes() != old

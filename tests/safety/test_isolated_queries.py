@@ -92,7 +92,7 @@ def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signa
 
 
 def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
-    """Queries do not notice it."""
+    """A worker that is killed between queries is replaced, and queries do not notice."""
     assert store.sql("SELECT 1 AS a").rows() == [(1,)]
     for worker in list(pool_of(store)._idle):
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """This holds for a script without a main guard, and for a killed parent."""
+    """Workers end with their parent, even a killed one, and work in a script without a main guard."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
@@ -294,7 +294,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """This holds for a crash of the engine, and for a query that ignores interrupts."""
+    """The command reports a crash of the engine, and a query that ignores interrupts."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
     assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))

@@ -84,7 +84,7 @@ def put_traces(folder: str, durations: dict[int, float]) -> str:
 
 @pytest.mark.slow
 def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """They are ingested into a local store; unchanged ones are not read again."""
+    """Traces at a URL are ingested into a local store; unchanged ones are not read again."""
     traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
     hta_sql.ingest(traces, store).close()
     assert busy_times(store) == DURATIONS
@@ -96,14 +96,14 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
 
 
 def test_a_store_that_is_opened_twice(memory: str) -> None:
-    """Both answer; the engine of a process registers the storage once."""
+    """Two opened copies of one store answer; the engine registers the storage once per process."""
     traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
     with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
         assert busy_times_of(first) == busy_times_of(second) == DURATIONS
 
 
 def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """It is written, opened, extended, and queried in the sandbox."""
+    """A store at a URL is written, opened, extended, and queried in the sandbox."""
     traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
     with hta_sql.ingest(traces, store) as opened:
         assert busy_times_of(opened) == DURATIONS
@@ -123,7 +123,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """The jobs share only the bucket."""
+    """Jobs that each ingest a shard share only the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))

@@ -162,7 +162,7 @@ def test_every_release_has_one() -> None:
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """They are NULL in older rows for every kind of query; findings names them with a remedy."""
+    """Columns that were added later are NULL in older rows; findings names them with a remedy."""
     trace = {0: str(trace_path("every_table.json"))}
     age(every_table, "old", LATER, described=described)
     ingest_only(trace, every_table, run="new")
@@ -192,7 +192,7 @@ def test_columns_that_came_later(
 
 @pytest.mark.slow  # as the stores of releases do
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
-    """Missing columns are NULL."""
+    """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         run_everything(store)
@@ -202,7 +202,7 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """This holds if the files of a table are of several versions, too."""
+    """A query of one run reads only its files, even if files of a table are of several versions."""
     age(every_table, "old", LATER)
     ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
@@ -213,7 +213,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 
 @pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
-    """It has no rows, and findings lists it."""
+    """A table that was added later has no rows, and findings lists it."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     del manifest["schemas"]["older"]["flows"]
@@ -226,7 +226,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
-    """A note says that numbers may differ; columns are not mentioned."""
+    """If only definitions differ, a note says that numbers may differ; columns are not mentioned."""
     age(every_table, "old")
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
@@ -262,7 +262,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The run is omitted by name; without another run, the error names the column."""
+    """A run with an incompatible type is omitted by name; without another run, the error names the column."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
@@ -288,7 +288,7 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
 
 @pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
-    """They are ignored; all columns of this version are there."""
+    """Columns of a newer version are ignored; all columns of this version are there."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     manifest["writer"] = "0.10.0"
@@ -327,7 +327,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 
 
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The manifest is from before digests."""
+    """A manifest from before digests opens."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
@@ -364,7 +364,7 @@ def test_commands_refuse_an_older_schema_version(
 
 
 def test_another_format(every_table: Path) -> None:
-    """A newer version wrote it, so the remedy is to upgrade."""
+    """A format of a newer version is refused with the remedy to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
     write_manifest(every_table, manifest | {"schema_version": 3})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
@@ -373,7 +373,7 @@ def test_another_format(every_table: Path) -> None:
 
 
 def test_types_of_a_newer_version(every_table: Path) -> None:
-    """Types that cannot be read have the same remedy."""
+    """Types that only a newer version can read have the remedy to upgrade."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())

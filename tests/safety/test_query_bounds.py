@@ -95,7 +95,7 @@ def test_what_is_nested_too_deeply_is_refused_quickly(
 def test_what_is_no_query_is_refused_quickly(
     what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The parser backtracks at each bracket."""
+    """Text that is no query is refused quickly, although the parser backtracks at each bracket."""
     refuse_in_time(con, sandbox, BROKEN[what](count))
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_query_is_refused_quickly(
 def test_what_the_engine_copies_is_refused_quickly(
     what: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Twenty-five levels are short to write, and millions to bind."""
+    """Nested copies are refused: twenty-five levels are short to write, and millions to bind."""
     refuse_in_time(con, sandbox, COPYING[what](25))
     refuse_in_time(con, sandbox, f"EXPLAIN {COPYING[what](25)}")
 
@@ -112,13 +112,13 @@ def test_what_the_engine_copies_is_refused_quickly(
 def test_functions_that_recurse_into_values_are_refused(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A value may be deep although its query is not."""
+    """Functions that recurse into values are refused, because a value may be deeper than its query."""
     refuse_in_time(con, sandbox, query)
 
 
 @pytest.mark.parametrize("query", LARGE_BUT_ORDINARY, ids=range(len(LARGE_BUT_ORDINARY)))
 def test_large_queries_pass(query: str, store: TraceStore) -> None:
-    """Queries of programs have long lists, chains and unions."""
+    """Queries that programs write, with long lists, chains and unions, pass."""
     store.sql(query)
 
 

@@ -300,7 +300,7 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """A user could take the file for redacted if --dry-run were accepted alone."""
+    """Redaction options need --redact: with --dry-run alone, a user could take the file for redacted."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 

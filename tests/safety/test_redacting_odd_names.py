@@ -217,7 +217,7 @@ def target_of(folder: Path, name: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> None:
-    """Each export succeeds, and no byte of it has the secret."""
+    """Each export of odd names succeeds, and no byte of it has the secret."""
     trace = tmp_path / f"{MARKER}.json"
     trace.write_text(json.dumps(odd_trace(Random(seed))), encoding="ascii")
     ingest_only(trace, tmp_path / "job.store", run=MARKER)
@@ -250,7 +250,7 @@ class FullError(OSError):
 def test_an_export_that_fails_leaves_nothing(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_new: bool
 ) -> None:
-    """A missing folder is not created, and an existing one is unchanged."""
+    """A failed export creates no folder, and leaves an existing one unchanged."""
     done: list[object] = []
 
     def fail(*given: Any, **_named: Any) -> Any:

@@ -134,7 +134,7 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
     [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
-    """They keep their message, or their traceback."""
+    """Other errors keep their message, or their traceback."""
     assert reason_of(error) is None
     assert disk_refusal(error) is None
 
@@ -147,7 +147,7 @@ def test_a_pool_that_fails_to_start_is_a_refused_thread() -> None:
 
 
 def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Libraries abort in this case, and the line before states why."""
+    """A small address space causes a warning before libraries abort."""
     limits = {resource.RLIMIT_AS: 10**9}
     real = resource.getrlimit
     monkeypatch.setattr(
