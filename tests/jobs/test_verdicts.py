@@ -89,7 +89,7 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
 
 
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
-    """Both ranks of the stage compute 1.4 times as long, and the other stages wait."""
+    """A stage whose two ranks compute 1.4 times as long makes the others wait, and is no straggler."""
     rows = judged(jobs, "slow stage")
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
@@ -98,14 +98,14 @@ def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
 
 
 def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
-    """One of the two ranks of stage 1 is slow."""
+    """One slow rank of the two of stage 1 is a straggler, and its stage is not slow."""
     rows = judged(jobs, "pipeline of micro-batches")
     assert verdicts(rows) == {2: ("straggler", "slower compute")}
     assert not any(row["is_slow_stage"] for row in rows)
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """The other ranks have this reason and no verdict."""
+    """If a rank is missing, the others have this reason and no verdict."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:

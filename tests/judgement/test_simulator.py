@@ -16,7 +16,7 @@ JOB = Job(ranks=4, steps=3, layers=2, noise_share=0.01)
 
 
 def test_a_collective_ends_after_its_last_rank_has_come() -> None:
-    """The last start and the transfer decide when, and each rank leaves separately."""
+    """The last start and the transfer decide when a collective ends, and each rank leaves separately."""
     machine = simulate(JOB)
     meetings = {id(i.meeting): i.meeting for items in machine.items for i in items if i.meeting}
     assert meetings
@@ -35,7 +35,7 @@ def test_streams_run_one_item_after_another() -> None:
 
 
 def test_noise_is_the_same_without_the_fault() -> None:
-    """Every kernel of the other ranks has the same duration."""
+    """Without the fault, every kernel of the other ranks has the same duration."""
     late = replace(JOB, faults=(Fault("slower clocks", (1,), 1.5),))
     for rank in (0, 2, 3):
         with_fault, without = simulate(late).items[rank], simulate(late.healthy()).items[rank]
@@ -52,7 +52,7 @@ def test_a_slow_link_slows_the_groups_that_cross_it() -> None:
 
 @pytest.mark.parametrize("kind", ["DDP, few steps", "pp x dp", "serving", "slow link, pair"])
 def test_a_kind_is_the_same_job_for_the_same_seed(kind: str) -> None:
-    """The seed decides everything."""
+    """The seed of a kind decides everything about its job."""
     (first, one, truth), (second, other, same) = planted(kind, 5), planted(kind, 5)
     assert first == second
     assert truth == same

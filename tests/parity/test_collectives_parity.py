@@ -44,7 +44,7 @@ def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
-    """Each has one row with its match method; gloo's on the host are included."""
+    """Each communication kernel has one row with its match method, including gloo's on the host."""
     found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
     rows = found.to_pylist()
     wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}

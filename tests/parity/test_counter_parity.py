@@ -251,7 +251,7 @@ def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
 def test_most_streams_have_nothing_that_explains_a_difference(
     jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The comparisons above are not empty, and every excluded job has a cause."""
+    """Most streams are compared with HTA, and every excluded job has a cause."""
     assert {run for (run,) in jobs_store.sql(GPU_STEPS).rows()} >= BY_DEVICE_STEPS
     compared = [
         (job, rank, stream)

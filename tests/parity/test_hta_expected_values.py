@@ -38,7 +38,7 @@ def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]
 
 
 def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """There are three names, and their sums are those of the events."""
+    """Annotations on the GPU have three names, whose sums are those of the events."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(True, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -52,7 +52,7 @@ def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> 
 
 
 def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """There are twelve names."""
+    """Annotations on the host have twelve names."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(False, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -142,7 +142,7 @@ def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The result is empty, without an error."""
+    """A rank without a GPU has an empty result, without an error."""
     job = analysis("hta_cpu_only")
     ranks = job.store.ranks(job.run)
     assert job.get_queue_length_time_series(ranks) == {}
@@ -210,7 +210,7 @@ def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a44_ranks_of_traces_that_do_not_say(
     analysis: Callable[[str], TraceAnalysis], job: str, rank: int
 ) -> None:
-    """The rank is 0, as in HTA."""
+    """A trace that states no rank is rank 0, as in HTA."""
     opened = analysis(job)
     assert opened.store.ranks(opened.run) == [rank]
 

@@ -119,7 +119,7 @@ def test_a23_all_events_and_edges_of_the_path(
 def test_a24_critical_events_alone(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """Only annotations and Python frames remain in addition."""
+    """With critical events alone, only annotations and Python frames remain in addition."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=True)
     kept = {"user_annotation", "python_function"}
@@ -171,6 +171,6 @@ def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path
 
 
 def test_a30_an_annotation_that_is_not_there(jobs_store: TraceStore) -> None:
-    """There is no graph, and no exception."""
+    """A missing annotation gives no graph, and no exception."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         assert job.critical_path_analysis(0, "no such annotation", 0) is None

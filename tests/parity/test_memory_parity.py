@@ -62,7 +62,7 @@ def plugin(file: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("run", "file"), CASES)
 def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) -> None:
-    """Only the host has a peak, because there was no device."""
+    """The peak of the host equals the plugin's; there was no device."""
     (theirs,) = plugin(file)["peaks"].values()
     (peak,) = store.run("memory_peaks", runs=[run], ranks=[0]).arrow().to_pylist()
     assert (peak["device_type"], peak["peak_allocated_bytes"]) == (0, theirs)

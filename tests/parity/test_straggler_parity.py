@@ -31,7 +31,7 @@ def answer(job: str, name: str) -> Any:
 
 @pytest.mark.parametrize("job", [j for j in JOBS if answer(j, "profiler_steps") is not None])
 def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
-    """The last step is excluded."""
+    """The steps equal HTA's, and the last one is excluded."""
     want = answer(job, "profiler_steps")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         steps = analysis.get_profiler_steps()

@@ -236,7 +236,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
     sums: list[str],
     recompute: Callable[[World, Scope], list[dict[str, Any]]],
 ) -> None:
-    """This is checked by operator; modules and categories are parts of that."""
+    """Memory in use by operator equals a recomputation; modules and categories are parts of it."""
     seed, store = job
     keys = ["run", "rank", "device_type", "device", *keys]
     for scope in scopes(seed):
@@ -292,7 +292,7 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
 def test_idle_causes_sum_to_the_idle_time_of_the_steps(
     job: tuple[int, TraceStore], level: str
 ) -> None:
-    """Each rank with device activity agrees in each scope to the nanosecond, and no part is negative."""
+    """They sum to the nanosecond for each rank and scope with device activity, and none is negative."""
     seed, store = job
     active = set(
         store.sql(
@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """This holds for runs, ranks and steps of each side, and for a run compared with itself."""
+    """The diff equals the difference for any runs, ranks and steps, and for a run compared with itself."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),
