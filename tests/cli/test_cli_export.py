@@ -165,12 +165,12 @@ def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_named_like_a_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """For a.parquet the user expects a file."""
+    """A folder of files may not be named a.parquet, because a user would expect a file."""
     cli("export", store, "gpu_ops", "-o", tmp_path / "a.parquet").fails(2, "folder", "hta-sql sql")
     assert not (tmp_path / "a.parquet").exists()
 
 
 def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
-    """Python raises the same error."""
+    """An unknown format raises the same error in Python."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
         exports.export(opened, tmp_path, "ods", Selection())

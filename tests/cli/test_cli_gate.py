@@ -129,7 +129,7 @@ def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -
 
 
 def test_the_rules_can_be_printed(cli: Cli) -> None:
-    """The output can be used as a rules file."""
+    """The printed rules can be used as a rules file."""
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 

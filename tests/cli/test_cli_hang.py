@@ -18,7 +18,7 @@ HOSTILE = pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsy
 def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The cause comes first."""
+    """The cause of the hang comes first."""
     assert main(["hang", str(RECORDED / "rank_missing")]) == 4
     out = capsys.readouterr().out
     assert "rank_missing: 4 dumps (ranks 0-3): 1 group stuck" in out
@@ -40,7 +40,7 @@ def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str])
 def test_a_store_is_named_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command can be pasted."""
+    """The printed next command names the store, and can be pasted."""
     store = tmp_path / "job.store"
     assert main(["ingest", str(RECORDED / "rank_missing"), "-o", str(store)]) == 0
     assert "4 Flight Recorder dumps, 19 operations" in capsys.readouterr().err
@@ -49,7 +49,7 @@ def test_a_store_is_named_in_the_next_command(
 
 
 def test_json_has_the_rows_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is the same."""
+    """JSON has the rows of the analysis, and the exit code is the same."""
     assert main(["hang", str(RECORDED / "other_operation"), "--format", "json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["kind"], row["culprit_ranks"]) == ("mismatch", "3")

@@ -72,7 +72,7 @@ def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
 def test_ingest_of_what_is_no_trace(
     cli: Cli, tmp_path: Path, name: str, content: str | None, words: list[str]
 ) -> None:
-    """The line contains the file and the problem."""
+    """The error for a file that is no trace has the file and the problem."""
     path = tmp_path / name
     if content:
         path.write_text(content)

@@ -97,7 +97,7 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
 
 
 def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
-    """The suggested command has the correct order and can be pasted."""
+    """If the query is before its store, the suggested command has the correct order."""
     swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
     cli("sql", "SELECT 1", store).fails(2, "comes after the store", swapped)
     cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")

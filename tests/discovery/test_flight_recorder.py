@@ -110,14 +110,14 @@ def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path
 
 
 def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> None:
-    """They are numbered like several traces of a rank."""
+    """Several dumps of a rank are numbered like several traces of a rank."""
     shutil.copytree(dumps, dumps / "again")
     with hta_sql.ingest(dumps, tmp_path / "job.store", run="job") as store:
         assert store.runs() == ["job", "job-capture2"]
 
 
 def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> None:
-    """Repair reads it from the dump, which still exists."""
+    """Repair reads a lost file again from the dump, which still exists."""
     hta_sql.ingest(dumps, tmp_path / "job.store").close()
     lost = next((tmp_path / "job.store" / "tables" / "fr_entries").rglob("*.parquet"))
     lost.unlink()
@@ -168,7 +168,7 @@ def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path:
 
 
 def test_other_pickles_in_a_folder_are_left_out(dumps: Path, tmp_path: Path) -> None:
-    """A memory snapshot is not a dump."""
+    """A memory snapshot in the folder is not taken for a dump."""
     (dumps / "trace_dump_7.pkl").write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
 

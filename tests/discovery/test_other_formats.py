@@ -150,7 +150,7 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_store_is_no_folder_of_traces(tmp_path: Path) -> None:
-    """It is recognized under any name."""
+    """A store is recognized under any name, and not read as a folder of traces."""
     ingest_only(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results")
     with pytest.raises(TraceNotFoundError, match="is a store"):
         hta_sql.ingest(tmp_path / "results", tmp_path / "job.store")

@@ -75,7 +75,7 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 
 def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
-    """Steps and sums are those of the two runs."""
+    """On request the spans are one run, with the steps and sums of the two runs."""
     folder = tmp_path / "job"
     folder.mkdir()
     for path in RECORDED:
@@ -91,7 +91,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
-    """The statement of the documentation adds up the spans."""
+    """The SQL statement of the documentation adds up the spans."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     folder = tmp_path / "NAME"
     folder.mkdir()

@@ -59,7 +59,7 @@ def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -
 
 
 def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
-    """PyTorch 2.0 stored everything in the node."""
+    """Nodes of PyTorch 2.0, which stored everything in the node, have the same rows."""
     value = nodes()
     for node in value["nodes"]:
         node |= {item["name"]: item["value"] for item in node.pop("attrs")}
@@ -80,7 +80,7 @@ def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path: Path) -> None:
-    """One of three nodes whose id is in the trace has the name of its event, which is a coincidence."""
+    """If one of three nodes has an event with its id and name, ids are of another numbering."""
     trace = json.loads((FILES / "trace.json").read_text(encoding="utf-8"))
     for event in trace["traceEvents"][1:]:
         event["name"] = "aten::other"
@@ -100,7 +100,7 @@ def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path:
 def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: str, node_count: int
 ) -> None:
-    """A job that was killed while writing leaves such a file."""
+    """A file whose writer was killed is read up to its last complete node."""
     text = (FILES / "nodes.json").read_text(encoding="utf-8")
     end = [n for n in range(len(text)) if text.startswith(cut, n)][5 if cut == "ctrl_deps" else 0]
     path = tmp_path / "et.json"
@@ -131,7 +131,7 @@ def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_execution_trace_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows only once."""
+    """An unchanged execution trace is not read again, and the store has its rows only once."""
     pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json").close()
     with pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json") as store:
         assert store.sql("SELECT count(*) FROM et_nodes").rows() == [(9,)]
@@ -172,7 +172,7 @@ CHAKRA = {
     ],
 )
 def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
-    """The message says what to pass instead."""
+    """The message for an export of Chakra says what to pass instead."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=r"Chakra.*ExecutionTraceObserver"):
@@ -180,7 +180,7 @@ def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, conten
 
 
 def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
-    """The message names the file."""
+    """The error for a file without nodes names the file."""
     path = tmp_path / "et.json"
     path.write_text('{"schema": "1.1.1", "pid": 1}', encoding="utf-8")
     assert not is_execution_trace(path.read_bytes())
@@ -244,7 +244,7 @@ def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its quote is missing: the rest of the file would be its name."""
+    """A node whose quote is missing does not make the rest of the file its name."""
     monkeypatch.setattr(execution_trace, "BLOCK_BYTES", 64)
     monkeypatch.setattr(execution_trace, "MAX_NODE_CHARACTERS", 1000)
     path = tmp_path / "et.json"

@@ -103,7 +103,7 @@ def _ignore() -> SnapshotSink:
 def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A job that was killed while writing leaves such a file."""
+    """A snapshot whose writer was killed is read up to its last complete event."""
     whole = pickle.dumps(snapshot(), 4)
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
@@ -140,7 +140,7 @@ def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> No
 
 
 def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows only once."""
+    """An unchanged snapshot is not read again, and the store has its rows only once."""
     path = tmp_path / "snapshot.json"
     shutil.copy(TRAINING, path)
     ingested(path, tmp_path / "store").close()
@@ -168,7 +168,7 @@ def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> 
 
 
 def test_a_dump_and_a_trace_are_no_snapshots() -> None:
-    """The first key of the pickle distinguishes them."""
+    """The first key of the pickle distinguishes dumps and traces from snapshots."""
     assert is_snapshot(pickle.dumps(snapshot(), 5))
     assert not is_snapshot(pickle.dumps({"version": "2.4", "entries": []}))
     assert not is_snapshot(b'{"traceEvents": [], "segments": []}')
@@ -210,7 +210,7 @@ def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
 
 @pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
 def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
-    """The file is from mosaic's tests."""
+    """Figures of a snapshot from mosaic's tests equal those of mosaic and torch."""
     with ingested(MOSAIC, tmp_path / "store") as store:
         (summary,) = store.run("snapshot_summary").records()
         # test_cmds.py of mosaic: EXPECTED_MEM_PEAK. Its static memory are the blocks of the segments.
@@ -290,7 +290,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
 
 
 def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
-    """A segment that was allocated after the error is in the snapshot, and was not there."""
+    """A segment that was allocated after the error is in the snapshot, but not counted as reserved."""
     value = snapshot()
     segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
     value["segments"].append(segment)

@@ -91,7 +91,7 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Repair reads it from its trace."""
+    """A damaged rank with such a name is repaired from its trace."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     for file in read_manifest(store).entries[0].files.values():

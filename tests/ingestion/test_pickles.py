@@ -43,13 +43,13 @@ class HasState:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_plain_values_are_what_was_pickled(protocol: int) -> None:
-    """This holds for every protocol that Python writes."""
+    """Plain values of every protocol that Python writes are read as pickled."""
     assert read_pickle(pickle.dumps(VALUE, protocol), "dump").value == VALUE
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/nccl_trace_rank_*")), ids=str)
 def test_recorded_dumps_are_read_as_python_reads_them(path: Path) -> None:
-    """Dumps of torch's own pickler are read."""
+    """Dumps of torch's own pickler are read as Python reads them."""
     assert read_pickle(path.read_bytes(), "dump").value == pickle.loads(path.read_bytes())  # noqa: S301 - ours
 
 
@@ -122,7 +122,7 @@ def test_damaged_pickles_are_refused_with_their_path(data: bytes) -> None:
 
 
 def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
-    """A process that was killed while writing a dump has written earlier entries completely."""
+    """A dump whose writer was killed yields its complete entries."""
     whole = pickle.dumps({"entries": [{"a": 1}, {"a": 2}, {"a": 3}]}, 2)
     for end in range(len(whole)):
         read = read_pickle(whole[:end], "dump")

@@ -12,7 +12,7 @@ from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
-    """It has its own values, its own connection, and the tables of that moment."""
+    """Each run of a statement has its own values and connection, and the tables of that moment."""
     ask = "SELECT t.a + $more FROM t"
     for more in (1, 2):
         with duckdb.connect() as con:

@@ -111,7 +111,7 @@ def test_users_are_found_through_macros() -> None:
 
 
 def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
-    """This does not hold if its rows exist already."""
+    """What computes a derived table is part of its readers, unless its rows exist already."""
     assert "_collective_calls" in parts_in("FROM links_v1()")
     assert "_collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
@@ -146,7 +146,7 @@ def test_each_object_has_a_judge(court: Court) -> None:
     ids=["wrong", "not whole", "written in another way", "refused"],
 )
 def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
-    """A test or the engine kills it; an equivalent mutant survives."""
+    """A test or the engine kills a wrong mutant; an equivalent mutant survives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))).who)
 
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> N
 def test_who_is_as_before_is_not_asked_again(
     court: Court, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Both killing and passing tests are cached; a new test runs."""
+    """Verdicts of unchanged tests, killing or passing, are cached; a new test runs."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     wrong = Mutant(DEVICE, 1, "", text.replace("'^([A-Z ]|$)'", "'^([a-z ]|$)'"))
     found = court.judge(wrong)

@@ -208,7 +208,7 @@ _ANALYSIS = re.compile(r"\w+_v\d+\(")
 
 
 def whole_answers() -> dict[str, Case]:
-    """Return a case for each query on tiny traces, by its key; those of one ``traces`` line in a row."""
+    """Return a case for each query on tiny traces, by its key; cases of one ``traces`` line are adjacent."""
     found: dict[str, Case] = {}
     for case in sorted(all_cases(), key=lambda case: case.traces):
         if call := whole_answer(case):
