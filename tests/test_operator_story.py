@@ -1,9 +1,8 @@
 """PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the operator with the highest cost.
 
-Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py): a mask
-of
-doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three steps count.
-docs/notebooks/operator_story.ipynb has the same analysis.
+Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py):
+a mask of doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three
+steps count. docs/notebooks/operator_story.ipynb has the same analysis.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def test_client_of_its_own_environment_agrees(
 
 
 def test_a_wrong_answer_is_noticed(store: Path) -> None:
-    """The comparison can fail."""
+    """A client with a wrong answer fails the comparison."""
     wanted = expected(store)
     wrong = {name: [*rows, rows[0]] for name, rows in wanted.items()}
     assert differences(wrong, wanted) == list(wanted)
@@ -99,7 +99,7 @@ def test_the_dashboard_is_what_its_sources_say() -> None:
 
 
 def test_charts_use_columns_that_their_datasets_have() -> None:
-    """Filters use columns of their datasets, too."""
+    """Charts and their filters use only columns that their datasets have."""
     for chart in superset.CHARTS:
         columns = set(superset.selected(chart["dataset"]))
         asked = superset.query(chart, {})

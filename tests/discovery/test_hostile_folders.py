@@ -45,7 +45,7 @@ def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
 def test_what_is_no_file(
     folder: Path, caplog: pytest.LogCaptureFixture, make: Make, said: str
 ) -> None:
-    """A pipe, which would block an ingest forever, and a broken link are reported."""
+    """A pipe, which would block an ingest forever, and a broken link are skipped with a warning."""
     make(folder / "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
     (warning,) = [text for text in caplog.messages if text.startswith("Skipped")]

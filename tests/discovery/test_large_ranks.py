@@ -24,7 +24,7 @@ def test_a_stated_rank_beyond_its_type(
 
 
 def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:
-    """A given rank that is too large is refused, because the user can pass another number."""
+    """An explicit rank that is too large is an error that names the rank and the file."""
     (tmp_path / "a.json").write_text(json.dumps(trace(None)))
     with pytest.raises(RankError, match=r"Rank 2147483648 of .*a\.json"):
         discover({1 << 31: str(tmp_path / "a.json")})

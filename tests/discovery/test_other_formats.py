@@ -108,7 +108,7 @@ def test_kineto_is_accepted(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_empty_list_is_nothing(tmp_path: Path) -> None:
-    """An empty list shows no format."""
+    """An empty list is refused as a file without trace events."""
     with pytest.raises(TraceFormatError, match="without trace events"):
         hta_sql.ingest(write(tmp_path, []), tmp_path / "job.store")
 

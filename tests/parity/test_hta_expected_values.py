@@ -1,4 +1,4 @@
-"""Numbers that HTA's own tests expect of its traces, by their number in the list.
+"""Numbers that HTA's own tests expect of its traces, by their id in tests/hta_values/ids.py.
 
 If HTA's number is itself wrong, ours is asserted and the docstring names the quirk
 (docs/hta_differences.md). The tests of the critical path, trace diff, filters, call stacks and counters have more.

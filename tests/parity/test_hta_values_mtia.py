@@ -1,4 +1,4 @@
-"""A6 to A14: values that HTA's own tests expect of MTIA, by their number in the list.
+"""A6 to A14: values that HTA's own tests expect of MTIA, by their id in tests/hta_values/ids.py.
 
 Only HTA's repository has the trace of A6 to A13, mtia_trace_single_rank. A trace of eleven events reproduces the
 situation of each: two streams, commands that a runFunction submits, a copy, a wait on the

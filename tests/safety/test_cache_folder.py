@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def no_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Return four ways in which the cache folder can be unwritable."""
+    """Make the cache folder unwritable, in each of four ways."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         break_cache(request.param, tmp_path_factory.mktemp("cache"), monkeypatch)
         forget()

@@ -499,7 +499,7 @@ def test_verify_compares_files_of_any_size(
 
 
 def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
-    """verify compares objects of an object storage; queries do not, because each check is a request."""
+    """``verify`` compares objects of an object storage; queries do not: each check is a request."""
     memory = fsspec.filesystem("memory")
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)

@@ -140,13 +140,13 @@ def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_folder_without_traces_is_an_error(tmp_path: Path) -> None:
-    """HTA returns an empty analysis."""
+    """A folder without traces is an error, whereas HTA returns an empty analysis."""
     with pytest.raises(TraceNotFoundError):
         TraceAnalysis(trace_dir=tmp_path)
 
 
 def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
-    """Traces are ingested into it; without traces it is opened unchanged."""
+    """Traces are ingested into a named store; without traces it is opened unchanged."""
     write_trace(tmp_path / "traces", "a.json", [kernel(0, 10)])
     place = tmp_path / "x.store"
     with TraceAnalysis(trace_dir=tmp_path / "traces", store=place) as first:
