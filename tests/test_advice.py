@@ -301,7 +301,7 @@ def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
 
 
 def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> None:
-    """It is at least the largest ceiling of a rank, and at most their sum and the steps."""
+    """The combined ceiling is at least the largest of a rank, and at most their sum and the steps."""
     ranks: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in answer:
         ranks.setdefault((row["run"], row["rank"]), []).append(row)

@@ -345,7 +345,7 @@ def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
 
 
 def test_threads_do_not_see_each_other() -> None:
-    """The same times on another thread form another tree."""
+    """Threads with equal times have separate trees."""
     assert tree_of([Event(1, 0, 10), Event(2, 1, 2)]) == ([-1, -1], [0, 0])
 
 
@@ -368,7 +368,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
-    """There is neither recursion nor quadratic time, for any shape."""
+    """Ten thousand levels of any shape need neither recursion nor quadratic time."""
     ordered = opening_order(SHAPES[shape])
     arrays = columns(ordered)
     started = time.perf_counter()

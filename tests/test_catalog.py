@@ -50,7 +50,7 @@ def test_a_catalog_has_no_free_blocks(store: Path) -> None:
 
 @pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
-    """There is no HUGEINT, no unsigned and no nested type; every view and column has a comment."""
+    """Views have no HUGEINT, unsigned or nested type; every view and column has a comment."""
     columns = con.sql(
         "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND schema_name IN ('main', 'us')"

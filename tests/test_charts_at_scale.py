@@ -186,7 +186,7 @@ def hanging(ranks: int) -> pd.DataFrame:
 
 
 def at_scale(*case: object) -> ParameterSet:
-    """Return one example of figures that draw alike."""
+    """Mark the case of a figure as slow, because it is drawn like a case that always runs."""
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
@@ -248,7 +248,7 @@ def test_many_ranks_are_drawn_where_they_are() -> None:
 
 
 def test_runs_have_panels_of_their_own_where_each_has_many_ranks() -> None:
-    """If there are more than six runs, a note says so."""
+    """Only the first six runs have panels, and a note says so."""
     table = pd.concat([temporal(10).assign(run=f"run{number}") for number in range(8)])
     spec = charts.FIGURES["temporal_breakdown"](table, percent=True).to_dict()
     assert [panel["title"]["text"] for panel in spec["vconcat"]] == [

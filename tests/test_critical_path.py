@@ -206,7 +206,7 @@ def test_windows_say_why_they_have_no_path(
 def test_the_command_says_why_there_is_no_path(
     ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The cases are a window without operators, and steps without any."""
+    """The reason is stated for a window without operators, and for steps without any."""
     store = str(ingest_trace([step(1, 0)]).path)
     assert main(["critical-path", store, "--annotation", "ProfilerStep"]) == 1
     assert "no host operator of these ranks starts within 'Prof" in capsys.readouterr().err
@@ -309,7 +309,7 @@ def test_the_command_answers(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    """It returns summary, path, what-if and chart; incompatible options are refused."""
+    """The command returns summary, path, what-if and chart, and refuses incompatible options."""
     store = str(ingest_trace("path_stream_sync.json").path)
     assert main(["critical-path", store, "--format", "csv"]) == 0
     assert "run,0,cpu_bound,25000," in capsys.readouterr().out.replace('"', "")

@@ -1,4 +1,4 @@
-"""Derived tables: materialized once, computed otherwise, with the same rows."""
+"""Derived tables return the same rows, whether they are materialized or computed."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
-    """It does so before it opens the store read-only; without write permission it still answers."""
+    """The command materializes before it opens the store read-only; without write permission it answers."""
     query = "SELECT count(*) AS n FROM kpis"
     with store_lock(store_folder(store)):
         answered = CliRunner().invoke(program, ["sql", str(store), query])

@@ -16,7 +16,7 @@ ROWS = 'analysis = "step_accounting"\ncolumn = "compute_ns"\n'
 
 
 def test_a_file_says_rules(tmp_path: Path) -> None:
-    """Each table is a rule; its default name is its subject."""
+    """Each table of the file is a rule, which by default is named after its subject."""
     path = tmp_path / "gate.toml"
     path.write_text(
         'allow = ["world size"]\n[[rule]]\n' + ROWS + "where = {rank = 0}\nmax_increase_pct = 3\n"

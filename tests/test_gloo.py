@@ -44,7 +44,7 @@ def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> No
 
 
 def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceStore) -> None:
-    """Each rank of a group leaves after the last one has arrived, in the order of issue."""
+    """All ranks of a group leave after the last one has arrived, in the order of issue."""
     rows = store.sql(
         "SELECT count(*), count_if(ended_before_last_start) FROM collective_waits("
         "include_unsure := true, include_last_profiler_step := true) WHERE match_method <> 'none'"

@@ -110,7 +110,7 @@ def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path
 
 
 def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Other events lose arguments and name; an event after the last one explains the numbers."""
+    """Other events have a number as their name and no arguments; an added event maps numbers to names."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -173,7 +173,7 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
 def test_sequences_say_what_is_wrong_with_an_argument(
     analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """The cases are a missing name, folder and rank."""
+    """A missing name, folder or rank is an error that says so."""
     with pytest.raises(ParameterError, match="operator_name is empty"):
         analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
     with pytest.raises(ParameterError, match="is not a folder"):
@@ -252,7 +252,7 @@ def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> 
 
 
 def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) -> None:
-    """Those that match a pattern remain."""
+    """Annotations that match a pattern keep their names."""
     frame = analysis.get_gpu_user_annotation_breakdown(
         use_gpu_annotation=False, num_kernels=1, allowlist_patterns=["^in"]
     )

@@ -237,7 +237,7 @@ def test_no_sql_is_assembled_from_values() -> None:
 
 
 def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
-    """It finds a statement with an inserted value, but not a message or a constant."""
+    """The rule finds a statement with an inserted value, but not a message or a constant."""
     path = tmp_path / "module.py"
     lines = [
         'f"SELECT * FROM {name}"',

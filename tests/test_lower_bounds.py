@@ -26,7 +26,7 @@ def shown(name: str, covered: list[float | None]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", COVERED)
 def test_mfu_with_less_than_90_percent_covered_is_a_lower_bound(name: str) -> None:
-    """Unknown work can only raise it; without a coverage it is no bound."""
+    """Unknown work can only raise MFU; without a coverage value MFU is no bound."""
     below, from_90, unknown = shown(name, [89.9, 90.0, None])
     assert below.startswith("≥ ")
     assert from_90 == unknown == below.removeprefix("≥ ")

@@ -175,7 +175,7 @@ def test_the_versions_are_compared(
 
 
 def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
-    """In the tutorial's call, the copies come first when operators are grouped by stack, over all three steps."""
+    """Grouped by stack over all three steps, as in the tutorial's call, the copies come first."""
     with TraceAnalysis(store=store.path, run="version1") as analyzer:
         averages = analyzer.key_averages(group_by_stack_n=5)
     by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)

@@ -47,7 +47,7 @@ def test_the_fault_is_what_advice_speaks_of(
 
 
 def test_a_loop_tells_its_turns_and_its_body(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """The loop has forty rows of two tensors."""
+    """The finding counts the forty turns of the loop, and names the operators of its body."""
     (row,) = rows["row_loop"]
     assert row["event_count"] == 40
     assert "aten::select, aten::mul_" in row["message"]

@@ -154,7 +154,7 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """Rows with the highest times stay in order; a note has both facts."""
+    """A note states how many rows are shown, by which values they were chosen, and their order."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
     said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
@@ -175,7 +175,7 @@ def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_pa
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """There are no empty charts, and the sentences state the requirement."""
+    """Instead of empty charts, the report has sentences that state the requirement."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
     left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]

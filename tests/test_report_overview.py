@@ -92,7 +92,7 @@ def test_what_is_not_in_the_traces_is_not_nought(
 def test_summaries_alone_lead_to_what_they_tell(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """For ranks with summaries only, there is a link to the summaries; otherwise a note on the requirements of steps."""
+    """Ranks with only summaries have a link to these; other ranks have a note on what steps require."""
     accounted = answered("host").step_accounting
     nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
     answers = replace(answered("host"), step_accounting=nothing)

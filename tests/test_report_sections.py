@@ -129,7 +129,7 @@ def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
 
 
 def test_names_of_roofs_do_not_touch() -> None:
-    """Labels of peaks do not overlap, even if the peaks differ by a factor of two on eight decades."""
+    """Labels of peaks that differ by a factor of two do not overlap on a scale of eight decades."""
     kinds = {"fp8": 1979.0, "bf16": 989.0, "tf32": 495.0}
     shared = {"run": "a", "rank": 0, "name": "aten::mm", "input_shapes": None, "kernels": None}
     rows = [
@@ -222,7 +222,7 @@ def test_titles_are_unique() -> None:
 
 
 def test_each_position_in_a_topic_is_taken_once() -> None:
-    """There are no gaps, so the header of a new section states its position."""
+    """Positions in a topic have no gap, so the header of a new section states its position."""
     for topic in topics(load_library()):
         stated = [s.position for s in topic.sections if math.isfinite(s.position)]
         assert stated == [*range(1, len(stated) + 1)], topic.key

@@ -77,7 +77,7 @@ def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str
 
 
 def test_other_names_are_no_iterations(iterations: dict[str, dict[str, Any]]) -> None:
-    """A name with an impossibly large number is an iteration of unknown size."""
+    """Only an impossibly large number makes another name an iteration, of unknown size."""
     assert set(iterations) == {*NAMES, OTHERS[-1]}
     assert iterations[OTHERS[-1]]["request_count"] is None
 

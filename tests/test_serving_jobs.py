@@ -82,7 +82,7 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
 
 
 def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Path) -> None:
-    """The cases are prompts, chunks and decodes, with a window in half of the layers, and without."""
+    """The time agrees for prompts, chunks and decodes, with a window in half of the layers and without."""
     job = [replace(one, is_graph=False) for one in continuous_batching(4, 60)]
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job, has_shapes=True)), encoding="utf-8")

@@ -33,7 +33,7 @@ def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
-    """It has text, code, tables, and charts as files next to it, with links as on other pages."""
+    """The page has text, code, tables, and charts as files, with links as on other pages."""
     write_pages(tmp_path)
     page = (tmp_path / "notebooks" / "stragglers.md").read_text(encoding="utf-8")
     assert page.startswith("# Who is late, and why\n")

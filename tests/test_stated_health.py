@@ -60,7 +60,7 @@ def test_a_truncated_file_is_called_so(
 def test_an_empty_device_name_is_unknown(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """It is NULL, which matches no pattern of a device."""
+    """An empty device name is stored as NULL, which matches no pattern of a device."""
     path = tmp_path / "trace.json"
     device = {"id": 0, "name": "", "numSms": 3}
     trace = {"deviceProperties": [device], "traceEvents": [OPERATOR]}

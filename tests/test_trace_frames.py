@@ -225,7 +225,7 @@ def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
 
 
 def test_files_are_paths() -> None:
-    """The error for trace files that are no paths contains the given value."""
+    """The error for trace files that are not paths contains the given value."""
     with pytest.raises(ParameterError, match="not 42"):
         Trace(42)  # type: ignore[arg-type]  # on purpose
 

@@ -210,7 +210,7 @@ def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
 
 
 def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
-    """This includes parameters of the Python function: none of them is forwarded."""
+    """Even parameters of the Python function are refused: none of them is forwarded."""
     reserved = ("name", "self", "executor", "version", "lvl")
     run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
     for key, told in zip(reserved, asked(store, *run), strict=True):

@@ -95,7 +95,7 @@ def odd_store(
 def test_an_odd_value_is_quarantined_and_its_event_stays(
     case: str, odd_store: hta_sql.TraceStore
 ) -> None:
-    """Its column is NULL; event_args has the value, quarantine the reason, and doctor warns."""
+    """The column is NULL, event_args has the value, quarantine the reason, and doctor warns."""
     event, argument, form = CASES[case]
     rank = {"rank": [*CASES].index(case)}
     count = "SELECT count(*) FROM events WHERE rank = $rank"

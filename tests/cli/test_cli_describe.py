@@ -68,7 +68,7 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
 
 
 def test_describe_a_scalar_macro(cli: Cli) -> None:
-    """Its return value takes the place of the columns."""
+    """The description has the return value in place of columns."""
     out = cli("describe", "lib.is_requested").out
     assert "\nReturns\n  is_requested  BOOLEAN  Whether the value is requested" in out
     assert "Columns" not in out

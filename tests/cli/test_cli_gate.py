@@ -61,7 +61,7 @@ def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
 
 
 def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Each format has exit code 1; files are written in addition to the text."""
+    """The exit code is 1 in each format; files are written in addition to the text."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = budget(tmp_path, "max = 100000")
     files = [tmp_path / name for name in ("gate.xml", "gate.md", "gate.json")]

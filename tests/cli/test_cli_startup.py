@@ -88,7 +88,7 @@ def test_the_reference_is_current() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    """Each has a help text, and a line in docs/cli.md."""
+    """Each command and option has a help text, and a line in docs/cli.md."""
     import click  # noqa: PLC0415
 
     command = command_of(name)

@@ -165,7 +165,7 @@ def test_no_command_acts_on_the_terminal(
     tmp_path: Path,
     command: tuple[str, ...],
 ) -> None:
-    """Neither data nor messages, errors and progress contain control characters."""
+    """No command prints control characters in data, messages, errors or progress."""
     places = {"STORE": store, "TRACES": traces, "OUT": tmp_path}
     words = list(command)
     for name, path in places.items():

@@ -77,7 +77,7 @@ def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
 
 
 def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
-    """Each rank has both; traces have the same events as without dumps."""
+    """Each rank has its trace and its dump, and the same events as without dumps."""
     folder = tmp_path / "job"
     folder.mkdir()
     for name in ("waits_0.json", "waits_1.json"):

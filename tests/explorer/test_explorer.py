@@ -83,7 +83,7 @@ def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> No
 
 
 def test_a_selection_leaves_its_rows() -> None:
-    """Other selections and missing columns have no effect."""
+    """A selection leaves its own rows; other selections and missing columns have no effect."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
     chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
     assert views.selected(rows, chosen).index.tolist() == [1, 2]

@@ -273,7 +273,7 @@ def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> 
 def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Runs are numbered in order of the names, numbers by value; the one that ends first is the control."""
+    """Runs are numbered in order of their names; the snapshot that ends first is the control."""
     later = snapshot()
     later["device_traces"][0].append(
         {"action": "alloc", "addr": 71536, "size": 256, "time_us": 1_700_000_001_000_000}

@@ -83,7 +83,7 @@ def test_ids_go_on_behind_a_refused_chunk() -> None:
 
 @needs_native
 def test_a_refused_chunk_leaves_nothing_behind() -> None:
-    """Its partial rows are rolled back, even in the middle of a byte of a bitmap."""
+    """Partial rows of the chunk are rolled back, even in the middle of a byte of a bitmap."""
     plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
     odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
     texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]

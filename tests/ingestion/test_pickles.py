@@ -66,7 +66,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_object_of_a_class_is_refused(protocol: int) -> None:
-    """Its module is not imported."""
+    """An object of a class is refused, and its module is not imported."""
     with pytest.raises(TraceFormatError, match=r"GLOBAL \('"):
         read_pickle(pickle.dumps(HasState(), protocol), "dump")
 

@@ -139,7 +139,7 @@ def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
 
 
 def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
-    """Roles of one world have the ranks of that world; the rank in the role counts."""
+    """Roles of one world have the ranks of that world, and are numbered from 0 within each role."""
     for rank in range(4):
         write(tmp_path / "job" / f"rank{rank}.json", rank, 4)
     given = {
@@ -238,7 +238,7 @@ def test_the_command_takes_roles(worlds: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
-    """Both messages name them."""
+    """The error names the role without a trace, or the wrong name."""
     with pytest.raises(TraceNotFoundError, match="Role trainer: none of the traces is at or below"):
         hta_sql.ingest(worlds / "job", worlds / "s", role={"trainer": str(worlds / "other")})
     with pytest.raises(ParameterError, match="Role 'a,b'"):

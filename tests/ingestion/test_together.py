@@ -94,7 +94,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """There are as few batches as memory allows, but work for each worker; large traces and spans of a rank are read alone."""
+    """Batches are as few as memory allows, with work for each worker; large traces are read alone."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]

@@ -206,7 +206,7 @@ def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
 
 
 def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
-    """It takes three times as long among sixteen links between hosts; with equal links none is named."""
+    """The slow one of sixteen links takes three times as long; with equal links none is named."""
     slow = asked(jobs, "links_v1", "slow pair")
     assert {(row["src_rank"], row["dst_rank"]) for row in slow if row["is_slow"]} == {(2, 10)}
     assert {row["spans_hosts"] for row in slow} == {True}

@@ -59,7 +59,7 @@ def parts_of(kernels: list[tuple[int, int, str]]) -> list[int]:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> None:
-    """They agree for every rank in every step."""
+    """Stages and micro-batches agree for every rank in every step."""
     job, _ = jobs.runs[run]
     found = rows(jobs, "pipeline_stages", run)
     assert {(row["rank"], row["step"]) for row in found} == {
@@ -74,7 +74,7 @@ def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> 
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """They agree to the nanosecond; the parts sum to the span, and with warm-up and cool-down to the pipeline's."""
+    """Bubbles agree to the nanosecond, and the parts sum to the span of the rank and of the pipeline."""
     _, traces = jobs.runs[run]
     kernels = {trace.did.rank: kernels_of_steps(trace) for trace in traces}
     names = ("span_ns", "compute_ns", "exposed_other_ns", "send_alone_ns", "receive_alone_ns")

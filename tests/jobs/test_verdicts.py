@@ -69,7 +69,7 @@ def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
 
 
 def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) -> None:
-    """Its ranks have the cause, and the link has its ratio."""
+    """The ranks of the group have that cause, and the link has its ratio."""
     rows = judged(jobs, "slow group")
     linked = {row["rank"] for row in rows if row["cause"] == "slower transfer"}
     assert linked == {2, 6, 10, 14}

@@ -43,7 +43,7 @@ def test_noise_is_the_same_without_the_fault() -> None:
 
 
 def test_a_slow_link_slows_the_groups_that_cross_it() -> None:
-    """Other groups are as fast as before."""
+    """Groups that do not cross the slow link are as fast as before."""
     job = replace(JOB, framework="tensor", ranks=8, tensor=2, links=(SlowLink(4.0, rank=3),))
     assert job.link_factor(job.group("dp", 3)) == job.link_factor(job.group("dp", 1)) == 4.0
     assert job.link_factor(job.group("dp", 0)) == 1.0
@@ -69,7 +69,7 @@ def test_every_kind_can_be_drawn_and_runs_to_its_end(kind: str) -> None:
 
 
 def test_a_step_is_late_if_the_fault_makes_it_longer() -> None:
-    """Other steps do not matter, even if the hosts run ahead of their devices."""
+    """Only longer steps count as late, even if the hosts run ahead of their devices."""
     pauses = Fault("data loading", (2,), 5 * MS, steps=(1, 3))
     job = replace(JOB, steps=6, faults=(pauses,))
     assert late_steps(job) == 2

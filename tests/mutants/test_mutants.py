@@ -82,7 +82,7 @@ def changes(sql: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_changes_of_a_statement(sql: str, changed: set[str]) -> None:
-    """Each mutation is separate, and there are no others."""
+    """A statement has exactly the expected mutations, each of them separate."""
     assert changes(sql) == changed
 
 

@@ -153,7 +153,7 @@ def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a20_counters_of_the_device_by_operator(
     analysis: Callable[[str], TraceAnalysis],
 ) -> None:
-    """There are 77 ranges; the sixth in time belongs to a convolution."""
+    """The counters have 77 ranges; the sixth in time belongs to a convolution."""
     frame = analysis("hta_cupti_profiler").get_cupti_counter_data_with_operators()[0]
     assert len(frame) == 77
     row = frame.iloc[5]
@@ -165,7 +165,7 @@ def test_a20_counters_of_the_device_by_operator(
 
 
 def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
-    """There are 21 kernels, and the longest has these arguments."""
+    """Of 21 kernels of collectives, the longest has the expected arguments."""
     rows = (
         jobs_store.sql(
             "SELECT * FROM gpu_ops WHERE run = 'hta_nccl_parser_config' AND kind = 'kernel' "

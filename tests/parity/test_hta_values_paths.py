@@ -69,7 +69,7 @@ def arrows(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None:
-    """There are 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
+    """The path has 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
 
     The edges of events 286, 287, 1005, 1051, 1067 and 1275 are in test_critical_path_parity.py.
     """

@@ -1,7 +1,8 @@
 """Digests of what each analysis returns for the pinned jobs: one of each column and one of each run.
 
-``python -m tests.pinned.answers [PLACE ...]`` rewrites them, after a change that is intended to change numbers;
-its commit message names the changed columns and the reason.
+A place is a set of runs whose answers are pinned in one file. ``python -m tests.pinned.answers [PLACE ...]``
+rewrites them, after a change that is intended to change numbers; its commit message names the changed columns
+and the reason.
 """
 
 from __future__ import annotations

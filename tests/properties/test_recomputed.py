@@ -292,7 +292,7 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
 def test_idle_causes_sum_to_the_idle_time_of_the_steps(
     job: tuple[int, TraceStore], level: str
 ) -> None:
-    """They sum to the nanosecond for each rank and scope with device activity, and none is negative."""
+    """The sum is exact to the nanosecond for each rank and scope with device activity."""
     seed, store = job
     active = set(
         store.sql(
@@ -343,7 +343,7 @@ def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) 
 def test_critical_path_edges_go_forward_between_two_nodes_an_event(
     job: tuple[int, TraceStore],
 ) -> None:
-    """There is no cycle, no duplicate edge, no unknown node and no negative time."""
+    """The graph has no cycle, no duplicate edge, no unknown node and no negative time."""
     seed, store = job
     found = store.run("critical_path_nodes", include_last_profiler_step=True).arrow().to_pylist()
     nodes = {(n["run"], n["rank"], n["node_id"]): n for n in found}

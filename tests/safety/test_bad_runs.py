@@ -139,7 +139,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The others are published; the shard is missing until it is ingested again."""
+    """The other shards are published; this one is missing until it is ingested again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -218,7 +218,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
 
 @pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One of them reopens the store, and the others wait."""
+    """One of the threads reopens the store, and the others wait for it."""
     lose(store, "bad")
     with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: busy_times_of(opened), range(30)))

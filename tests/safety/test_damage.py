@@ -319,7 +319,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is skipped with a warning, quarantined by a repair, and read again by its job."""
+    """The shard is skipped with a warning, quarantined by a repair, and read again by its job."""
     (shard,) = store.glob("shards/*.json")
     flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
     ingest_only(store.parent / "first", store, jobs=1, force=True)
@@ -365,7 +365,7 @@ def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers
 
 @pytest.mark.slow
 def test_a_thousand_random_damages(tmp_path: Path) -> None:
-    """The same holds with and without the traces."""
+    """No random damage gives a wrong answer, with and without the traces."""
     told = damages.rounds(tmp_path, 1000, 0)
     assert sum(told.values()) == 1000
 
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its run is omitted with a warning that names the file; a query of other tables has all runs."""
+    """The run of the file is omitted with a warning that names it; queries of other tables have all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:

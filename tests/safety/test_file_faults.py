@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """One of the first, one of the last and one middle operation survive their faults."""
+    """A writer survives faults in one of its first, one of its last and one middle operation."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(

@@ -209,7 +209,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
-    """Its output is not unpickled, and its lengths are not trusted."""
+    """The output of a worker is not unpickled, and its lengths are not trusted."""
 
     class Process:
         def __init__(self, content: bytes) -> None:

@@ -83,7 +83,7 @@ def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> None:
-    """Each limit has an option, which its error names."""
+    """Each limit has an option of the command, which the error names."""
     done = cli("sql", tiny_store.path, ENDLESS, "--timeout", "0.2")
     assert (done.code, "--timeout" in done.err) == (1, True)
     done = cli("sql", tiny_store.path, "FROM range(4)", "--max-rows", "3")

@@ -133,7 +133,7 @@ def run_everything(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
-    """It answers 30 µs of a kernel, 10 of NCCL and 5 of a copy; the last step is excluded."""
+    """The store returns 30 µs of a kernel, 10 of NCCL and 5 of a copy, without the last step."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         assert store.runs() == ["cluster", "job"]

@@ -329,7 +329,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """Each event with ties, overlaps, odd threads or quotes in names is there, without secrets."""
+    """A redacted trace has each event with ties, overlaps, odd threads or quotes, and no secrets."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))

@@ -84,7 +84,7 @@ def test_every_request_has_a_case(writer: str, memory: Made) -> None:
 
 @pytest.mark.slow
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
-    """The same holds for each request of the S3 client."""
+    """The list covers every request of the S3 client."""
     for writer in WRITERS:
         assert listed("s3", at_s3, writer) == lines_of("s3", writer)
 

@@ -152,7 +152,7 @@ def test_the_length_of_the_gap_changes_nothing(
 def test_rows_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Each recording has the same events, steps and collectives, with the same figures."""
+    """Each recording has the events, steps, collectives and figures of its separate run."""
     ((offset,),) = (
         stores["joined"].sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
     )

@@ -59,7 +59,7 @@ def forgotten_cache() -> Iterator[None]:
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same traces find the same store; other traces have another one."""
+    """Equal traces find the same store in the cache; other traces have another one."""
     (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
     # A template of catalogs takes seconds to make.
     (tmp_path / "cache" / "hta_sql" / "templates").symlink_to(cache_folder("templates"))
