@@ -149,7 +149,7 @@ def communicating(backend: str) -> Step:
 
 
 def allocated(share: int) -> Step:
-    """A share of 100 bytes is reserved."""
+    """Memory of a device of 100 bytes, of which a share is reserved."""
     step = running("gemm_bf16", 10)
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
     args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}

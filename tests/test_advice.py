@@ -194,7 +194,7 @@ def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Below the threshold of a rule no other rule applies instead; the advice names the largest loss."""
+    """Below its threshold no other rule applies instead; the advice names the largest loss."""
     assert {*rows[f"{rule}-silent"]} == {"largest_loss"}
 
 
@@ -208,7 +208,7 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]
 ) -> None:
-    """The evidence query of each finding returns rows, and the next analysis that a finding names exists."""
+    """The evidence query of each finding returns rows, and its next analysis exists."""
     row = rows[run][run.removesuffix("-cpu")]
     assert len(store.sql(row["evidence_sql"]))
     store.run(row["next_analysis"], runs=[run])
@@ -251,7 +251,7 @@ def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output states the problem, the saving, the remedy and the next command, or that there is no advice."""
+    """The output has problem, saving, remedy and next command, or says that there is no advice."""
     path = store_of(["single_precision"], tmp_path)
     assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out
@@ -301,7 +301,7 @@ def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
 
 
 def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> None:
-    """The combined ceiling is at least the largest of a rank, and at most their sum and the steps."""
+    """The combined ceiling is between the largest one of a rank and the sum of all."""
     ranks: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in answer:
         ranks.setdefault((row["run"], row["rank"]), []).append(row)

@@ -37,7 +37,7 @@ def test_each_option_is_in_the_signature_and_in_the_words(
 
 
 def test_the_command_has_them_all() -> None:
-    """The command has every option except those that only Python can express, and that for broken traces."""
+    """The command lacks only ``progress`` and ``strict``, and adds ``shard`` and ``verbose``."""
     names = {str(parameter.name) for parameter in command.params}
     assert set(OPTIONS) - names == {"progress", "strict"}
     assert names - set(OPTIONS) == {"shard", "verbose"}

@@ -1,4 +1,4 @@
-"""Parts of a figure share their encodings while it is built; the finished figure equals altair's own."""
+"""Figures share encodings while they are built, and equal altair's own when finished."""
 
 from __future__ import annotations
 

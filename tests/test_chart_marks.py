@@ -94,7 +94,7 @@ STORES: dict[str, Callable[[Path], TraceStore]] = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
-    """Ingest a simulated job of two ranks and, on demand, traces with the events that the job lacks."""
+    """Ingest a simulated job of two ranks and, on demand, traces with further events."""
     folder = tmp_path_factory.mktemp("marks")
     with ExitStack() as opened:
         yield cache(lambda name: opened.enter_context(STORES[name](folder / f"{name}.store")))
@@ -151,7 +151,7 @@ ALONE = {
 
 
 def test_every_figure_is_looked_at() -> None:
-    """Every figure has expected marks, in tests/marks or in a golden case of its analysis as ``Drawn: 3 rect``."""
+    """Every figure has expected marks, in tests/marks or in a golden case (``Drawn: 3 rect``)."""
     in_golden = {case.path.stem.rpartition("_v")[0] for case in all_cases() if stated_marks(case)}
     assert set(charts.FIGURES) - set(FIGURES) <= in_golden, (
         "add 'Drawn: COUNT MARK' to a golden case"
@@ -166,7 +166,7 @@ def test_every_figure_is_looked_at() -> None:
 def test_a_figure_shows_what_its_result_holds(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Each number of the rows has a mark with its value to six digits, and the chart has a title."""
+    """Each number has a mark with its value to six digits, and the chart has a title."""
     store, options = ASKED.get(figure, ("job", {}))
     result = stores(store).run(figure, **options)
     chart = result.chart()

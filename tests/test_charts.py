@@ -100,7 +100,7 @@ def test_hostile_names_are_text_in_every_format(
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scripts of a page are assembled once and cached under their version; a broken cache file is replaced."""
+    """Scripts are assembled once and cached by version; a broken cache file is replaced."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -134,7 +134,7 @@ def test_a_page_reaches_nothing_outside() -> None:
 
 
 def test_results_know_their_chart(tiny_store: TraceStore) -> None:
-    """result.chart() draws the chart of the analysis; the error of an unknown option names the option."""
+    """result.chart() draws the analysis's chart; an unknown option is an error that names it."""
     result = tiny_store.run("temporal_breakdown")
     assert (
         result.chart(percent=True).to_dict()["title"]["text"] == "Where the time of each GPU goes"
@@ -297,7 +297,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
     "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
 )
 def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
-    """Any group name is a part of a bar, even if it looks like a path into the data or like an expression."""
+    """Any group name is a part of a bar, even if it looks like a path or like an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
     table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])

@@ -40,7 +40,7 @@ class Case:
 
 
 def after(starts: list[int], *more: int) -> list[int]:
-    """Return the end times of a rank whose clock is ahead, by one offset for all collectives or one for each."""
+    """Return the end times of a rank whose clock is ahead, by one offset or one per collective."""
     return [at + more[place % len(more)] for place, at in enumerate(starts)]
 
 
@@ -222,7 +222,7 @@ def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_how_far_clocks_are_ahead(name: str) -> None:
-    """Each offset is estimated at the middle of the reference rank's capture, on each rank's own clock."""
+    """Offsets hold for the middle of the reference rank's capture, on each rank's own clock."""
     case = CASES[name]
     found = []
     for domain, root, estimate, spread, drift, mid, count, is_applied in answers()[name, 0]:

@@ -50,7 +50,7 @@ def written(folder: Path, value: object, name: str = INFORMATION) -> Path:
 def test_kernels_have_the_lines_and_operators_that_they_were_compiled_from(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel is matched by the stack in its event, by its name, or by AOTInductor's library call."""
+    """Kernels are matched by the stack in the event, by name, or by AOTInductor's library call."""
     monkeypatch.setenv("HTA_SQL_NATIVE", "1" if reader == "compiled" else "0")
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         assert sources(store) == {
@@ -67,7 +67,7 @@ def test_kernels_have_the_lines_and_operators_that_they_were_compiled_from(
 
 
 def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_path: Path) -> None:
-    """The forward function has 40 + 20 + 10 us of compiled kernels; the eager kernel of 5 us does not count."""
+    """Forward has 40 + 20 + 10 us of compiled kernels, without the eager kernel of 5 us."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         rows = store.run("source_lines").records()
     assert {row["frame"]: (row["compiled_device_ns"], row["device_total_ns"]) for row in rows} == {
@@ -77,7 +77,7 @@ def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_pat
 
 
 def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path: Path) -> None:
-    """A kernel name joins operators by underscores, which operator names contain, too, so it is not split."""
+    """A kernel name is not split into operators, which contain its separator, too."""
     with hta_sql.ingest(JOB / "rank0.json", tmp_path / "job.store") as store:
         found = sources(store)
         assert found.pop(MUL) == [MODEL, 9, f"{MODEL}:9", None, "event"]
@@ -86,7 +86,7 @@ def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path
 
 
 def test_all_shapes_of_the_file_are_read(tmp_path: Path) -> None:
-    """All formats are read: kernel_information.json, the region registry, node mappings, and stacks alone."""
+    """All formats are read: kernel_information.json, registry, node mappings, and stacks alone."""
     kernel = {"stack_traces": ["a"], "post_grad_nodes": ["mul"], "pre_grad_nodes": ["d"]}
     (plain,) = read_kernel_information(str(written(tmp_path, {"triton_0:3": kernel})))
     assert plain == (None, None, "triton_0", 3, ["mul"], ["d"], ["a"], None)
@@ -151,7 +151,7 @@ def test_a_file_belongs_to_the_traces_of_its_folder_otherwise_to_all(tmp_path: P
 
 
 def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
-    """Files of tlparse and of captures are recognized by name; other files with the same prefix are not."""
+    """Files of tlparse and of captures are recognized; others with the same prefix are not."""
     for name in (
         *(INFORMATION, "rank0_kernel_information.json", "kernel_information.json.gz"),
         "inductor_provenance_tracking_kernel_stack_traces_14.json",
@@ -162,7 +162,7 @@ def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
 
 
 def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_path: Path) -> None:
-    """A changed file is ingested again, with its kernels in the message; an unchanged one is not."""
+    """A changed file is ingested again, and its kernels are in the message."""
     folder = tmp_path / "job"
     shutil.copytree(JOB, folder)
     for kernels, results in ((3, 1), (3, 0), (1, 1)):

@@ -62,7 +62,7 @@ def test_every_make_target_exists() -> None:
 
 
 def test_every_quoted_name_is_in_its_file() -> None:
-    """Every name that is quoted with its file is in that file, such as ``TOPICS`` in contents.py."""
+    """Every name that is quoted with a file is in it, such as ``TOPICS`` in contents.py."""
     named = re.findall(r"`([A-Za-z_]+)` in `([\w/]+\.py)`", PAGE)
     assert len(named) >= 4
     missing = [(n, path) for n, path in named if n not in (ROOT / path).read_text(encoding="utf-8")]
@@ -70,7 +70,7 @@ def test_every_quoted_name_is_in_its_file() -> None:
 
 
 def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Path) -> None:
-    """The example analysis, copied from the page into a folder, passes the rules and its golden test."""
+    """The example analysis, copied from the page, passes the rules and its golden test."""
     (analysis,), golden = blocks("sql"), blocks("text")[0]
     for path, text in {
         f"kernels/{EXAMPLE}_v1.sql": analysis,

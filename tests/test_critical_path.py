@@ -329,7 +329,7 @@ def test_the_command_answers(
 
 
 def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Two nodes have at most one edge, even if two rules order them, in every trace that has edges."""
+    """Two nodes have at most one edge in every trace, even if two rules order them."""
     names = ("path_stream_waits", "path_overlap", "path_launch_lock", "path_backward_thread")
     store = ingest_trace({rank: f"{name}.json" for rank, name in enumerate(names)})
     for graph in critical_paths(store, include_launch_edges=True):

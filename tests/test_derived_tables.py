@@ -48,7 +48,7 @@ def is_missing(store: Path) -> bool:
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """A view returns the same rows, materialized or computed; the ingest of a small job materializes nothing."""
+    """Views return the same rows; the ingest of a small job materializes none of them."""
     assert is_missing(store)
     computed = rows_of(store)
     assert len(computed[0]) == 2 * 3 * 2
@@ -63,7 +63,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 def test_an_ingest_computes_what_is_dear(
     soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ingest materializes the expensive tables: for a small run before it is visible, for a large one afterwards."""
+    """Ingest materializes expensive tables: those of a large run after it is visible."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -88,7 +88,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If an ingest fails to compute a derived table, it reports the failure, and the run is visible."""
+    """The ingest reports a table that it cannot compute, and the run is visible."""
 
     def fail(*_: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
@@ -133,7 +133,7 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
 
 @pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
-    """The first query materializes the derived tables that it reads; earlier results can still be fetched."""
+    """The first query materializes the tables that it reads; earlier results stay readable."""
     with hta_sql.open(store) as opened:
         before = opened.run("gpu_timeline")
         assert opened.run("collectives").rows()
@@ -153,7 +153,7 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
-    """The command materializes before it opens the store read-only; without write permission it answers."""
+    """The command materializes first; without write permission it still answers."""
     query = "SELECT count(*) AS n FROM kpis"
     with store_lock(store_folder(store)):
         answered = CliRunner().invoke(program, ["sql", str(store), query])
@@ -165,7 +165,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
-    """A query during an ingest does not wait for it, computes the derived tables, and materializes nothing."""
+    """A query during an ingest computes derived tables without waiting or materializing."""
     folder = store_folder(store)
     with hta_sql.open(store) as opened, store_lock(folder):
         assert opened.run("collectives").rows()
@@ -173,7 +173,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """When a rank is read again its derived tables are recomputed, and the next ingest deletes the old files."""
+    """Derived tables of the rank are recomputed, and the next ingest deletes the old files."""
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
@@ -213,7 +213,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
-    """Each derived table is computed once; with names of runs, the command computes only those of these runs."""
+    """Each table is computed once; with names of runs, only those of these runs."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])
     assert said.exit_code == 0
     assert is_missing(store)

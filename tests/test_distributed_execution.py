@@ -98,7 +98,7 @@ def test_a_store_that_may_not_be_written(
 def test_a_store_that_has_another_name_on_a_worker(
     ingest_trace: IngestTrace, here: Here, tmp_path: Path
 ) -> None:
-    """A store is identified by its contents, so a worker may open it at another path, such as another mount."""
+    """Contents identify a store, so a worker may open it at another path, such as another mount."""
     store = ingest_trace("two_ranks_0.json")
     expected = store.run("temporal_breakdown").rows()
     real = Path(store.path).rename(tmp_path / "mounted.store")
@@ -156,7 +156,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
 
 
 def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Here) -> None:
-    """A store that changed since it was opened is refused; a missing run or rank is reported at once."""
+    """A store that changed since it was opened is refused; a missing rank is reported at once."""
     store = ingest_trace("two_ranks_0.json")
     with pytest.raises(hta_sql.RankError, match="No rank 7"):
         store.run("temporal_breakdown", ranks=[7], executor=here)

@@ -113,7 +113,7 @@ def test_the_command_has_the_limits_of_a_store() -> None:
 
 
 def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
-    """A file that is compressed more than three times is refused; three levels are accepted as a mistake."""
+    """A file in more than three levels of compression is refused; three may be a mistake."""
     content = b'{"traceEvents": []}'
     for _ in range(source.MAX_LAYERS + 1):
         content = gzip.compress(content)

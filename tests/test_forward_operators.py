@@ -27,7 +27,7 @@ def arrow(phase: str, ts: int, tid: int) -> dict[str, Any]:
 def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Of three operators that start at the arrow, the backward operator's sequence number selects one."""
+    """The backward operator's sequence number selects one of three operators at the arrow."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD, sequence=5),

@@ -47,7 +47,7 @@ def test_rows_are_paired_by_what_names_them() -> None:
     ],
 )
 def test_an_aggregate_is_one_of_steps(aggregate: str, expected: Value) -> None:
-    """An aggregate is computed within each step, then over steps, so that runs of different lengths compare."""
+    """An aggregate is computed in each step, then over steps, so that any two runs compare."""
     assert values_of(ROWS, rule(aggregate=aggregate), (), 3) == {(): expected}
 
 

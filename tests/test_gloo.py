@@ -62,7 +62,7 @@ def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
 
 
 def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
-    """End times of gloo collectives give no clock estimate, because a rank continues when its host wakes it."""
+    """End times of gloo give no clock estimate, because hosts wake their ranks late."""
     rows = store.sql("SELECT rank, clock_offset_ns, is_applied FROM rank_clocks").rows()
     assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
     assert not any(is_applied for *_, is_applied in rows)

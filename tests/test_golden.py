@@ -87,7 +87,7 @@ def test_golden(case: Case, engine: GoldenEngine) -> None:
 
 
 def test_every_analysis_is_asked_always() -> None:
-    """Every analysis has a golden case that runs in every test run, or breaks a rule of the library."""
+    """Every analysis has a golden case that runs in every test run."""
     written = Counter(case.path.stem for case in CASES)
     asked = Counter(case.path.stem for case in CASES if case.traces in ALWAYS)
     assert {name for name in written if asked[name] < min(OF_EACH_ANALYSIS, written[name])} == set()
@@ -116,7 +116,7 @@ def test_a_case_is_comment_traces_call_and_rows() -> None:
     ],
 )
 def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -> None:
-    """A cell may name a message by its code: corrected text does not change the case, but other values do."""
+    """Corrected text of a message does not change a case that names its code."""
     case = Case(Path("x_v1.test"), 1, "True.", "a.json", "SELECT 1", [f"n  {column}", f"1  {cell}"])
     assert difference(case, ["n", column], [(1, text)]) == ""
     assert difference(case, ["n", column], [(1, f"{text} And more.")])

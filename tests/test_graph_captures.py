@@ -39,7 +39,7 @@ def test_nodes_in_another_order_are_matched_by_occurrence() -> None:
 
 
 def test_a_capture_without_names_is_matched_by_count() -> None:
-    """A capture without names is matched by its number of nodes, and its copies are recognized by their call."""
+    """A capture without names is matched by count, and its copies are recognized by the call."""
     captured = [None, "<memcpy>", None]
     assert pair_nodes(["k", "<memcpy>", "k"], captured) == ((0, 1, 2), "count")
     assert pair_nodes(["k", "k", "<memcpy>"], captured) is None
@@ -336,7 +336,7 @@ def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[A
 def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """With 5 % lost, at least 99.9 % of the matches are right, and few remaining kernels have none."""
+    """With 5 % lost, 99.9 % of the matches are right, and few remaining kernels have none."""
     right = {(row[0], row[1]): row[3:5] for row in whole}
     matched = correct = left = 0
     for seed in range(3):
@@ -380,7 +380,7 @@ def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
 def test_a_recorded_capture_of_another_batch_size_matches_nothing(
     tmp_path: Path, tokens: int
 ) -> None:
-    """The capture is too small for more tokens; for fewer, the replay's products have other kernels."""
+    """The capture is too small for more tokens, or has other kernels for fewer."""
 
     def other_size(events: list[Event], kernels: list[Event]) -> list[Event]:
         for kernel in kernels:

@@ -163,7 +163,7 @@ def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: P
 def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
     tmp_path: Path,
 ) -> None:
-    """The sender waits for the missing receive, and that rank waits with all others for the sender."""
+    """The sender waits for the missing receive, and the receiver waits in a collective."""
     job = pipeline()
     program = job.programs[5]
     del program[[op.name for op in program].index("recv", 5)]

@@ -201,7 +201,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
 
 @pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
-    """A trace with counters has HTA's name, which ingest skips; a CSV has the same single series."""
+    """Files with counters have HTA's name, which ingest skips; a CSV has the same series."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -222,7 +222,7 @@ def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
 def test_another_suffix_is_taken_with_a_warning(
     copies: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another suffix causes a warning, because ingest would read such a file; an empty one means HTA's."""
+    """Another suffix causes a warning, because ingest would read such a file as a trace."""
     written = copies.generate_trace_with_counters(output_suffix="_more", output_dir=tmp_path)
     assert written == {0: str(tmp_path / "rank0_more.json.gz")}
     assert "will be read as traces" in caplog.text

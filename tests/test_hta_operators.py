@@ -110,7 +110,7 @@ def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path
 
 
 def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Other events have a number as their name and no arguments; an added event maps numbers to names."""
+    """Other events have a number as their name; an added event maps numbers to names."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -145,7 +145,7 @@ def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path
 
 
 def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The frame has all sequences, the trace marks only the first: bias, which sorts before gemm."""
+    """The frame has all sequences; the trace marks only the first, bias, which sorts first."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences(

@@ -104,7 +104,7 @@ def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name:
 
 
 def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
-    """Altair's renderers create a picture on request; a chart that is sent elsewhere is unchanged."""
+    """Altair's renderers create a picture on request; charts sent elsewhere are unchanged."""
     chart = store.run("temporal_breakdown").chart()
     for picture in ("png", "svg"):
         with alt.renderers.enable(picture):

@@ -107,13 +107,13 @@ def test_kinds_of_groups(kind: str | None) -> None:
 
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
 def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: str) -> None:
-    """Addresses, folders, lines and instance numbers are removed, because they differ between captures."""
+    """Addresses, folders, lines and instance numbers are removed, which differ between captures."""
     assert value("lib.stable_name(?)", raw) == steady
 
 
 @pytest.mark.parametrize("frame", LEFT_OUT)
 def test_frames_that_torch_leaves_out(frame: str) -> None:
-    """Frames that start the backward pass or belong to torch's own tests are omitted, as in torch."""
+    """Frames that start the backward pass or belong to torch's tests are omitted, as in torch."""
     assert value("lib.counted_stack(?)", f"a;{frame};b") == ["a", "b"]
 
 
@@ -145,7 +145,7 @@ def within(t: float, freedom: int) -> float:
 
 @pytest.mark.parametrize(("of_many", "share"), [(True, 0.999), (False, 0.99)])
 def test_quantiles_of_students_distribution(of_many: bool, share: float) -> None:
-    """Quantiles are accurate to three decimal places; above 30 degrees of freedom the value of 30 applies."""
+    """Quantiles are right to three decimals; above 30 degrees of freedom those of 30 apply."""
     for freedom in range(1, 31):
         t = value("lib.student_t(?, ?)", of_many, freedom)
         assert isinstance(t, float)

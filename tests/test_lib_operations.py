@@ -159,7 +159,7 @@ def test_wanted(asked: list[int] | None, value: int | None, expected: bool | Non
 @given(values=st.lists(st.one_of(st.none(), st.integers(0, 2**40)), max_size=8))
 @settings(max_examples=examples(40))
 def test_exact_std(values: list[int | None]) -> None:
-    """The sample standard deviation equals that of fractions; it is NULL for fewer than two values."""
+    """The standard deviation equals that of fractions; it is NULL for fewer than two values."""
     known = [Fraction(value) for value in values if value is not None]
     (((found,),)) = (
         connection()

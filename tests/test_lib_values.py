@@ -89,7 +89,7 @@ def test_bytes_of_an_element(size: int | None) -> None:
 
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
-    """The peak depends on the model [GB/s], and is NULL for a card without links between devices."""
+    """The peak depends on the model [GB/s], and is NULL for a card without links."""
     peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
@@ -224,7 +224,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
     ],
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
-    """Up to twelve parts of a mangled name are parsed by their stated lengths; other names are unchanged."""
+    """Up to twelve parts of a mangled name are parsed by their lengths; others are unchanged."""
     assert value("lib.demangled_name(?)", mangled) == name
 
 

@@ -30,7 +30,7 @@ def cpu_s(task: Callable[[], object]) -> float:
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Opening takes at most twice the time of one run, listing opens no file, and a query only files of its run."""
+    """Opening takes at most twice the time, and a query of one run opens only its own files."""
     with ingest_trace("gap_causes.json") as opened:
         one = opened.path
     many = tmp_path / "many.store"

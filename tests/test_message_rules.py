@@ -96,7 +96,7 @@ def problems_with(root: Path, old: str, new: str, file: str = "messages/timeline
 
 
 def test_a_word_is_corrected_after_a_release(root: Path) -> None:
-    """A corrected word, or another order or format of placeholders, needs no new version or lock."""
+    """A corrected word or another order of placeholders needs no new version and no new lock."""
     assert freeze(root) == ["device_work_v1"]
     assert find_problems(root) == []
     library = parse_library(root)

@@ -87,7 +87,7 @@ def test_a_missing_template_has_no_sentence(con: duckdb.DuckDBPyConnection) -> N
 
 
 def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
-    """An unknown format is an error, which the rules of the library find before the template is used."""
+    """An unknown format is an error, which the rules of the library find beforehand."""
     with pytest.raises(duckdb.Error, match="seconds"):
         text_of(con, "{n:seconds}", "{'n': 1}")
 

@@ -86,7 +86,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[object]]]:
-    """Query every view and macro of a catalog; return the engine's version, and name ─▶ rows, hash."""
+    """Query everything in a catalog; return the engine's version and name ─▶ rows, hash."""
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK, str(catalog)],
         env=environment,

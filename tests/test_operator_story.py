@@ -1,4 +1,4 @@
-"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the operator with the highest cost.
+"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the slowest operator.
 
 Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py):
 a mask of doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three
@@ -80,14 +80,14 @@ def test_in_which_line_of_mine(
 
 
 def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
-    """By stack, four of the six copies are of large tensors and are called from the line of the mask."""
+    """Four of the six copies are of large tensors, and are called from the line of the mask."""
     row = first(store, "operator_table", run="version1", stack_frames=2)
     assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
     assert row["stack"].endswith(f'"{FRAME}"]')
 
 
 def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> None:
-    """Frames around an operator in the Python tracer equal those that verbose=True recorded on it, even where it has none."""
+    """Frames in the Python tracer equal the five that verbose=True recorded on each operator."""
     query = """
         SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
         FROM cpu_ops AS c
@@ -117,7 +117,7 @@ def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
 def test_which_operator_takes_most_memory(
     store: hta_sql.TraceStore, run: str, operator: str, each_step: int
 ) -> None:
-    """Copies allocate the mask and the positions, the last version only the positions; 4 bytes are the threshold."""
+    """Copies allocate the mask and the positions; the last version only the positions."""
     row = first(store, "memory_by_operator", run=run)
     small = 4 * STEPS if operator == "aten::empty_strided" else 0
     assert row["operator_name"] == operator

@@ -294,7 +294,7 @@ def test_work_of_an_operator(place: int) -> None:
     ],
 )  # fmt: skip
 def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None) -> None:
-    """The first pattern that matches the device's name gives its peaks; an unlisted model has none."""
+    """The first pattern that matches a device's name gives its peaks; others have none."""
     rows = (
         connection()
         .execute(

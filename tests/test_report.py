@@ -84,7 +84,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
 
 
 def test_every_topic_has_its_analyses(page: Path) -> None:
-    """Each analysis of a topic has a chart or rows with its SQL, or is in the list of omitted ones."""
+    """Each analysis has a chart or rows with its SQL, or is in the list of omitted ones."""
     text = page.read_text(encoding="utf-8")
     sections = [section for topic in topics(load_library()) for section in topic.sections]
     assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= {s.name for s in sections}
@@ -100,7 +100,7 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
 
 
 def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
-    """Each question of the documentation is answered by a section, or states what is missing, in order."""
+    """Each question is answered by a section or states what is missing, in the documented order."""
     text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")
     asked = re.findall(r"^\| (.+?) \| `hta-sql run STORE (\w+)` \|", text, re.MULTILINE)
     assert list(QUESTIONS.items()) == asked
@@ -112,7 +112,7 @@ def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
 
 
 def test_a_message_calls_analyses_by_their_headings() -> None:
-    """A message links to the analyses that it names if they are on the page; names from a trace are text."""
+    """A message links to the analyses on the page that it names; names from a trace are text."""
     message = "Rank 1 is late in <b>; look at step_accounting. links says more than no_such_thing"
     assert linked(message, {"step_accounting"}) == (
         'Rank 1 is late in &lt;b&gt;; look at <a href="#step_accounting">“Where a step goes”</a>. '
@@ -313,7 +313,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
 
 @pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
-    """A page of 4,096 ranks is readable at once, and all its charts are drawn within 20 s on a slow machine."""
+    """A page of 4,096 ranks is readable at once, and drawn within 20 s on a slow machine."""
     chromium.complaints()
     started = time.perf_counter()
     chromium.open(many_page)

@@ -53,7 +53,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 def test_nothing_found_is_told_from_nothing_recorded() -> None:
-    """A trace with GPU activity and runtime calls, none of which waits, is not reported as incomplete."""
+    """GPU activity and calls, none of which waits, are not reported as incomplete."""
     analysis = load_library().find("synchronizations")
     lacks = no_rows(analysis, [NOTHING])
     assert "Needs: GPU activity and runtime calls; source lines" in lacks
@@ -107,7 +107,7 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
 def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Advice on a capture without steps refers to the capture, because no step could become shorter."""
+    """Without steps advice refers to the capture, because no step could become shorter."""
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
@@ -118,7 +118,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
-    """Columns are ordered as on a terminal: the first one and messages, numbers, full names after short."""
+    """Columns are ordered as on a terminal: messages, numbers, then full names."""
     names = ["rank", "short_name", "name", "sum_ns", "message", "next_analysis"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)

@@ -41,7 +41,7 @@ def screen(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_decodes_come_first(screen: Callable[..., str]) -> None:
-    """Decodes come first: a token of eight requests takes 0.5 ms; prompts have a separate sentence."""
+    """A decode's token of eight requests takes 0.5 ms; prompts have a separate sentence."""
     page = screen([*[DECODE] * 20, *[MIXED] * 4])
     assert "A decode takes 500.000 µs, the time per output token; GPU busy 80" in page
     assert "<b>16,162</b>" in page  # 160 tokens in 20 times 0.4 ms and 19 gaps

@@ -26,7 +26,7 @@ TRAINING = {
 
 
 def write_serving(folder: Path, role: str) -> None:
-    """Write two servers of a role, whose iterations have other lengths than those of the other role."""
+    """Write two servers of a role, whose iterations differ in length from the other role's."""
     for rank in range(2):
         kernels = layers(2, 90_000 if role == "prefill" else 7_000 + 500 * rank)
         reduced = (*kernels, Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 20_000))
@@ -110,7 +110,7 @@ def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
 
 
 def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
-    """The store of a role has only its ranks, is opened once, and is closed with the whole store."""
+    """The store of a role has its ranks, is opened once, and is closed with the whole store."""
     role = job.roles[-1]
     part = job.store.of_roles([role])
     assert part is job.store.of_roles(role)

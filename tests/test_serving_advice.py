@@ -157,7 +157,7 @@ def advice(store: TraceStore) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]]) -> None:
-    """Only the planted serving rule applies, with the planted time, and no other rule repeats it."""
+    """Only the planted rule applies, with the planted time, and no other rule repeats it."""
     plant, threshold = RULES[rule]
     parts, lost = plant(1.2 * threshold)
     found = {

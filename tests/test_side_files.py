@@ -107,7 +107,7 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The execution trace of another capture matches nothing: there is a warning, and the column exists."""
+    """The execution trace of another capture causes a warning, and its column is empty."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))
     with caplog.at_level(logging.WARNING):
         correlate_execution_trace(trace, 0, et)

@@ -48,7 +48,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Browser) -> None:
-    """The site is built without a broken link, loads nothing from the network, and is searchable offline."""
+    """The site has no broken link, loads nothing from the network, and is searchable offline."""
     main(tmp_path / "site")
     pages = list((tmp_path / "site").glob("**/*.html"))
     texts = "".join(page.read_text(encoding="utf-8") for page in pages)

@@ -32,7 +32,7 @@ def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
 
 
 def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
-    """The store answers from its snapshot, whether it was first queried before or after another ingest."""
+    """The store answers from its snapshot, queried before or after another ingest."""
     asked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert asked.runs() == ["one"]
     unasked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")

@@ -93,7 +93,7 @@ def test_columns_and_values(trace: Trace) -> None:
 
 
 def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
-    """Files that are removed from the selection are not parsed: HTA's users select ranks in this way."""
+    """Files that HTA's users remove to select ranks are not parsed."""
     del trace.trace_files[0]
     trace.parse_traces()
     assert trace.get_ranks() == [1]

@@ -296,7 +296,7 @@ def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
 
 
 def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
-    """A macro that changes a pinned answer needs a new version, whatever reason the changelog gives."""
+    """A changed pinned answer needs a new version, whatever reason the changelog gives."""
     change_macro(frozen, "SELECT", "SELECT ALL")
     (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
         "FROM comm_comp_overlap_v1(),rows=3\n"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Each phase has its time per token, tokens per second, gaps, graphs, work and next analysis."""
+    """Each phase has time per token, tokens per second, gaps, graphs and work."""
     lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
     assert lines[0] == (
         "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs a token of each request (p99 39.950 µs); "

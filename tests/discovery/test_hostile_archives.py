@@ -153,7 +153,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
     good: bytes,
     fill: Callable[[tarfile.TarFile], None],
 ) -> None:
-    """A bomb is refused while its members are listed, which in a compressed tar unpacks everything."""
+    """A bomb is refused when members are listed, which unpacks a compressed tar."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

@@ -1,4 +1,4 @@
-"""Roles in names of folders and files: at least two must be stated, and phases of a process are none."""
+"""Roles in names: at least two must be stated, and phases of one process are no roles."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_phases_of_one_process_are_no_roles(
 def test_what_a_trace_states_and_the_option_win_over_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The trace and the option win over names; a trace that contradicts its name is named in a warning."""
+    """The trace and the option win over names, with a warning if they contradict."""
     write(tmp_path, "actor/0.json", 1, role="trainer")
     write(tmp_path, "rollout/0.json", 2)
     write(tmp_path, "reward/0.json", 3)

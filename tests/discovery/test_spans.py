@@ -137,7 +137,7 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
 
 @pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The only file of a rank belongs to the span during which it was recorded, not to the first."""
+    """The only file of a rank belongs to the span in which it was recorded."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),

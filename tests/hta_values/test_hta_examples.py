@@ -240,7 +240,7 @@ def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int)
 
 
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
-    """Commands without stream or launch cause no idle time, and belong to the step in which they start.
+    """Commands without stream or launch cause no idle time; their step is where they start.
 
     If a job has several steps, HTA takes the lane for the stream, which it calls deprecated.
     """

@@ -96,7 +96,7 @@ def test_what_is_copied_beside_the_reading(
 
 
 def test_what_ascend_moves(tmp_path: Path) -> None:
-    """Ascend's device activity is found among other events, here after a kernel at the end of the file."""
+    """Ascend's device activity is found among other events, even after the last kernel."""
     path = tmp_path / "trace.json"
     kernel = EVENTS[6] | {"ts": 1.0}
     events = json.loads(ASCEND.read_bytes())

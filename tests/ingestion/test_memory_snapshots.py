@@ -290,7 +290,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
 
 
 def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
-    """A segment that was allocated after the error is in the snapshot, but not counted as reserved."""
+    """A segment that was allocated after the error is not counted as reserved."""
     value = snapshot()
     segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
     value["segments"].append(segment)

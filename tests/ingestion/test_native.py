@@ -99,7 +99,7 @@ def test_of_arguments_with_one_name_the_first_counts() -> None:
 
 @needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch ends when enough columns are outside of the engine's memory; rows do not depend on it."""
+    """A batch ends when enough columns are held; the rows do not depend on its size."""
     path = tmp_path / "trace.json"
     texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
@@ -150,7 +150,7 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiled reader of another version is not used, because it may read or lay out differently."""
+    """A reader of another version is not used, because its memory layout may differ."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None

@@ -1,4 +1,4 @@
-"""Roles given at ingest: each process has its own rank in the run, however its role counts ranks."""
+"""Roles given at ingest: each process has its own rank in the run, even if roles count from 0."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None
 
 
 def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> None:
-    """A role that is added later has ranks after the existing ones, whatever a later option says first."""
+    """A role that is added later has ranks after existing ones, whatever the option says."""
     given = roles(worlds)
     with hta_sql.ingest(given["prefill"], worlds / "s", run="job", role="prefill"):
         pass
@@ -175,7 +175,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:
-    """Traces without a rank are numbered in their role, also if roles are read one after the other."""
+    """Traces without a rank are numbered in their role, also if roles are read one by one."""
     for role in ("a", "b"):
         for name in ("x", "y"):
             path = tmp_path / "job" / role / f"{name}.json"

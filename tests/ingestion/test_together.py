@@ -60,7 +60,7 @@ def facts(result: object) -> RankResult:
 def test_each_has_the_rows_that_it_has_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace has the rows that it has alone, even with equal ids, threads, steps and correlations."""
+    """Each trace has the rows that it has alone, even with ids equal to another's."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
     # None of them is left to be read alone.
@@ -94,7 +94,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """Batches are as few as memory allows, with work for each worker; large traces are read alone."""
+    """Batches are as few as memory allows, but give work to each worker."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]

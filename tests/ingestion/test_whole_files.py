@@ -227,7 +227,7 @@ def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) ->
     ],
 )
 def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> None:
-    """The content, not the suffix, shows the compression, and rows equal those of the plain file."""
+    """The content, not the suffix, determines the compression of a file."""
     for file, content in (("plain.json", document()), (name, data)):
         (tmp_path / file).write_bytes(content)
     plain, other = (staged(tmp_path / file, Way()) for file in ("plain.json", name))

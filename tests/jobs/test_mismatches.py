@@ -63,7 +63,7 @@ def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
 def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """The additional all-reduce of one element meets the next one of the others, of a million elements."""
+    """The additional small all-reduce meets the next one of the others, of a million elements."""
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")

@@ -74,7 +74,7 @@ def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> 
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """Bubbles agree to the nanosecond, and the parts sum to the span of the rank and of the pipeline."""
+    """Bubbles agree to the nanosecond; with warm-up and cool-down, parts sum to the span."""
     _, traces = jobs.runs[run]
     kernels = {trace.did.rank: kernels_of_steps(trace) for trace in traces}
     names = ("span_ns", "compute_ns", "exposed_other_ns", "send_alone_ns", "receive_alone_ns")
@@ -132,7 +132,7 @@ def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_receiving_alone_and_stage_time_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """Both equal a brute force for consecutive steps on the device, and parts of each step sum up."""
+    """Both equal a brute force on the device's steps, and parts of each step sum up."""
     _, traces = jobs.runs[run]
     found = {(row["rank"], row["step"]): row for row in rows(jobs, "cluster_step_trace", run)}
     for trace in traces:

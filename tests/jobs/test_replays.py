@@ -56,7 +56,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> None:
-    """Every operation ends within 2 us of its recorded end, the accuracy of clocks across traces."""
+    """Operations end within 2 us of the recording, the accuracy of clocks across traces."""
     replay = read_replay(jobs.con, run)
     (ends,) = Sweep(replay.graph).ends([recorded(replay)])
     is_operation = replay.graph.is_operation
@@ -66,7 +66,7 @@ def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> Non
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))
 def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
-    """The replay is within 2 % of the healthy job, as the slow rank's own noise becomes the median."""
+    """The replay is within 2 % of the job without the fault, which has other noise."""
     job, _ = jobs.runs[run]
     healthy = replace(
         job, slower_clock={}, throttled={}, slower_kernel={}, more_kernels={}, bigger_batch={}, host_bound={}, loading={}

@@ -89,7 +89,7 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
 
 
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
-    """A stage whose two ranks compute 1.4 times as long makes the others wait, and is no straggler."""
+    """A stage whose ranks compute 1.4 times as long makes others wait, but names none."""
     rows = judged(jobs, "slow stage")
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}

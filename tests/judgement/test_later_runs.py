@@ -43,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -> None:
-    """The prediction equals the step of the fixed run, which the recorded step of the faulty run does not."""
+    """The prediction equals the fixed run's step, and the recorded step does not."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     right, recorded = rows["no late rank"], rows["as recorded"]

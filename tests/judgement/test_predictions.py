@@ -95,7 +95,7 @@ def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
 def test_a_capture_that_begins_within_a_run_saves_as_the_whole_run(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
-    """Savings are those of the whole run, although ranks start late and launches precede the trace."""
+    """Savings are those of the whole run, although ranks start late, after launches."""
     right, answered = answers(kind, tmp_path, seed)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])

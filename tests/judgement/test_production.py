@@ -90,7 +90,7 @@ def test_data_parallel_ranks_are_as_slow_as_published(
 def test_kinds_of_operations_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """The slowdown of each kind is the published one: computation comes first, in order of passes."""
+    """The slowdown of each kind is the published one, with computation first."""
     found, expected = slowdowns(store, "operation"), published["blocking_decompose_by_optype"]
     for kind, kernel in KERNELS.items():
         assert found[kernel] == pytest.approx(expected[kind], rel=TOLERANCE), kind

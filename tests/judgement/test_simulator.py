@@ -16,7 +16,7 @@ JOB = Job(ranks=4, steps=3, layers=2, noise_share=0.01)
 
 
 def test_a_collective_ends_after_its_last_rank_has_come() -> None:
-    """The last start and the transfer decide when a collective ends, and each rank leaves separately."""
+    """A collective ends after its last start and transfer; each rank leaves separately."""
     machine = simulate(JOB)
     meetings = {id(i.meeting): i.meeting for items in machine.items for i in items if i.meeting}
     assert meetings

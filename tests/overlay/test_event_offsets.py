@@ -53,7 +53,7 @@ CHANGES: dict[str, Callable[[Event], bytes | None] | None] = {"none": None, "som
 def test_traces_are_written_alike_with_and_without_places(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace, and its report, is equal byte for byte with and without known offsets of events."""
+    """Each trace and its report are equal byte for byte, with and without known offsets."""
     written: list[list[Any]] = []
     for switch in ("1", "0"):
         monkeypatch.setenv(SWITCH, switch)
@@ -73,7 +73,7 @@ def _written(path: Path, target: Path, change: Callable[[Event], bytes | None] |
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_changed_events(seed: int) -> None:
-    """For random changes of keys, values and bytes, an event with offsets equals what Python parses."""
+    """After random changes, an event with offsets equals what Python parses."""
     random = Random(seed)
     texts = [b",".join(changed_event(random) for _ in range(3)) for _ in range(400)]
     texts += [fault.text for fault in faults()]

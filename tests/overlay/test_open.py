@@ -87,7 +87,7 @@ def test_only_the_page_with_the_link_reads_the_trace() -> None:
 
 
 def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A silent connection does not block the trace: browsers open some in advance and use others."""
+    """A silent connection does not block the trace; browsers open some in advance."""
     monkeypatch.setattr(serving_module._Handler, "timeout", 0.1)
     with (
         serving(TRACE) as server,

@@ -70,7 +70,7 @@ def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> None:
-    """A result of None removes an event, a changed text replaces it, and other events are unchanged."""
+    """None removes an event, a changed text replaces it, and other events are unchanged."""
 
     def change(event: Event) -> bytes | None:
         assert event.fields == EVENTS[event.event_id]

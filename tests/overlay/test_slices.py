@@ -75,7 +75,7 @@ def test_a_whole_rank_is_its_file(
 def test_a_window_has_every_event_that_is_in_it(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """A window has all events that overlap it, even partly, and all names of processes and threads."""
+    """A window has all events that overlap it, and all names of processes and threads."""
     events = recorded(files[0])
     look = look_at(store, steps=[1])
     zero = min(event["ts"] for event in events if event["ph"] != "M")
@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """The window extends from the annotation to its last kernel, without other iterations' kernels."""
+    """The window extends from the annotation to its last kernel, without other kernels."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -196,7 +196,7 @@ def test_a_path_and_counters_are_added(
 
 
 def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
-    """The initial view is the step, or the event with its surroundings, on the clock of the file."""
+    """The initial view is the step or the event, on the clock of the file."""
     written_zero = 10**15
     written = Slice("", 0, written_zero, {})
     step = look_at(store, steps=[1])

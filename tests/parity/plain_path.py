@@ -287,7 +287,7 @@ class Path:
         return [row for row in self.window.host if row.cat == "cuda_sync" and row.partner >= 0]
 
     def _wait(self, row: Row, last: dict[int, Bound]) -> None:
-        """Link the operations that the host waited for to the waiting call: of one stream, or of all."""
+        """Link the operations that the host waited for, of one stream or of all, to the call."""
         if row.name == "Event Sync":
             source = self._recorded(row)
             if source is not None and source.event in self.nodes and row.partner in self.nodes:

@@ -66,7 +66,7 @@ class Row:
 
     @property
     def is_work(self) -> bool:
-        """Return whether the row's category is a kernel, copy or memset; waits on the device are not."""
+        """Return whether the row is a kernel, copy or memset; waits on the device are not."""
         return self.cat in DEVICE_CATEGORIES and not self.name.startswith("event_")
 
 

@@ -18,7 +18,7 @@ EXPOSED = ("exposed_transfer_ns", "exposed_wait_ns")
 
 @pytest.mark.parametrize("job", JOBS)
 def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -> None:
-    """Exposed time by group and by step agree for each rank, and the parts of a group sum to its time."""
+    """Exposed time of groups and steps agrees, and the parts of a group sum to its time."""
     wanted: Counter[tuple[int, str]] = Counter()
     found: Counter[tuple[int, str]] = Counter()
     for row in jobs_store.run("step_accounting", runs=[job]).arrow().to_pylist():
@@ -33,7 +33,7 @@ def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -
 
 @pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
 def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> None:
-    """Bytes of groups equal those of TraceLens, in MiB and without kernels that have no metadata."""
+    """Bytes of groups equal TraceLens's, in MiB and without kernels that lack metadata."""
     with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
         theirs = [float(row["Full msg size (MB)"]) * 1024**2 for row in csv.DictReader(file)]
     rows = jobs_store.run("process_group_costs", runs=[job], include_last_profiler_step=True)
@@ -91,7 +91,7 @@ def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: 
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_the_path_is_that_of_a_walk(rank: int, jobs_store: TraceStore) -> None:
-    """A walk backwards from the last node, each time to the latest dependency, finds the same path."""
+    """A walk backwards, each time to the latest dependency, finds the same path."""
     of = {"run": "nanogpt_8rank_h100", "rank": rank}
     edges = jobs_store.sql(
         "SELECT end_node_id, begin_node_id, event_id, weight_ns, bound_by FROM "

@@ -85,7 +85,7 @@ def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
 
 
 def test_a10_idle_time(mtia: TraceAnalysis) -> None:
-    """One launch is after the end of the previous work, and one before it; ratios of a stream sum to 1."""
+    """One launch is after the end of the previous work, one before; ratios sum to 1."""
     idle, stats = mtia.get_idle_time_breakdown(ranks=[0], show_idle_interval_stats=True)
     assert rows(idle, "stream", "idle_category", "idle_time", "idle_time_ratio") == [
         (1, "host_wait", 10.0, 1.0),

@@ -1,4 +1,4 @@
-"""A21 to A26, A30: critical paths that HTA's own tests expect, by their id in tests/hta_values/ids.py.
+"""A21 to A26, A30: critical paths of HTA's own tests, by their id in tests/hta_values/ids.py.
 
 HTA excludes host events of zero duration (Q51), and ends its path before a wait of zero weight. So our path
 is HTA's with 23 such events (46 nodes) and one more wait: without them the numbers are HTA's.

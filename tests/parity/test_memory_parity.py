@@ -72,7 +72,7 @@ def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) 
 def test_what_operators_allocate_is_what_the_plugin_says(
     run: str, file: str, store: TraceStore
 ) -> None:
-    """Bytes and allocations of all operators agree, and so do calls, unless the plugin lost some."""
+    """Bytes and allocations agree, and so do calls, unless the plugin lost some."""
     options: dict[str, Any] = {"runs": [run], "ranks": [0], "include_last_profiler_step": True}
     rows = store.run("memory_by_operator", **options).arrow().to_pylist()
     ours = {row["operator_name"]: row for row in rows if row["operator_name"]}

@@ -124,7 +124,7 @@ def test_each_call_is_pinned_and_nothing_else() -> None:
 
 
 def test_of_a_golden_case_its_call_is_asked() -> None:
-    """The query has the parameters of the golden case, in any text, without the case's own projection."""
+    """The query has the golden case's parameters, in any text, without its projection."""
     asked = "SELECT a FROM x_v1(b := 'c)', d := [lower('E')]) WHERE a > 1"
     case = Case(Path("x_v1.test"), 1, "", "t.json", asked, [])
     assert whole_answer(case) == "FROM x_v1(b := 'c)', d := [lower('E')])"
@@ -132,7 +132,7 @@ def test_of_a_golden_case_its_call_is_asked() -> None:
 
 
 def test_a_change_is_named_by_column_and_run() -> None:
-    """A changed number or row order is named by column and run; last digits of fractions are ignored."""
+    """A changed number or row order is named; last digits of fractions are ignored."""
     columns = ["run", "rank", "busy_ns", "share"]
     rows = [("a", 0, 5, 0.1), ("a", 1, 5, 0.2), ("b", 0, 7, 1e-17)]
     wanted = digests_of(columns, rows)

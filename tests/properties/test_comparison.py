@@ -1,4 +1,4 @@
-"""Contents of steps and comparison of runs: no time is lost, and noise is not reported as a change."""
+"""Contents of steps and comparison of runs: no time is lost, and noise is not a change."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Queries rank by rank have the rows and the order of the whole, also with a selection of the caller."""
+    """Queries rank by rank give the whole answer in order, also for a selection of ranks."""
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
@@ -83,7 +83,7 @@ def test_an_executor_gives_the_whole(
 
 
 def test_there_are_some() -> None:
-    """Expensive analyses of separate ranks can be partitioned; the few that cross runs state the reason."""
+    """Expensive analyses can be partitioned; the few that cross runs state the reason."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {

@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """The diff equals the difference for any runs, ranks and steps, and for a run compared with itself."""
+    """The diff equals the difference for runs, ranks and steps, and is zero for one run."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),

@@ -77,7 +77,7 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     "name", [name for name, pair in PAIRS.items() if pair.verdicts[0] != "unchanged"]
 )
 def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: str) -> None:
-    """Swapping control and test swaps signs and verdicts; the slow steps are those of the control."""
+    """Swapping control and test swaps signs and verdicts; slow steps are the control's."""
     there = compared(store, name).step
     back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
     opposite = {
@@ -92,7 +92,7 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
 
 @pytest.mark.slow
 def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
-    """A rank that is late in both steps is a change by ratio; equal jobs are unknown, not unchanged."""
+    """A rank late in both steps is a change by ratio; equal jobs are unknown."""
     late = compare_steps(
         Side(store, "intermittent-control", steps=[11, 12]),
         Side(store, "intermittent-test", steps=[13, 17]),

@@ -113,7 +113,7 @@ NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("clas
 def test_any_graph_is_as_long_as_its_longest_path(
     graph: tuple[list[Node], list[Edge]], factor: float, name: str | None, class_: str | None
 ) -> None:
-    """The path equals the exhaustive search for any small graph with any edges and faster events."""
+    """The path equals an exhaustive search for small graphs, also with faster events."""
     nodes, edges = graph
     if name is None and class_ is None:
         name = "gemm"

@@ -99,7 +99,7 @@ def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> Non
 
 @pytest.mark.slow
 def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
-    """Materialized answers of a renamed run are recomputed, with the same rows under the new name."""
+    """Materialized answers are recomputed, with the same rows under the new name."""
     paths, _ = write_job(tmp_path / "traces", PlantedJob(ranks=2, steps=3))
     store = tmp_path / "job.store"
     query = "SELECT * EXCLUDE (run) FROM step_parts ORDER BY ALL"
@@ -115,7 +115,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
-    """Publishing the shards of a renamed run again changes nothing, as they belong to the new name."""
+    """Publishing the shards again changes nothing, because they belong to the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, run="job.v1", shard=(1, 1))

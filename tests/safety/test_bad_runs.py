@@ -56,7 +56,7 @@ def lose(store: Path, run: str) -> None:
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with missing files is named in a warning with a remedy; ingesting it again restores it."""
+    """A run with missing files is named with a remedy; ingesting it again restores it."""
     lose(store, "bad")
     build_catalog(store)
     assert busy_times(store) == {0: 100.0}
@@ -79,7 +79,7 @@ def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
 def test_a_broken_file_is_found_where_the_engine_stumbles(
     store: Path, busy_times: BusyTimes
 ) -> None:
-    """A broken file is found even if it is the first, from which the engine takes a view's columns."""
+    """A broken file is found even if the engine takes a view's columns from it."""
     for path in store.glob("tables/gpu_ops/run=bad/*/*.parquet"):
         path.write_bytes(b"PAR1")
     build_catalog(store)
@@ -237,7 +237,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A lost run at a URL is omitted, too, although the catalog is built without reading the files."""
+    """A lost run at a URL is omitted, although the catalog is built without reading files."""
     memory = fsspec.filesystem("memory")
     for path in store.rglob("*"):
         if path.is_file() and "run=bad" not in path.as_posix():

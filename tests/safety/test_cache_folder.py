@@ -70,7 +70,7 @@ def forget() -> None:
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Analyses work without a cache, even on a read-only folder of traces; one warning states the cost."""
+    """Analyses work without a cache, even on read-only traces; a warning states the cost."""
     monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
@@ -82,7 +82,7 @@ def test_an_analysis_works_without_a_cache(
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes
 ) -> None:
-    """A store that is being written opens without a cache, although a reader cannot replace its catalog."""
+    """A store that is being written opens without a cache or a new catalog."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     (store / "catalog.duckdb").unlink()

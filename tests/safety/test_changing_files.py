@@ -63,7 +63,7 @@ def test_rewritten_once(
     while_read: WhileRead,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A trace that was rewritten is read again, and the manifest describes the version that was read."""
+    """A rewritten trace is read again, and the manifest describes the version that was read."""
     traces = write_traces({0: 100.0}, events=3)
     new = json.dumps(trace_of(0, 120.0, 3))
     opened = while_read(once(lambda path: path.write_text(new)))
@@ -120,7 +120,7 @@ def test_changed_whenever_it_is_read(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """A trace that changes during every read is reported with a remedy; the other ranks are stored."""
+    """A trace that changes during every read is reported; the other ranks are stored."""
     traces = write_traces({0: 100.0, 1: 110.0})
 
     def grow(path: Path) -> None:

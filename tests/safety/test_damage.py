@@ -95,7 +95,7 @@ def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
 
 
 def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path, Answers]) -> None:
-    """A flipped bit is found, and the rank is read again from its trace: all answers are as before."""
+    """The flipped bit is found, and the rank is read again: all answers are as before."""
     flipped(file_of(store, "first", 1), 400)
     done = cli("verify", store)
     assert done.code == 1
@@ -279,7 +279,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
 def test_what_cannot_be_read_again_is_set_aside(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run that cannot be read again is quarantined; the others answer, and an ingest restores it."""
+    """A run that cannot be read again is quarantined, until an ingest restores it."""
     flipped(file_of(store, "first", 1), 400)
     trace, hidden = store.parent / "first" / "rank1.json", store.parent / "hidden.json"
     trace.rename(hidden)
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The run of the file is omitted with a warning that names it; queries of other tables have all runs."""
+    """The run of the file is omitted with a warning; queries of other tables have all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:

@@ -157,7 +157,7 @@ def killer(cluster: Any) -> Callable[[], None]:
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A trace that kills every worker is named; the others are stored, even those of dead workers."""
+    """The trace is named; the others are stored, including those on a worker that died."""
     folder = write_traces({**DURATIONS, 6: 1.0})
     (folder / "rank6.json").rename(folder / "dies6.json")
     paths = {rank: str(folder / f"rank{rank}.json") for rank in DURATIONS}
@@ -177,7 +177,7 @@ def test_a_trace_that_kills_every_worker_is_named(
 
 @pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """The error without a scheduler names its address; that of an unknown executor lists the known ones."""
+    """The error names the address; for an unknown executor it lists the known ones."""
     traces = write_traces({0: 1.0})
     out = tmp_path / "job.store"
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):

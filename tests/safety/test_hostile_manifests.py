@@ -87,7 +87,7 @@ def test_what_is_no_shard(tmp_path: Path, content: str) -> None:
 def test_a_damaged_shard_holds_nobody_up(
     write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Other shards are ingested and published; the damaged one's files stay until its job has run again."""
+    """Others are ingested and published; the damaged files stay until their job has run again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 200.0})
     hta_sql.ingest_shard(traces, store, shard=(1, 2))
     written = set(store.rglob("*.parquet"))

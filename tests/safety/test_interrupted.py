@@ -109,7 +109,7 @@ def files_of(store: Path) -> set[str]:
 def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
-    """The next ingest continues after the ranks that were read; until then readers see the old store."""
+    """The next ingest continues after those ranks; until then readers see the old store."""
     assert made.said.startswith("Interrupted: 2 ranks are stored but not published")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
@@ -213,7 +213,7 @@ def test_killed_between_two_records(
 def test_a_damaged_record_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes, damage: str
 ) -> None:
-    """A damaged record blocks nothing: its ranks are read again; a slow ingest has several records."""
+    """Ranks of a damaged record are read again; a slow ingest has several records."""
     records = list((store / "unfinished").glob("*.json"))
     assert records
     for record in records:

@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """Workers end with their parent, even a killed one, and work in a script without a main guard."""
+    """Workers end with their parent, even a killed one, or a script without a main guard."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603

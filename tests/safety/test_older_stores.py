@@ -226,7 +226,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
-    """If only definitions differ, a note says that numbers may differ; columns are not mentioned."""
+    """If only definitions differ, a note says that numbers may differ."""
     age(every_table, "old")
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
@@ -262,7 +262,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with an incompatible type is omitted by name; without another run, the error names the column."""
+    """A run with an incompatible type is omitted by name; a single run is an error."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):

@@ -112,7 +112,7 @@ def test_what_the_engine_copies_is_refused_quickly(
 def test_functions_that_recurse_into_values_are_refused(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Functions that recurse into values are refused, because a value may be deeper than its query."""
+    """Functions that recurse into values are refused, because a value may be deep."""
     refuse_in_time(con, sandbox, query)
 
 

@@ -300,7 +300,7 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """Redaction options need --redact: with --dry-run alone, a user could take the file for redacted."""
+    """Redaction options need --redact, or a user could take the file for redacted."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 
@@ -329,7 +329,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """A redacted trace has each event with ties, overlaps, odd threads or quotes, and no secrets."""
+    """A redacted trace has each event with ties, overlaps or odd names, and no secrets."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))

@@ -300,7 +300,7 @@ def redact_first_only(done: list[object]) -> Any:
 
 
 def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
-    """A sheet is XML that Excel can read; a formula is text, and a cell has at most 32,767 characters."""
+    """Sheets are XML that Excel can read; a formula is text, and long cells are cut to fit."""
     texts = ["a\0b", "\x1b", "\ufffe\uffff", "=1+1", "_x0041_", "]]><&", "x" * 40_000, "\U0001f600"]
     rows = Result.of_rows(pa.table({"=1+1": texts}))
     with (tmp_path / "a.xlsx").open("wb") as stream:

@@ -144,7 +144,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
 def test_a_lock_whose_answer_is_lost(
     is_error: bool, memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock whose answer is lost is held, so nobody waits for it, whether the client retries or fails."""
+    """A lock whose answer is lost is held, whether the client retries or fails."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -165,7 +165,7 @@ def test_a_lock_whose_answer_is_lost(
 
 
 def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock is requested again after a failure, and never overwrites one that another process created."""
+    """A lock is requested again, and never overwrites that of another process."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -191,7 +191,7 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """An exception class of a client is a system error, such as a missing network, without a traceback."""
+    """A client's own exception class is a system error, and reported without a traceback."""
     memory.put_back()
 
     class NoNetworkError(Exception):

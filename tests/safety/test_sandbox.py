@@ -99,7 +99,7 @@ def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
 def test_gigabytes_out_of_a_number_are_refused(
     bomb: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Functions that make gigabytes from a number are refused, unless the number is known and small."""
+    """Functions that make gigabytes are refused, unless their number is known and small."""
     with pytest.raises(QueryError, match="allowed here"):
         sandbox.validated(con, bomb)
 

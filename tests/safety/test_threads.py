@@ -150,7 +150,7 @@ def in_child(question: Callable[[], object]) -> int:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
-    """A fork opens the store again and gives the parent's answers, as do its own children and threads."""
+    """A fork, and a fork of it, opens the store again and gives the parent's answers."""
     asked = questions(store)
     alone = [question() for question in asked]
 
@@ -249,7 +249,7 @@ def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
 def test_a_store_is_pickled_as_path_and_options(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store is pickled as path and options: the current folder may differ, and a missing store is an error."""
+    """A pickled store is its path and options; if the store is missing, it is an error."""
     monkeypatch.chdir(path.parent)
     with hta_sql.TraceStore(path.name, threads=2, memory_limit="300MiB") as store:
         sent = pickle.dumps(store)

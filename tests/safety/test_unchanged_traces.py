@@ -118,7 +118,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
 
 @pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Ranks by order of names are renumbered when a file is added, without reading the old files."""
+    """Ranks by order of names are renumbered for a new file, without reading old files."""
     traces = write_traces({0: 100.0})
     text = (traces / "rank0.json").read_text()
     (traces / "rank0.json").unlink()
@@ -134,7 +134,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:
-    """The ingest after a replacement deletes orphaned files of all kinds, and no files of others."""
+    """The ingest after a replacement deletes orphaned files, and no files of others."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()

@@ -98,7 +98,7 @@ def seconds_until_stopped(ask: Callable[[], object], stop: Callable[[], None]) -
 def test_an_interrupt_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interrupt ends a replay in its pass and in an engine statement; the next query computes it."""
+    """An interrupt ends the pass or the engine's statement; the next query computes it."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.open(store) as opened:
 

@@ -100,7 +100,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
 ) -> None:
-    """An error of the engine, such as insufficient memory, fails one trace with the engine's message."""
+    """An error of the engine, such as a lack of memory, fails one trace with its message."""
     traces = write_traces(DURATIONS)
     with pytest.raises(hta_sql.TraceError, match=r"rank0.json: .*[Mm]emory"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=jobs, memory_limit="1MiB")

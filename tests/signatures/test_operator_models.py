@@ -117,7 +117,7 @@ def expected_places(name: str, model: str, variant: str) -> list[int]:
 
 @pytest.mark.parametrize("model", sorted({line["model"] for line in MODELS.values()}))
 def test_places_are_those_of_the_signature(model: str) -> None:
-    """Argument positions agree for every operator of torch with a formula, and for flash-attention."""
+    """Positions agree for every operator of torch with a formula, and for flash-attention."""
     found = {name: (variant, places) for name, m, variant, places, _ in answers() if m == model}
     names = {name: line["variant"] for name, line in MODELS.items() if line["model"] == model}
     assert found == {

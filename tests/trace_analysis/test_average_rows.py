@@ -62,7 +62,7 @@ def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
 
 
 def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> None:
-    """The table is sorted and limited, with the sums of all rows; device frames have own columns."""
+    """The table is sorted and limited, with the sums of all rows and columns for frames."""
     table = averages.table(sort_by="self_cuda_time_total", row_limit=2, time_unit="us")
     rule, header, _, addmm, gemm, _, host, device = table.splitlines()
     assert " ".join(header.split()) == (

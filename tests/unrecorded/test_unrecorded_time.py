@@ -112,7 +112,7 @@ def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_th
 def test_an_operation_that_started_before_the_first_recorded_call_tells_nothing(
     ingest_trace: Ingest,
 ) -> None:
-    """An operation that started before the first call may have been launched just before it started."""
+    """The first operation may have been launched just before it started."""
     store = ingest_trace(launched_earlier())
     assert intervals(store, "before") == []
     assert intervals(store, "undecided") == [(0, 20_000)]
@@ -157,7 +157,7 @@ def test_kernels_captured_into_a_graph_are_not_lost(ingest_trace: Ingest) -> Non
 
 
 def test_work_that_runs_on_when_the_recording_ends_is_unrecorded(ingest_trace: Ingest) -> None:
-    """Kernels after the end of the recording are unrecorded work, although launches are recorded."""
+    """Kernels after the end of the recording are unrecorded work, although launched before."""
     operations = run_operations([(10 * n, 7, 40) for n in range(100)])
     recording = record(operations, 0, 2_000)
     store = ingest_trace(recording.events)

@@ -35,7 +35,7 @@ def test_a_name_that_is_shipped(tmp_path: Path, name: str, other: str) -> None:
 
 
 def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
-    """A newer version of a shipped analysis is refused: it would change the plain name for all readers."""
+    """A newer version of a shipped analysis would change the plain name for all readers."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v1.sql"
     text = path.read_text(encoding="utf-8").replace("stream_load_v1", "temporal_breakdown_v9")

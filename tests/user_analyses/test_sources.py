@@ -30,7 +30,7 @@ ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 @pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
-    """In Python parameters are checked, and columns have units and descriptions, as for shipped ones."""
+    """Parameters are checked, and columns have units and descriptions, as in shipped ones."""
     with hta_sql.open(store, analyses=team) as opened:
         assert opened.run("stream_load").rows() == ROWS
         assert opened.run("stream_load_v1", min_kernels=3, ranks=[0]).rows() == ROWS[:1]
@@ -203,7 +203,7 @@ def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
 
 @pytest.mark.slow
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
-    """``hta-sql catalog --analyses`` adds user analyses to the shared catalog; later ingests retain them."""
+    """``hta-sql catalog --analyses`` adds user analyses to the store's shared catalog."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0

@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """Plain Python computes the length of HTA's critical path with all causes, and ours without any."""
+    """Plain Python computes HTA's length with all causes, and ours without any."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)
