@@ -1,4 +1,4 @@
-"""Steps with one planted problem of variable size, as rules of advice detect it."""
+"""Build steps with one planted problem of variable size, one kind for each advice rule."""
 
 from __future__ import annotations
 

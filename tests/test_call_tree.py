@@ -129,7 +129,7 @@ with_kinds = st.lists(
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
-    """The events are random: nested, touching, overlapping and of zero length, on two threads."""
+    """Parents equal their definition for random events, some nested, touching or overlapping."""
     ordered = opening_order(events)
     parent, overlaps = enclosing_events(*columns(ordered))
     wanted = [parent_by_definition(ordered, position) for position in range(len(ordered))]
@@ -245,7 +245,7 @@ def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int,
 @given(with_kinds)
 @settings(max_examples=examples(100), deadline=None)
 def test_one_stack_one_id(events: list[Event]) -> None:
-    """The id is that of the first event with these names, in opening order."""
+    """The id of a stack is that of the first event with these names, in opening order."""
     ordered = opening_order(events)
     first: dict[tuple[tuple[int, int], ...], int] = {}
     for position, row in enumerate(rows_of(ordered, [])):
@@ -322,7 +322,7 @@ def test_the_examples_of_hta(example: str) -> None:
 
 
 def test_depths_of_a_stack() -> None:
-    """The root has depth 0."""
+    """The root of a stack has depth 0."""
     starts, durations, _ = HTA_EXAMPLES["a stack of four levels"]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[1] == [0, 1, 2, 3, 1, 2, 0, 1]

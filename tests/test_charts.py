@@ -194,7 +194,7 @@ def empty_store(
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
-    """The sentence gives the reason instead of empty axes."""
+    """A result without rows is a sentence with the reason, instead of empty axes."""
     result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
@@ -203,7 +203,7 @@ def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
 
 
 def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
-    """Two kernels that differ in the middle are two bars."""
+    """Two kernels that differ in the middle of their cut names are two bars."""
     names = [f"{'a' * 200}{number}{'b' * 200}" for number in range(3)]
     shown = style.labels([*names, names[0], "short"])
     assert len(set(shown)) == 4

@@ -225,7 +225,7 @@ def at_scale(*case: object) -> ParameterSet:
 def test_4096_ranks_stay_below_2_mb(
     name: str, table: Callable[[], pd.DataFrame], rows: int
 ) -> None:
-    """Bounded data is drawn whole; other data is aggregated first."""
+    """Charts of bounded data are drawn whole; other data is aggregated first."""
     chart = themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE

@@ -1,6 +1,6 @@
-"""Compiled kernels lead to the model code: stacks in the trace, files of Inductor next to it, and nothing is guessed.
+"""Compiled kernels are mapped to model code by stacks in the trace, and by Inductor's files.
 
-The shapes are those that PyTorch 2.14 writes: torch/_inductor/profiler.py puts ``stack`` into the arguments of kernels
+The formats are those of PyTorch 2.14: torch/_inductor/profiler.py puts ``stack`` into the arguments of kernels
 (inductor_trace_handler), torch/_inductor/codecache.py writes kernel_information.json into packages of AOTInductor,
 torch/_inductor/debug.py writes the mappings of nodes, and torch/_inductor/runtime/triton_heuristics.py the arguments
 ``kernel_file``, ``num_warps``, … of the operator that launches a Triton kernel.
@@ -40,7 +40,7 @@ def sources(store: hta_sql.TraceStore) -> dict[str, list[Any]]:
 
 
 def written(folder: Path, value: object, name: str = INFORMATION) -> Path:
-    """Write a file about kernels."""
+    """Write a file of Inductor about kernels."""
     path = folder / name
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
@@ -179,7 +179,7 @@ def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_
 
 
 def test_redaction_keeps_lines_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Files and functions are hashed, lines of code are left out; methods and lines stay."""
+    """Files and functions are hashed, and source text is removed; methods and line numbers stay."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         before = sources(store)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "given", Redactor("key"))

@@ -45,7 +45,7 @@ def section(heading: str) -> str:
 
 
 def test_every_path_exists() -> None:
-    """A path with a placeholder exists up to the placeholder."""
+    """Every path on the page exists, one with a placeholder up to the placeholder."""
     named = {code or link for code, link in _PATH.findall(PAGE)}
     assert len(named) > 50
     paths = {_TEMPLATE.sub("", path) for path in named if EXAMPLE not in path} - {*CREATED}

@@ -39,7 +39,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture
 def graph(waiting: TraceStore) -> CPGraph:
-    """Return their graph."""
+    """Return the critical-path graph of these events."""
     found = critical_path(waiting, 0)
     assert found is not None
     return found
@@ -82,7 +82,7 @@ def test_the_breakdown_has_a_row_per_edge(graph: CPGraph) -> None:
 
 
 def test_nodes_edges_and_events_are_found_from_each_other(graph: CPGraph) -> None:
-    """HTA's look-ups work."""
+    """HTA's methods find nodes, edges and events from each other."""
     start, end = graph.get_nodes_for_event(2)
     assert start is not None
     assert end is not None

@@ -108,7 +108,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 
 @pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
-    """The cached copy is closed before the store's catalog is opened."""
+    """The cached copy of the catalog is closed before the store's own catalog is opened."""
     with hta_sql.open(store) as opened:
         opened.run("collective_waits")
         assert not is_missing(store)
@@ -117,7 +117,7 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
-    """An upgrade may change the SQL of the second stage only."""
+    """If only the SQL of the second stage changes, the materialized first stage is read."""
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
@@ -143,7 +143,7 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
-    """Views and macros count, directly or indirectly; a query of other tables does not change the store."""
+    """A query materializes the tables that it names, directly or through views and macros."""
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT count(*) FROM gpu_ops").rows()
         assert is_missing(store)
@@ -186,7 +186,7 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
-    """A comment changes nothing; a change in an underlying stage does."""
+    """A changed underlying stage changes the key of a table; a changed comment does not."""
     library, manifest = load_library(), read_manifest(store)
     keys = keys_of(manifest, library)
     assert keys == keys_of(manifest, replace(library, derived=library.derived))

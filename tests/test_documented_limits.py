@@ -105,7 +105,7 @@ def test_each_limit_is_that_of_the_code() -> None:
 
 
 def test_the_command_has_the_limits_of_a_store() -> None:
-    """The options repeat the limits, because parsing a command line must not load the engine."""
+    """Options repeat the store's limits, because parsing them must not load the engine."""
     defaults = {option.name: option.default for option in sql.params}
     stated = [defaults[name] for name in ("timeout", "max_rows", "spill_limit")]
     of_a_store = limits.Limits()

@@ -40,7 +40,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture
 def frame(analysis: TraceAnalysis) -> pd.DataFrame:
-    """Return its frame."""
+    """Return the frame of the tiny trace."""
     return analysis.t.get_trace(0)
 
 

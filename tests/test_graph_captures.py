@@ -192,7 +192,7 @@ def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None
 
 
 def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: Path) -> None:
-    """With one captured size, two rounds have the same layers."""
+    """With one captured size, two rounds of replays have the same layers."""
     rows = joined(tmp_path, replay([8, 8], [8, 8], annotated=False), capture((8,)))
     modules = [row[4] for row in rows]
     assert modules[:7] == modules[7:]
@@ -362,7 +362,7 @@ def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
 def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Only one kernel of one layer is renamed, and the others match as before."""
+    """Only the renamed kernel of one layer is unmatched, and the others match as before."""
 
     def rename(events: list[Event], kernels: list[Event]) -> list[Event]:
         kernels[100]["name"] = "renamed"

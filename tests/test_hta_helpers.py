@@ -160,7 +160,7 @@ def test_parser_config() -> None:
 
 
 def test_types_of_arguments_agree() -> None:
-    """The check of types knows each frame column with the same type."""
+    """The type check of arguments knows each frame column with the same type."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
     checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:

@@ -288,7 +288,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
-    """Changes to the frames of ``t`` have no effect."""
+    """Changes to the frames of ``t`` have no effect on annotated kernels."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)
     analysis.t.parse_traces()
     analysis.t.get_trace(0)["dur"] = -1
@@ -299,7 +299,7 @@ def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnaly
 
 
 def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
-    """The answer is None, as in HTA."""
+    """Without annotations the result is None, as in HTA."""
     shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert analysis.get_gpu_user_annotation_breakdown() is None

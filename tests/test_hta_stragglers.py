@@ -98,7 +98,7 @@ def late_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def late(late_traces: Path) -> TraceAnalysis:
-    """Open these traces."""
+    """Open the traces with the late rank."""
     return TraceAnalysis(trace_dir=late_traces)
 
 

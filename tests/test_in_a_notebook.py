@@ -53,7 +53,7 @@ def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) ->
 
 
 def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
-    """Parameters and help come from the SQL file."""
+    """Completion and help take parameters and texts from the SQL file."""
     assert "idle_causes" in dir(store.analyses)
     assert "gpu_ops" in dir(store.tables)
     rows = store.analyses.profiler_steps(ranks=0).rows()

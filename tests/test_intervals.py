@@ -119,7 +119,7 @@ def touch(a: Span, b: Span) -> bool:
 
 
 def merged_twin(spans: list[Span]) -> list[Row]:
-    """Merge any two that touch until none do."""
+    """Merge any two intervals that touch, until none do."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         islands = [(span, 1) for span in members]
@@ -204,7 +204,7 @@ many = settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 @many
 def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
-    """Touching intervals become one island with their number."""
+    """Touching intervals become one island, with their count."""
     spans = data.draw(spans_of(lanes))
     assert ask("merged_intervals", lanes, spans) == merged_twin(spans)
 

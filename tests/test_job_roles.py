@@ -61,7 +61,7 @@ class Roles:
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Roles]:
-    """A reinforcement learning job, and a job whose servers prefill or decode."""
+    """Build a reinforcement learning job, and a job whose servers prefill or decode."""
     made = Roles(tmp_path_factory.mktemp("roles"), request.param)
     with made.store:
         yield made
@@ -89,7 +89,7 @@ def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
 
 
 def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
-    """A rank that is alone in its role has no peer."""
+    """A rank that is alone in its role has no peer to be compared with."""
     rows = job.store.run("stragglers").arrow().to_pylist()
     assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
     assert not any(row["is_straggler"] for row in rows)

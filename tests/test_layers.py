@@ -129,7 +129,7 @@ def test_every_room_is_on_the_list() -> None:
 
 
 def test_how_it_works_lists_the_folders_in_that_order() -> None:
-    """A newcomer finds the folder for a line of code there."""
+    """The page lists the folders in import order, for newcomers who look for a line of code."""
     text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
     table = text.split("| folder or module | responsible for |")[1].split("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
@@ -204,7 +204,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """A module is short enough to be read at once."""
+    """Modules are short enough to be read at once."""
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 

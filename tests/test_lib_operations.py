@@ -132,7 +132,7 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:
-    """The names are those that profilers write."""
+    """Kernel names as profilers write them have the expected short names."""
     assert short_names([name]) == {name: short}
 
 

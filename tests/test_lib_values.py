@@ -287,6 +287,6 @@ def test_operators_of_the_backward_pass() -> None:
 def test_modules_have_a_name_and_a_class(
     frame: str | None, name: str | None, kind: str | None
 ) -> None:
-    """The number after a name distinguishes instances of one class."""
+    """A module has a name and a class; the number after its name distinguishes instances."""
     sql = "SELECT lib.module_name($frame), lib.module_class(lib.module_name($frame))"
     assert connection().execute(sql, {"frame": frame}).fetchall() == [(name, kind)]

@@ -58,7 +58,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(whole: Path, tmp_path: Path) -> Path:
-    """Copy this store."""
+    """Copy the ingested store, so that a test can change it."""
     copied = Path(shutil.copytree(whole, tmp_path / "tiny.store"))
     build_catalog(copied)
     return copied

@@ -118,7 +118,7 @@ def digest(library: Library, root: Path) -> str:
 
 
 def test_the_lock_keeps_other_columns_of_golden_answers(root: Path) -> None:
-    """Only messages may change."""
+    """Only messages of golden answers may change; the lock covers all other columns."""
     library = parse_library(root)
     before = digest(library, root)
     golden = root.parent / "tests" / "golden" / "timeline" / "device_work_v1.test"
@@ -187,7 +187,7 @@ def test_a_catalogue_that_does_not_fit_is_refused(
     ],
 )
 def test_a_sentence_in_sql_is_refused(root: Path, literal: str) -> None:
-    """Messages must be in the catalog."""
+    """A sentence in SQL is refused, because messages must be in the catalog."""
     file = "analyses/timeline/device_work_v1.sql"
     found = problems_with(root, "'device_work.nothing' AS", f"{literal} AS", file)
     assert any("move it to sql/messages and return lib.message" in one for one in found), found

@@ -76,7 +76,7 @@ def test_a_placeholder_is_rendered_by_its_format(
 
 
 def test_a_name_with_braces_is_no_placeholder(con: duckdb.DuckDBPyConnection) -> None:
-    """Names come from traces."""
+    """Braces in a name from a trace are not rendered as a placeholder."""
     fields = """{'name': 'k{n:count}<"x">', 'n': 7}"""
     assert text_of(con, "{name} ran {n} times.", fields) == 'k{n:count}<"x"> ran 7 times.'
 

@@ -57,7 +57,7 @@ def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -
 def test_which_operator_takes_most_time(
     store: hta_sql.TraceStore, run: str, operator: str, self_ns: int
 ) -> None:
-    """The copies take most; in the third version it is the operator that searches positions."""
+    """The copies take the most time; in the third version the operator that searches does."""
     row = first(store, "operator_table", run=run)
     assert (row["name"], row["host_self_ns"]) == (operator, self_ns)
 
@@ -135,7 +135,7 @@ def test_which_operator_takes_most_memory(
 def test_who_holds_the_memory_at_the_peak(
     store: hta_sql.TraceStore, run: str, operator: str, frame: str, held: int
 ) -> None:
-    """The mask and the positions of this step, and those of the previous step, which the loop still references."""
+    """The peak has this step's mask and positions, and those that the loop still references."""
     row = first(store, "live_at_peak", run=run)
     assert (row["operator_name"], row["frame"], row["bytes"]) == (operator, frame, held)
 

@@ -21,7 +21,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """Return job ─▶ its advice; each piece of evidence has rows."""
+    """Return job ─▶ its advice; assert that each piece of evidence has rows."""
     store = tmp_path_factory.mktemp("faults") / "store"
     for job in FAULTS:
         traces = {0: str(JOBS / job / "rank0.json.gz")}

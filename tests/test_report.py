@@ -52,7 +52,7 @@ def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write its report."""
+    """Write the report of the simulated job."""
     return job_report(tmp_path_factory)[1]
 
 
@@ -280,7 +280,7 @@ def test_the_command_writes_it(
 def test_the_command_opens_it(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--open opens it after writing."""
+    """With --open the report opens after it is written."""
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
     page = tmp_path / "a.html"

@@ -67,7 +67,7 @@ def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browse
 
 
 def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> None:
-    """At 1400 x 900 all of it is visible, including the recommendations."""
+    """At 1400 x 900 the whole first screen is visible, including the recommendations."""
     chromium.open(page, 1400)
     last = (
         "[...document.querySelectorAll('#overview .advice')].pop().getBoundingClientRect().bottom"

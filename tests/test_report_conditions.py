@@ -30,7 +30,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """The engine that all cases are run in."""
+    """Return the engine that runs all cases."""
     folder = tmp_path_factory.mktemp("golden")
     cases = sorted(CASES.values(), key=lambda case: case.traces)
     with closing(GoldenEngine(folder, LIBRARY, cases, TRACES)) as engine:

@@ -29,7 +29,7 @@ def test_names_are_words(name: str, words: str) -> None:
 
 
 def test_a_column_has_one_unit() -> None:
-    """The unit suits most of its numbers; unknown values are a dash, and no number becomes zero."""
+    """The unit suits most numbers of a column; unknown values are a dash, and none becomes 0."""
     heading, cells = column_texts("wait_ns", [1_500_000, 2_000_000, 900_000, 20, 0, None], None)
     assert heading == "Wait (ms)"
     assert cells == ["1.500", "2.000", "0.900", "<0.001", "0", "–"]  # noqa: RUF001 - an en dash

@@ -112,7 +112,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
-    """Shares are rounded to tenths, each by at most a tenth."""
+    """Shares add up to 100 after rounding to tenths, which changes each by at most a tenth."""
     whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
     told = shares(whole)
     assert round(sum(told.values()), 6) == 100

@@ -207,7 +207,7 @@ def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> 
 
 
 def test_a_question_about_waits_needs_ranks_that_wait() -> None:
-    """The accounting of a step exists for a single rank, but does not answer it."""
+    """The step accounting of a single rank does not answer the question about waits."""
     where = '<a href="#step_accounting">'
     assert questions_markup({"step_accounting", "collective_waits"}, {}).count(where) == 2
     alone = questions_markup({"step_accounting"}, {"collective_waits": "There is one rank."})
@@ -216,7 +216,7 @@ def test_a_question_about_waits_needs_ranks_that_wait() -> None:
 
 
 def test_titles_are_unique() -> None:
-    """Two entries of the side bar with one title would be ambiguous."""
+    """Titles are unique, because two equal entries of the side bar would be ambiguous."""
     titles = Counter(analysis.title for analysis in load_library().newest())
     assert [title for title, count in titles.items() if count > 1] == []
 

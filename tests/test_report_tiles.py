@@ -1,4 +1,4 @@
-"""Headline figures: a partly known one is a bound."""
+"""Headline figures of a report: partly known figures are shown as bounds."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Job:
 
 @pytest.fixture(scope="module", params=["training", "serving"])
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    """Trainers, rollout servers and a reward model; prefill and decode servers."""
+    """Build a job of trainers, rollout servers and a reward model, and a serving job."""
     made = Job(tmp_path_factory.mktemp("worlds"), request.param)
     with made.store:
         yield made
@@ -98,7 +98,7 @@ def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["training"], indirect=True)
 def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
-    """A rank of each role is late, in as many steps as the role has."""
+    """The late rank of each role is late in as many steps as the role has."""
     for role, late in (("trainer", 1), ("rollout", 2)):
         rows = job.store.run("stragglers", roles=[role]).records()
         named = [row["rank"] - job.first[role] for row in rows if row["is_straggler"]]

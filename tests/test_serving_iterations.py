@@ -83,7 +83,7 @@ def test_other_names_are_no_iterations(iterations: dict[str, dict[str, Any]]) ->
 
 
 def test_gaps_are_between_operations(iterations: dict[str, dict[str, Any]]) -> None:
-    """A gap is the time from the end of one on the device to the start of the next."""
+    """A gap is the time from the end of an iteration on the device to the start of the next."""
     gaps = [row["gap_before_ns"] for row in iterations.values()]
     assert gaps[:3] == [None, 70_000, 70_000]
 

@@ -210,7 +210,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
 def test_a35_a_real_memory_timeline() -> None:
-    """The numbers are those of HTA's own test."""
+    """The numbers of a real memory timeline are those of HTA's own test."""
     frame = MemoryAnalysis(MEMORY).get_memory_timeline()
     assert len(frame) == 7721
     expected = [102440608, 102228128, 19395584, 0, 2618160128, 58417152, 41811968, 25494440]

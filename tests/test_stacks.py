@@ -102,7 +102,7 @@ def test_what_stands_around_an_event(store: TraceStore) -> None:
 
 
 def test_arguments_of_annotations_and_frames(store: TraceStore) -> None:
-    """Shapes and recorded stacks are columns."""
+    """Shapes of annotations and recorded stacks of frames are columns."""
     query = "SELECT input_dims, call_stack FROM annotations WHERE name = 'forward'"
     assert store.sql(query).rows() == [("[[4]]", "a;b")]
     query = "SELECT call_stack FROM python_calls WHERE event_id = 3"

@@ -72,7 +72,7 @@ def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_it_travels_and_closes_unasked(tmp_path: Path) -> None:
-    """A copy opens the existing store; a closed or deleted one leaves no file open."""
+    """A copy opens the existing store; a closed or deleted store leaves no file open."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert pickle.loads(pickle.dumps(store)).runs() == ["one"]  # noqa: S301 - ours
     store.close()

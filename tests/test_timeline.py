@@ -183,7 +183,7 @@ def test_no_events_make_no_chart(
 
 
 def test_modules_over_kernels(trace: Trace) -> None:
-    """A call is drawn at the time of its kernels."""
+    """A call of a module is drawn at the time of its kernels."""
     aligned = align_module_with_kernels(trace.get_trace(0), ["aten::addmm"], trace.symbol_table)
     call = aligned[aligned["stream"] == -2].to_dict("records")
     assert [(c["ts"], c["dur"]) for c in call] == [(20.0, 35.0)]

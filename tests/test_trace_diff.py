@@ -193,7 +193,7 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
 
 
 def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceStore) -> None:
-    """HTA's TraceDiff takes a Trace, which TraceAnalysis has as t."""
+    """TraceDiff compares the Trace of a TraceAnalysis, its ``t``, like the analysis itself."""
     one = TraceAnalysis(store=store.path, run="one")
     three = TraceAnalysis(store=store.path, run="three")
     whole = TraceDiff.compare_traces(one, three)
@@ -205,7 +205,7 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
 
 @pytest.mark.slow
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
-    """Two folders are two stores. ROCm's stream 0 is a stream; without steps all of it counts."""
+    """Two folders have two stores; ROCm's stream 0 counts, and so does a trace without steps."""
     folders = []
     for name, trace in (("a", OPERATORS), ("b", ROCM)):
         folder = tmp_path / name

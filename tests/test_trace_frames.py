@@ -170,7 +170,7 @@ def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> N
 
 
 def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
-    """Analyses would ignore it, so the error has a remedy, and the frames are unchanged."""
+    """A frame that is assigned back is refused with a remedy, because analyses would ignore it."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         frame = analysis.t.get_trace(0)
         with pytest.raises(ParameterError, match=r"docs/filters\.md"):
@@ -192,7 +192,7 @@ def test_times(trace: Trace) -> None:
 
 
 def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
-    """In floats 0.4 - 0.1 is 0.30000000000000004."""
+    """Durations are rounded to nanoseconds: in floats 0.4 - 0.1 is 0.30000000000000004."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 0.3}
     found = {}
     for rank, ts in enumerate((0, 0.1)):
@@ -232,7 +232,7 @@ def test_files_are_paths() -> None:
 
 @pytest.mark.slow
 def test_names(trace: Trace) -> None:
-    """Numbers are alphabetical and equal for all ranks; decoding adds texts."""
+    """Numbers of names are alphabetical and equal for all ranks; decoding adds texts."""
     symbols = trace.symbol_table.get_sym_table()
     assert symbols == sorted(symbols)
     trace.decode_symbol_ids()

@@ -82,7 +82,7 @@ def test_describe_unknown(cli: Cli) -> None:
 
 
 def test_describe_starts_each_item_of_a_list_on_its_own_line(cli: Cli) -> None:
-    """The verdicts of stragglers are a list in the header of the file."""
+    """Each verdict of stragglers, a list in the header of its file, is on its own line."""
     lines = cli("describe", "stragglers").out.splitlines()
     assert "- none: nothing found." in lines
     assert any(line.startswith("  ") and line.endswith("jobs.") for line in lines)

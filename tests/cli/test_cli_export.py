@@ -98,7 +98,7 @@ def test_a_sheet_says_what_it_has_no_room_for(
 
 
 def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The error is the same as in the other formats."""
+    """The error of a full disk is the same as in the other formats."""
     full = tmp_path / "full.xlsx"
     full.symlink_to("/dev/full")
     cli("export", store, "gpu_ops", "-o", full).fails(1, "No space left on device")

@@ -47,7 +47,7 @@ def ranks_of(folder: Path, store: Path) -> list[int]:
 def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
     dumps: Path, tmp_path: Path, name: str
 ) -> None:
-    """The rank is the number at the end of the name."""
+    """The rank of a dump is the number at the end of its name."""
     for rank in range(4):
         (dumps / f"nccl_trace_rank_{rank}").rename(dumps / name.format(rank))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
@@ -56,7 +56,7 @@ def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
 def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
     dumps: Path, tmp_path: Path
 ) -> None:
-    """The only difference is stacks, which JSON does not contain."""
+    """All formats have the same rows, except for stacks, which JSON does not contain."""
     as_json, packed, archive = tmp_path / "json", tmp_path / "packed", tmp_path / "dumps.zip"
     as_json.mkdir()
     packed.mkdir()
@@ -143,7 +143,7 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
 
 
 def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
-    """The verdict is the same, also for a rank whose dump is damaged."""
+    """The verdict of a redacted store is the same, also for a rank with a damaged dump."""
     job = training(4, 2, 2)
     del job.programs[3][4:]
     write_pickles(job, dumps)
@@ -212,6 +212,6 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
-    """The folder is read as it was recorded; the golden test has the rows."""
+    """The folder is read as it was recorded, and gives the rows of the golden test."""
     with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:
         assert bool(store.run("hang").rows()) == (job != "healthy")

@@ -55,7 +55,7 @@ def test_what_is_no_file(
 
 @pytest.mark.parametrize("what", ["pipe", "dangling link"])
 def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
-    """If the user passes such a path itself, it is an error."""
+    """A pipe or broken link that the user passes is an error."""
     make, said = SPECIAL[what]
     make(folder / "rank1.json")
     with pytest.raises((TraceFormatError, TraceNotFoundError), match=said):
@@ -63,7 +63,7 @@ def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
 
 
 def test_a_trace_that_became_a_pipe(folder: Path) -> None:
-    """Comparing a file with the manifest never waits for a writer."""
+    """Comparing a trace that became a pipe with the manifest never waits for a writer."""
     os.mkfifo(folder / "rank1.json")
     with pytest.raises(TraceFormatError, match="is not a regular file: it is a pipe"):
         fingerprint(str(folder / "rank1.json"))

@@ -36,7 +36,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
-    """The files contain steps, operators, links and figures of the whole rank."""
+    """The files of a rank have its steps, operators, links and figures."""
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
         assert store.ranks() == [0, 1]
         assert store.sql("SELECT world_size, event_count FROM ranks WHERE rank = 0").rows() == [

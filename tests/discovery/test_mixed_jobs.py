@@ -192,7 +192,7 @@ ONE = {
 
 @pytest.mark.parametrize("kind", ONE)
 def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
-    """Missing metadata, captures, declared roles and a folder for each host are valid."""
+    """One job may have missing metadata, captures, declared roles or a folder for each host."""
     for name, content in ONE[kind].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
@@ -216,7 +216,7 @@ def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: objec
 
 
 def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """The missing ranks are not listed one by one."""
+    """With a large world size, missing ranks are not listed one by one."""
     size = 1 << 24
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:

@@ -93,7 +93,7 @@ def test_it_is_refused_by_name(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_evidence_may_stand_far_behind(tmp_path: Path) -> None:
-    """A trace may start with a megabyte of unknown events before its kernels."""
+    """A trace is recognized even if a megabyte of unknown events precedes its kernels."""
     events = [COMPLETE | {"cat": "brand_new", "name": "x" * 200} for _ in range(5000)]
     peek(write(tmp_path, {"traceEvents": [*events, COMPLETE | {"cat": "kernel"}]}))
     with pytest.raises(TraceFormatError, match="another program"):

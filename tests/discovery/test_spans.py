@@ -105,7 +105,7 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """For export_chrome_trace(f"trace_{prof.step_num}.json"), the process and the times identify one rank."""
+    """Files of export_chrome_trace with a step number are one rank, by process and times."""
     traces = {
         f"trace_{number}.json": content(path) for number, path in zip((4, 8), RECORDED, strict=True)
     }
@@ -123,7 +123,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Containers reuse process numbers; events that overlap in time, or come from another host, are another rank."""
+    """Two processes with one number are two ranks if they overlap or are on two hosts."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)

@@ -137,7 +137,7 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_taken_port_is_an_error(path: Path) -> None:
-    """The error names the port, and nothing else is printed."""
+    """The error of a taken port names it, and nothing else is printed."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print", "--port", port]

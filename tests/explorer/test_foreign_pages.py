@@ -185,7 +185,7 @@ def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
 def test_an_unusable_password_is_refused(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """An empty password would admit everybody."""
+    """An empty password is refused, because it would admit everybody."""
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
     assert main(["explore", str(store), "--print", "--token-file", str(file)]) == 2

@@ -111,7 +111,7 @@ def test_c5_short_names(name: str, short: str) -> None:
     ],
 )
 def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
-    """A name has at most 45 letters."""
+    """A name on the timeline has at most 45 letters."""
     assert simplify_name(name) == simple
 
 

@@ -46,7 +46,7 @@ def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore
 
 
 def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """The name states the rank; events and nodes are of one run."""
+    """The name of an execution trace states its rank, and nodes are in the run of the events."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(FILES / "trace.json", folder / "rank0.json")
@@ -190,7 +190,7 @@ def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
-    """All calls of PyTorch 2.13 have their event."""
+    """All calls of a pair that PyTorch 2.13 recorded have their event."""
     observed = SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
     trace = SHARED / "traces" / "torch_cpu" / CONVNET / "trace.json.gz"
     with pair(tmp_path / "job", trace, observed) as store:
@@ -199,7 +199,7 @@ def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> None:
-    """218 of 928 nodes have an event with their id and name by chance; at their position, all have the name.
+    """All 928 nodes are joined by position, although 218 match other events by id and name.
 
     All 201 nodes with a sequence number have that of their event.
     """
@@ -217,7 +217,7 @@ def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
-    """The execution trace is of a data-parallel job, the trace is not: 581 nodes have an event of their id and name by chance."""
+    """Nothing is joined, although 581 nodes have an event with their id and name by chance."""
     with pair(
         tmp_path / "job", PARAM / "resnet_kineto.json.gz", PARAM / "resnet_et.json.gz"
     ) as store:
@@ -228,7 +228,7 @@ def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks end anywhere: inside of nodes, numbers and characters of several bytes."""
+    """Blocks of a file may end inside of nodes, numbers and characters of several bytes."""
     value = nodes()
     value["nodes"][4]["name"] = "ä" * 40
     value["nodes"].insert(3, 123456789)

@@ -45,7 +45,7 @@ def chunks_of(path: Path, size: int) -> Iterator[bytes]:
 
 @needs_native
 def test_small_traces() -> None:
-    """Every trace of the tests agrees in small chunks, most of which are plain."""
+    """Both readers agree on every test trace in small chunks, most of which are plain."""
     texts = list(chain.from_iterable(chunks_of(path, 2000) for path in TRACES))
     assert len(check_readers_agree(texts)) > 0.9 * len(texts)
 
@@ -127,7 +127,7 @@ def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_pa
 
 @needs_native
 def test_what_grows_beyond_its_text_is_refused() -> None:
-    """Each series of a counter repeats its arguments, so 64 of 5 MB would exceed the text."""
+    """A counter whose series repeat large arguments is refused, as it would exceed its text."""
     long = b'"' + b"n" * (5 << 20) + b'"'
     series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
     text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)

@@ -87,7 +87,7 @@ def test_roles_that_count_from_0_have_ranks_of_their_own(
 
 
 def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None:
-    """A collective of one role is not matched with that of another."""
+    """Groups and partners are ranks of the run, so collectives of two roles never match."""
     with hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)) as store:
         groups = store.sql(
             "SELECT rank, pg_ranks FROM gpu_ops WHERE pg_ranks IS NOT NULL ORDER BY ALL"

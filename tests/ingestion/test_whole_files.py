@@ -206,7 +206,7 @@ def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) -> None:
-    """The error says what the file is."""
+    """The error for a file that is no trace says what the file is."""
     path = tmp_path / "trace.json"
     path.write_bytes(data)
     for careful in (False, True):

@@ -238,7 +238,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
     ],
 )
 def test_groups_have_equal_rows_on_any_number_of_threads(jobs: Jobs, call: str) -> None:
-    """Ratios are equal to the last bit."""
+    """Ratios are equal to the last bit on any number of threads."""
     answers = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

@@ -125,7 +125,7 @@ def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
 
 
 def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -> None:
-    """The clocks differ by 3 ms; without correction, so would the starts."""
+    """Corrected starts agree on both hosts, although their clocks differ by 3 ms."""
     starts = defaultdict(list)
     for row in rows(jobs.con, "operator_across_ranks", "hosts 3 ms apart"):
         if row["name"] == "ampere_sgemm_128x64_tn":

@@ -122,7 +122,7 @@ def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
     "name", ["pipeline_stages", "p2p_pairs", "cluster_step_trace", "cluster_step_means"]
 )
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
-    """The order is the same."""
+    """Rows have the same order on any number of threads."""
     found = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

@@ -20,7 +20,7 @@ KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccu
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
-    """The row has its cause and a message that names it."""
+    """The row of the late rank has its cause and a message; no other rank is named."""
     job, _ = jobs.runs[run]
     rows = jobs.con.execute(
         "SELECT rank, is_straggler, cause, message FROM stragglers_v1(runs := [$run])",

@@ -44,7 +44,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
 def test_each_rank_has_the_level_of_what_is_planted(
     jobs: Jobs, run: str, expected: dict[int, tuple[str, str]]
 ) -> None:
-    """The row also has its cause, which explains most of the delay."""
+    """Each rank has the planted level, and a cause that explains most of its delay."""
     rows = judged(jobs, run)
     assert verdicts(rows) == expected
     for row in rows:

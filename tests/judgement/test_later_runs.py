@@ -66,7 +66,7 @@ def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
 def test_compare_shows_predictions_next_to_the_measured_step(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text, Markdown and JSON have them; only whole runs have predictions."""
+    """Text, Markdown and JSON have predictions, but only for whole runs."""
     runs = [f"{store}:faulty", f"{store}:fixed"]
 
     def told(*options: str) -> str:

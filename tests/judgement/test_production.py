@@ -64,7 +64,7 @@ def slowdowns(store: TraceStore, kind: str) -> dict[str, float]:
 
 
 def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[str, Any]) -> None:
-    """The slowdown is the recorded time over the uniform one."""
+    """The slowdown, the recorded time over the uniform one, equals the published figure."""
     rows = {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
     uniform = rows["uniform"]
     slowdown = uniform["recorded_ns"] / uniform["replayed_ns"]

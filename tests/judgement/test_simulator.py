@@ -62,7 +62,7 @@ def test_a_kind_is_the_same_job_for_the_same_seed(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_drawn_and_runs_to_its_end(kind: str) -> None:
-    """No rank waits forever, and only ranks with a trace have an expected verdict."""
+    """Every kind runs to its end, and only ranks with a trace have an expected verdict."""
     job, machine, truth = planted(kind, 3)
     assert all(item.end >= item.start >= 0 for items in machine.items for item in items)
     assert set(truth.late) <= set(range(job.ranks)) - set(job.missing)

@@ -57,7 +57,7 @@ def answer(
 
 
 def test_a_trace_is_served_once() -> None:
-    """A client that knows its name gets the whole trace; then the server ends."""
+    """A client that knows the name of the trace gets all of it; then the server ends."""
     with serving(TRACE) as server:
         assert answer(server, server.name, Origin=PAGE) == (200, TRACE.read_bytes())
     assert server.is_read

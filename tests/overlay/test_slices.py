@@ -65,7 +65,7 @@ def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
 def test_a_whole_rank_is_its_file(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Events are in file order; the name of a process contains its rank and its own name."""
+    """A slice of a whole rank has its events in file order, and the rank in process names."""
     found = sliced(store, tmp_path)
     named = [event for event in found if event not in recorded(files[0])]
     assert [event for event in found if event not in named] == recorded(files[0])
@@ -114,7 +114,7 @@ def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> N
 def test_what_overlaps_has_a_track_beside_it(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """A viewer nests calls, and omits a kernel that begins before the previous one has ended."""
+    """A kernel that overlaps the previous one has its own track, as a viewer would omit it."""
     where = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     spans = {"first": (100, 10), "inside": (101, 2), "early": (108, 30), "later": (140, 5)}
     kernels = [

@@ -69,7 +69,7 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
 
 
 def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: TraceStore) -> None:
-    """No collective is missing, except at the start and end of the capture."""
+    """All ranks run the same collectives, except at the start and the end of the capture."""
     assert jobs_store.run("collective_mismatches").rows() == []
 
 

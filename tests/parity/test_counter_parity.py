@@ -76,7 +76,7 @@ def rows(store: TraceStore, name: str, **parameters: Any) -> list[dict[str, Any]
 def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operations(
     scope: str, jobs_store: TraceStore
 ) -> None:
-    """Each stream of each file agrees; each operation changes the queue twice."""
+    """The longest queue of each stream agrees, and each operation changes it twice."""
     found: dict[tuple[str, str], dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     files = {
         (run, rank): (run.split("-capture")[0], source.rsplit("/", 1)[-1])

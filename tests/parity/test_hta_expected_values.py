@@ -60,7 +60,7 @@ def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) ->
 
 
 def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The five longest, two that match the pattern, and the others are shown."""
+    """The frame has the five longest names, two that match the pattern, and the others."""
     frame = analysis("hta_ns_resolution").get_gpu_user_annotation_breakdown(
         False, visualize=False, num_kernels=5, allowlist_patterns=["Optimizer"]
     )
@@ -105,7 +105,7 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
 def test_a15_sequences_of_an_operator_that_launches_none(
     analysis: Callable[[str], TraceAnalysis], tmp_path: Path
 ) -> None:
-    """The frame is empty, and no trace is written."""
+    """An operator that launches nothing has an empty frame, and no trace is written."""
     frame = analysis("hta_df_index_resolver").get_frequent_cuda_kernel_sequences(
         "aten::clone", output_dir=str(tmp_path), rank=1
     )

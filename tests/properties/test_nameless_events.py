@@ -61,7 +61,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
     is_missing: bool,
     reader: str,
 ) -> None:
-    """Every table with names stores it so, with the compiled reader and without it."""
+    """Both readers store a missing name as the empty name, in every table with names."""
     store = ingest_trace(trace(None, is_missing=is_missing), store=f"{reader}.store")
     counted = "SELECT table_name, count(*) FROM events WHERE name = '' GROUP BY ALL"
     assert dict(store.sql(counted).rows()) == {

@@ -209,7 +209,7 @@ def found_rows(
 
 @pytest.mark.parametrize("case", CASES)
 def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case: str) -> None:
-    """All rows and all recomputed columns agree."""
+    """All rows and all columns of the analysis agree with the recomputation."""
     seed, store = job
     name, options, _ = CASES[case]
     for number, scope in enumerate(scopes(seed)):
@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """The diff equals the difference for runs, ranks and steps, and is zero for one run."""
+    """The diff equals the difference for runs, ranks and steps, and for a run and itself."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),

@@ -119,7 +119,7 @@ PUBLIC = {
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
-    """The truth is the mean of the steps in the JSON files, without the last one."""
+    """The headline equals the mean of the steps in the JSON files, without the last one."""
     control, test, verdicts, lead = PUBLIC[name]
     for side in (control, test):
         folder = SHARED / "traces" / f"{name}_{side}"

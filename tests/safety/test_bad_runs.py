@@ -96,7 +96,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["abc\n", "\nabc", "a/b", "a b", "..", "é", "a\0"])
 def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
-    """A name with a line break at its end was once accepted, after which no store opened."""
+    """A name with a line break at its end is refused, because no store with it could be opened."""
     with pytest.raises(hta_sql.ParameterError, match="Run name"):
         hta_sql.ingest(store.parent / "good", store, run=name)
 
@@ -208,7 +208,7 @@ def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
-    """A query that requests a lost run names it as missing in the list of runs."""
+    """A query of a lost run is an error that lists the remaining runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
         with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):

@@ -103,7 +103,7 @@ def test_still_being_written(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """Faults of the partial file are not reported for the complete one."""
+    """Faults of a partial file are not reported once the file is complete."""
     path = tmp_path / "rank0.json.gz"
     whole = gzip.compress(json.dumps(trace_of(0, 100.0, 2000)).encode())
     path.write_bytes(whole[: len(whole) // 2])
@@ -153,7 +153,7 @@ def test_gone_before_it_is_read(
     options: dict[str, Any],
     is_known: bool,
 ) -> None:
-    """If it disappears after discovery, its rank is reported as missing, and the others are stored."""
+    """If a trace disappears after discovery, its rank is reported, and the others are stored."""
     traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
     store = traces / "job.store"
     if is_known:

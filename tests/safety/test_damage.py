@@ -396,7 +396,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Small ones are detected by checksums, large ones by the run in their footer."""
+    """Small exchanged answers are detected by checksums, large ones by the run in their footer."""
     files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
     whole = [path.read_bytes() for path in files]
     if has_one_size:
@@ -514,7 +514,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Random bits in every file of tables and materialized answers are tried."""
+    """Flip random bits in every file of tables and materialized answers."""
     whole = every_row(store)
     files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)

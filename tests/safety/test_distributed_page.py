@@ -85,7 +85,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
-    """The two calls run with the number of the job."""
+    """The two calls of the page run with the number of the job."""
     ingest, publish = blocks("An array of jobs", "python")
     for number in range(1, JOBS + 1):
         exec(compile(shell.here(ingest), "distributed.md", "exec"), globals() | {"number": number})  # noqa: S102

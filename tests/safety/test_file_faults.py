@@ -30,7 +30,7 @@ QUICK = ("ingest", "materialize")
 
 
 def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
-    """Contents without a flush are lost, and names whose folder was not flushed."""
+    """Contents without a flush are lost, and so are names in a folder without a flush."""
     folder = tmp_path / "store"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "old").write_text("old")

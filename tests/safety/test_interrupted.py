@@ -138,7 +138,7 @@ def test_what_changed_meanwhile_is_read_again(
 
 
 def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyTimes) -> None:
-    """Ranks from the earlier interruption are retained."""
+    """Ranks from an earlier interruption are retained after another one."""
     interrupted(read_traces, store)
     assert left(store) == [1, 2, 3, 4]
     with hta_sql.ingest(read_traces, store) as opened:

@@ -103,7 +103,7 @@ def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) 
 def test_a_worker_killed_while_it_answers_is_an_error(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A partial table is not returned."""
+    """If a worker is killed while it answers, no partial table is returned."""
     whole = answer_of
 
     def killed(process: Any, most_bytes: int) -> Any:
@@ -120,7 +120,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
-    """The worker does not react to an interrupt in the parser, the planner, or one call of a function."""
+    """A worker that ignores interrupts in the parser, the planner or a function call is killed."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
         store.sql("SELECT 1")
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
@@ -150,7 +150,7 @@ def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
 def test_all_queries_together_have_one_memory_limit(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the sum exceeds the limit, the query with the most memory is ended."""
+    """If all queries exceed the memory limit, the one with the most memory is ended."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: the queries of this store together"):
@@ -193,7 +193,7 @@ def test_parameters_of_every_kind_are_bound_as_before(
 
 
 def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
-    """Class and message are equal, also for text that is not valid Unicode."""
+    """Class and message of an error are those of the engine, also for invalid Unicode."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
     with pytest.raises(QueryError, match="Only queries that read"):
@@ -209,7 +209,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
-    """The output of a worker is not unpickled, and its lengths are not trusted."""
+    """Garbage from a worker is not unpickled, and its lengths are not trusted."""
 
     class Process:
         def __init__(self, content: bytes) -> None:
@@ -238,7 +238,7 @@ def processes_of(store: hta_sql.TraceStore) -> list[int]:
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
-    """A running query reports that the store was closed."""
+    """A closed store ends its processes, and a running query reports that it was closed."""
     closed = hta_sql.TraceStore(path, safe=True)
     processes = processes_of(closed)
     when_running(closed, lambda _: closed.close())

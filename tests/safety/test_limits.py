@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_put_beside_no_store(
 
 
 def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
-    """Opening it safely twice works, although the one engine is locked already."""
+    """Opening a store safely twice works, although the one engine is locked already."""
     with (
         hta_sql.TraceStore(tiny_store.path, safe=True) as first,
         hta_sql.TraceStore(tiny_store.path, safe=True) as second,

@@ -145,7 +145,7 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The listing contains size and ETag of every trace."""
+    """One listing, with size and ETag of every trace, shows that nothing has changed."""
     traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     requests = counted_requests(monkeypatch)
@@ -159,7 +159,7 @@ def test_unchanged_traces_cost_one_listing(
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The manifest and the catalog of a thousand ranks are read, and nothing is listed; the next time only the manifest is read."""
+    """A store of a thousand ranks opens by manifest and catalog, later by the manifest alone."""
     store = f"{s3}/e/job.store"
     use_cache(monkeypatch, tmp_path / "cache")
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()

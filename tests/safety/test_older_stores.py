@@ -145,7 +145,7 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
-    """Every current table and analysis can be queried."""
+    """Every current table and analysis can be queried in a store of each release."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         run_everything(store)
@@ -250,7 +250,7 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
 
 @pytest.mark.slow
 def test_a_type_that_has_grown(every_table: Path) -> None:
-    """INTEGER is read as BIGINT, value by value."""
+    """An INTEGER column of an older store is read as BIGINT, value by value."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "INTEGER")
     with hta_sql.open(every_table) as store:
@@ -303,7 +303,7 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
-    """The portable file has all current columns."""
+    """The portable file of an older store has all current columns."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         write_portable(store, tmp_path / "job.duckdb")
@@ -315,7 +315,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
-    """The views are created from no file, or from one of each table."""
+    """Views of an older store at a URL are created from no file, or from one of each table."""
     age(every_table, "old", LATER, described=described)
     bucket = fsspec.filesystem("memory")
     bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
@@ -338,7 +338,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
 
 
 def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """The store is from before the first release; the remedy is to ingest the traces again."""
+    """A store from before the first release is refused: its traces must be ingested again."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     with pytest.raises(hta_sql.StoreVersionError) as raised:
         hta_sql.open(store)
@@ -354,7 +354,7 @@ def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> N
 def test_commands_refuse_an_older_schema_version(
     command: tuple[str, ...], tmp_path: Path, cli: Cli
 ) -> None:
-    """Each command reports it and changes nothing."""
+    """Each command reports an older schema version and changes nothing."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     before = (store / MANIFEST).read_bytes()
     done = cli(command[0], store, *command[1:])

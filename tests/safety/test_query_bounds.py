@@ -125,7 +125,7 @@ def test_large_queries_pass(query: str, store: TraceStore) -> None:
 def test_the_check_of_an_ordinary_query_is_quick(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The check takes less time than the engine's parser."""
+    """The check of an ordinary query takes less time than the engine's parser."""
     query = "SELECT name, sum(dur) FROM gpu_ops WHERE rank = 0 GROUP BY ALL ORDER BY 2 DESC LIMIT 5"
     sandbox.validated(con, query)
     before = time.thread_time()
@@ -198,7 +198,7 @@ def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
 
 
 def test_listed_types_are_the_engines() -> None:
-    """A listed name that does not exist would allow any future type of that name."""
+    """Each listed type exists; a missing one would allow any future type of that name."""
     with duckdb.connect() as con:
         rows = con.execute("SELECT DISTINCT lower(type_name) FROM duckdb_types()").fetchall()
     assert READING_TYPES - {name for (name,) in rows} == set()

@@ -96,7 +96,7 @@ def test_a_function_of_compiled_text_is_private(frame: str) -> None:
 
 @pytest.mark.parametrize("frame", PUBLIC_FRAMES)
 def test_frames_of_the_interpreter_stay(frame: str) -> None:
-    """Frozen modules of the standard library and common function names are public."""
+    """Frozen modules of the standard library and common function names are kept."""
     assert Redactor("key")("frame", frame) == frame
 
 
@@ -143,7 +143,7 @@ def test_odd_names_become_plain_text(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(JSON_KINDS.values())))
 def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
-    """JSON may be nested deeper than Python's recursion limit, have numbers with thousands of digits, or be invalid."""
+    """JSON that is too deep, has huge numbers, or is invalid is redacted or hashed."""
     deep = "[" * 900 + f'"{MARKER}"' + "]" * 900
     for text in (deep, "9" * 5000, f'{{"{MARKER}', f'["\\ud800{MARKER}"]', f'{{"{MARKER}": 3}}'):
         new = redacted_json(Redactor("key"), kind, text)

@@ -164,7 +164,7 @@ def test_errors_say_what_is_near(store: TraceStore) -> None:
 
 
 def test_listed_functions_are_the_engines() -> None:
-    """A listed name that does not exist would allow any future function of that name."""
+    """Each listed function exists; a missing one would allow any future function of that name."""
     with duckdb.connect() as con:
         rows = con.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"

@@ -112,7 +112,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
 
 @pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
-    """Ranks that it had read, and ranks of the store, are not read again."""
+    """Ranks that a killed shard had read, and ranks of the store, are not read again."""
     store = tmp_path / "job.store"
 
     def stop_after_two(_result: object, done: int, _total: int) -> None:
@@ -172,7 +172,7 @@ def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> No
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
-    """Shares depend on sizes, and not on the order of the files."""
+    """Shares of shards depend on sizes, and not on the order of the files."""
     files = []
     for rank, size in enumerate([900, 100, 100, 400, 300, 100, 500, 0]):
         path = tmp_path / f"rank{rank}.json"

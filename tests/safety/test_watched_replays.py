@@ -130,7 +130,7 @@ def test_a_time_limit_ends_a_replay_within_a_second(
 
 
 def test_a_time_limit_ends_what_is_computed_before_a_query(store: Path, endless: Started) -> None:
-    """hta-sql sql --timeout computes derived tables before it opens the store."""
+    """The time limit includes derived tables, which are computed before the store is opened."""
     with pytest.raises(ComputationStoppedError, match="Interrupted after 3 s"):
         materialize_for(store, "FROM replays", watch=Watch(3))
     assert endless.is_set()

@@ -87,7 +87,7 @@ class Failing(Executor):
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Only its trace fails; message and traceback contain the error."""
+    """An unexpected error fails its trace only, and is in the message and the traceback."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(write_traces(DURATIONS), tmp_path / "job.store", executor=Failing())
     assert "rank1.json: ZeroDivisionError: division by zero" in str(caught.value)
