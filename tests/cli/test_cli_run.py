@@ -102,7 +102,7 @@ def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_question_ends_a_usage_message() -> None:
-    """All other messages end with a full stop."""
+    """Messages end with a full stop, except usage messages that are questions."""
     for said, shown in (
         ("No such option. Did you mean '--a'?", "'--a'?"),
         ("No option", "option."),

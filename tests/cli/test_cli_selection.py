@@ -61,6 +61,6 @@ def test_a_run_is_named_once(cli: Cli, two_runs: Path) -> None:
 
 
 def test_an_analysis_without_runs_refuses_a_run() -> None:
-    """An analysis of your own may have no parameter ``runs``."""
+    """A run is refused for an analysis of your own that has no parameter ``runs``."""
     with pytest.raises(click.UsageError, match="has no parameter runs: omit :tuned"):
         select_run({"name": "mine"}, "tuned")

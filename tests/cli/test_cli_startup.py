@@ -75,7 +75,7 @@ def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
 
 
 def test_the_version_says_which_reader_is_at_work(cli: Cli) -> None:
-    """The compiled reader may be missing or disabled."""
+    """The version says whether the compiled reader is used, missing or disabled."""
     said = f"hta-sql {hta_sql.__version__} (reader: {reader_at_work()})\n"
     assert cli("--version").out == said
 

@@ -104,7 +104,7 @@ def test_long_sentences_stand_below_the_table(
 def test_a_narrow_terminal_shows_the_columns_that_answer(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """The header of an analysis lists them in reading order; the note below names the others."""
+    """A narrow table has the columns that the analysis's header lists; a note names the others."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli("run", store, "kernel_table").out.splitlines()
     names = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1]

@@ -36,7 +36,7 @@ MUTATED = -1
 
 
 class Place:
-    """An engine, and the text of each file that it currently uses.
+    """The engine of a place, and the text of each library file that it currently uses.
 
     Args:
         con: The engine.

@@ -130,7 +130,7 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 @pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
-    """An analysis has at least its golden cases."""
+    """Each object has a judge: an analysis has at least its golden cases."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
@@ -208,7 +208,7 @@ def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    """The result contains the confidence interval of the whole."""
+    """A seed draws the same sample, and the result has the confidence interval of the whole."""
     mutants = [Mutant("a", line, "", "") for line in range(100)]
     assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
     assert len(drawn(mutants, 0.1, 1)) == 10
@@ -224,7 +224,7 @@ def test_nothing_is_found_where_nothing_changed() -> None:
 
 
 def test_a_process_stays_with_its_file() -> None:
-    """The longest file is first; an idle process helps with the remaining files."""
+    """A process stays with its file: the longest is first, and idle processes help with the rest."""
     queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
     taken: list[str] = []
 
@@ -250,7 +250,7 @@ def test_accepted_mutants_are_there() -> None:
 
 
 def test_a_line_of_the_list_may_leave_open_what_stands_beside() -> None:
-    """Three dots match any text; everything else matches literally."""
+    """Three dots in an accepted mutation match any text; everything else matches literally."""
     line = Accepted("lib/a.sql", "count(*) … [[= -> <>]] …", "because")
     assert line.covers(Mutant("lib/a.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
     assert not line.covers(Mutant("lib/b.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))

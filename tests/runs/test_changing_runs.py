@@ -32,7 +32,7 @@ def test_a_run_is_removed(store: Path) -> None:
 
 
 def test_one_run_needs_no_list(store: Path) -> None:
-    """A single name is not taken for a list of letters."""
+    """A single name of a run is not taken for a list of letters."""
     hta_sql.tag_runs(store, "day2", {"ticket": "PERF-17"})
     hta_sql.remove_runs(store, "day1")
     assert read_manifest(store).tags["day2"]["ticket"] == "PERF-17"
@@ -55,7 +55,7 @@ def test_a_baseline_stays(store: Path) -> None:
 
 
 def test_all_runs_are_removed(store: Path, trace: str) -> None:
-    """An empty store opens, and accepts new runs."""
+    """A store whose runs are all removed opens, and accepts new runs."""
     hta_sql.remove_runs(store, ["day1", "day2", "day3"])
     assert runs_of(store) == []
     ingest_only(trace, store, run="new")
@@ -144,7 +144,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path) -> None:
-    """The newest, the recent ones, and those of other tags stay; a dry run reports the same."""
+    """The newest runs, recent ones and those with other tags stay; a dry run reports the same."""
     assert hta_sql.retain_runs(store, **wanted, dry_run=True) == gone  # type: ignore[arg-type]
     assert read_manifest(store).runs() == ["day1", "day2", "day3"]
     assert hta_sql.retain_runs(store, **wanted) == gone  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """A publish that expects three shards is refused with the missing ones; otherwise it merges some."""
+    """With an expected number, missing shards are an error; without one, others are merged."""
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)

@@ -126,7 +126,7 @@ def test_places_are_those_of_the_signature(model: str) -> None:
 
 
 def test_an_operator_has_one_formula() -> None:
-    """An operator has at most one; the work of a wrapper is that of another operator."""
+    """An operator has at most one formula; the work of a wrapper is that of another operator."""
     found = [(name, model, variant, wraps) for name, model, variant, _, wraps in answers()]
     assert found == [
         (name, line["model"], line["variant"], line["is_wrapper"] == "true")

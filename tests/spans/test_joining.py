@@ -50,7 +50,7 @@ def test_one_run_or_two_as_one_likes(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_span_is_refused(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
-    """Steps with the same number, overlapping times, and recordings without steps are ambiguous; nothing is published."""
+    """Equal step numbers, overlapping times and missing steps are refused as ambiguous."""
     traces = write_spans(tmp_path / "job", **options)
     with pytest.raises(TraceError, match=reason + r"\. Without --join-spans"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=1, join_spans=True)
@@ -121,7 +121,7 @@ def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """A rank with two files has none to write counters into, and the error says so; its duration is that of both."""
+    """A rank with two files has none to write counters into; its duration is that of both."""
     with pytest.raises(ParameterError, match="was recorded 2 times"):
         write_counters(joined, "job", 0)
     with TraceAnalysis(store=joined.path, include_last_profiler_step=True) as analysis:

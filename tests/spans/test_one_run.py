@@ -58,7 +58,7 @@ def test_no_event_is_lost_and_ids_are_unique(joined: hta_sql.TraceStore) -> None
 
 
 def test_launches_stay_in_their_span(joined: hta_sql.TraceStore) -> None:
-    """Correlation ids restart, and each kernel has the launch of its own recording."""
+    """Although correlation ids restart, each kernel has the launch of its own recording."""
     crossing = (
         "SELECT count(*), count_if(lib.span_of(g.launch_id) = g.span), count_if(lib.span_of(g.op_id) = g.span) "
         "FROM gpu_ops AS g"

@@ -99,7 +99,7 @@ def launched_earlier() -> list[dict[str, Any]]:
 def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
     ingest_trace: Ingest,
 ) -> None:
-    """Before that call it is unknown whether the device was busy."""
+    """Such an operation was queued from the first call on; before, nothing is known."""
     call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
     events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
@@ -129,7 +129,7 @@ def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace
 
 @pytest.mark.parametrize("count", [12, 68])
 def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trace: Ingest) -> None:
-    """The profiler dropped a buffer: the gap contains their kernels, and is no idle time of the host."""
+    """A gap in which launches have no kernels is lost work, not idle time of the host."""
     operations = run_operations([(20 * n, 7, 20) for n in range(200)])
     dropped = range(100, 100 + count)
     recording = record(operations, 0, 6_000, dropped=dropped)

@@ -61,7 +61,7 @@ def test_two_folders_with_one_name(tmp_path: Path) -> None:
 
 
 def test_versions_side_by_side(tmp_path: Path) -> None:
-    """In one folder they are versions of one analysis, as in the shipped library."""
+    """Versions in one folder belong to one analysis, as in the shipped library."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v2.sql"
     path.write_text(ANALYSIS.replace("stream_load_v1", "stream_load_v2"), encoding="utf-8")

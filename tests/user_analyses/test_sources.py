@@ -139,7 +139,7 @@ def install(
 def test_the_option(
     store: Path, team: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands that use the library have it; parameters of the analysis are options."""
+    """Commands that use the library have the option; an analysis's parameters are options, too."""
     own = ("--analyses", str(team))
     call = ("run", str(store), "stream_load", "--min-kernels", "3", "--format", "json")
     assert main([*call, *own]) == 0
@@ -177,7 +177,7 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
-    """Nothing is cached between two calls."""
+    """The next session sees a changed file, because nothing is cached."""
     write_folder(tmp_path)
     with hta_sql.open(store, analyses=tmp_path) as opened:
         assert len(opened.run("stream_load")) == 2
