@@ -38,7 +38,7 @@ def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
 
 
 def test_a_slowdown_is_told_by_the_rounds(tmp_path: Path) -> None:
-    """A slowdown is judged round by round, because both trees were slower in the last rounds."""
+    """Slowdowns are judged round by round, as both trees may be slower in the last rounds."""
     table = Table()
     for slow in (1.0, 1.0, 1.0, 2.0, 2.0):
         for row, now in (("a: ingest", 1.0), ("b: ingest", 1.3), ("import hta_sql", 1.0)):

@@ -119,7 +119,7 @@ def test_the_path_says_that_the_host_slept(
 def test_contradicting_bounds_tell_no_skew_and_keep_launches(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """No skew is estimated if a launch and a synchronization contradict each other."""
+    """Contradicting launches and synchronizations give no skew, and no negative launch delay."""
     events = sleeping_host(50, synchronizes=True)
     behind = [
         call("cudaLaunchKernel", 12_000, 6, 9),

@@ -224,7 +224,7 @@ def test_nothing_is_found_where_nothing_changed() -> None:
 
 
 def test_a_process_stays_with_its_file() -> None:
-    """A process stays with its file: the longest is first, and idle processes help with the rest."""
+    """A process stays with its file: the longest is first; idle processes help with the rest."""
     queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
     taken: list[str] = []
 

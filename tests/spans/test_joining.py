@@ -137,7 +137,7 @@ def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_p
 
 
 def test_each_capture_of_a_folder_is_given_away(tmp_path: Path) -> None:
-    """Two files of a rank remain two files."""
+    """A redacted copy of a folder with two files of each rank has two files of each rank."""
     traces = write_spans(tmp_path / "job")
     export_redacted(traces, tmp_path / "given", "trace", Redactor("key"))
     names = sorted(path.name for path in (tmp_path / "given").iterdir())
