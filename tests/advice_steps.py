@@ -1,4 +1,4 @@
-"""Steps with one planted problem of variable size, as rules of advice detect it."""
+"""Build steps with one planted problem of variable size, one kind for each advice rule."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def communicating(backend: str) -> Step:
 
 
 def allocated(share: int) -> Step:
-    """A share of 100 bytes is reserved."""
+    """Memory of a device of 100 bytes, of which a share is reserved."""
     step = running("gemm_bf16", 10)
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
     args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}
@@ -192,7 +192,7 @@ def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
 
 
 def shapes(lengths: list[int]) -> Step:
-    """Products with a number of rows that differs from step to step."""
+    """Matrix products whose number of rows differs from step to step."""
     step = Step()
     for number, length in enumerate(lengths):
         start = number * STEP_US
@@ -253,7 +253,7 @@ def unlinked(us: float) -> Step:
 
 
 def products(us: float, count: int, rows: int, width: int) -> Step:
-    """Products in 16 bit of a number of rows with a square weight matrix, on an A100."""
+    """16-bit matrix products of a given number of rows with a square weight matrix, on an A100."""
     step = Step()
     step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8}]
     dims = [[rows, width], [width, width]]

@@ -24,7 +24,7 @@ TRACES = Path(__file__).parent / "traces"
 
 
 def pytest_configure() -> None:
-    """Collect garbage rarely: it takes a third of the time of collecting ten thousand tests."""
+    """Run the garbage collector rarely: it takes a third of the time of collecting 10,000 tests."""
     gc.set_threshold(100_000, 50, 100)
 
 
@@ -136,7 +136,7 @@ ONE_OF = {DEEP: 10, WIDE: 5}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests in a browser, and most cases of these suites as slow, always the same ones."""
+    """Mark browser tests and a fixed selection of the cases of large suites as slow."""
     counts: Counter[str] = Counter()
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):

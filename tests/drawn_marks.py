@@ -48,7 +48,7 @@ def visible_marks(chart: alt.TopLevelMixin) -> Counter[str]:
 
 
 def picture_marks(svg: str | bytes) -> Counter[str]:
-    """Count the same marks in a chart saved as ``.svg``."""
+    """Count the visible marks by kind in a chart saved as ``.svg``."""
     picture = ET.fromstring(svg)  # noqa: S314 - our own
     return Counter(kind for kind, mark in _marks(picture) if _is_visible(kind, mark))
 

@@ -43,7 +43,7 @@ class Op:
 
     @property
     def is_p2p(self) -> bool:
-        """Whether it is a send or a receive."""
+        """Whether the operation is a send or a receive."""
         return self.peer is not None
 
 

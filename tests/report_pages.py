@@ -102,7 +102,7 @@ class Browser:
             chain.send_keys(key).perform()
 
     def tab_to(self, selector: str, most: int = 400) -> None:
-        """Press the tabulator until an element has the focus."""
+        """Press Tab until an element has the focus."""
         for _ in range(most):
             self.press(_TAB)
             if self.ask("return document.activeElement.matches(arguments[0])", selector):

@@ -1,4 +1,4 @@
-"""Hostile names from a grammar, and traces with such names wherever a name can occur."""
+"""Hostile names from a grammar, and traces with such a name in every field that can have one."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ MARK = re.compile(r"zq(\d+)q")
 
 
 def payloads(seed: int) -> Iterator[str]:
-    """Yield hostile names without end."""
+    """Yield an endless sequence of hostile names."""
     chance = random.Random(seed)
     number = 0
     while True:

@@ -90,7 +90,7 @@ class Iteration:
 
     @property
     def busy_ns(self) -> int:
-        """Return the duration of its kernels, which run one after the other."""
+        """Return the total duration of the iteration's kernels, which run one by one."""
         return sum(kernel.dur_ns for kernel in self.kernels)
 
     @property
@@ -178,7 +178,7 @@ def slowed(iterations: list[Iteration], schedule_ns: int) -> list[Iteration]:
 def trace(
     iterations: list[Iteration], rank: int = 0, world_size: int = 1, *, has_shapes: bool = False
 ) -> dict[str, Any]:
-    """Return the trace file of a rank; with shapes, separately launched attention has an operator."""
+    """Return the trace of a rank; with shapes, each separate attention has an operator."""
     events: list[Event] = []
     device_end, correlation = 0, 0
     for one in iterations:
@@ -239,7 +239,7 @@ def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
 
 
 def _attention(one: Iteration, launched: int) -> Event:
-    """Return the operator around a launch: queries, and pages of keys and values."""
+    """Return the operator around an attention launch, with the shapes of its inputs."""
     query, page = [one.tokens, HEADS, HEAD_SIZE], [1_000, 16, KV_HEADS, HEAD_SIZE]
     types = ["c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn"]
     inputs = {"Input Dims": [query, page, page], "Input type": types}
@@ -304,7 +304,7 @@ def pairs_of(one: Iteration) -> int:
 
 
 def attention_work(one: Iteration) -> tuple[int, int]:
-    """Return operations and bytes of one attention: a product with keys, one with values, and the cache once."""
+    """Return the operations and bytes of one attention: two products, and the cache read once."""
     context = sum(known for _, known in (*one.contexts, *one.generations))
     bytes_of_cache = 2 * KV_HEADS * HEAD_SIZE * context
     return (
@@ -314,7 +314,7 @@ def attention_work(one: Iteration) -> tuple[int, int]:
 
 
 def _pairs(new: int, known: int) -> int:
-    """Count the pairs of new tokens, the last of which sees all, and each one before it one fewer."""
+    """Count query-key pairs: the last new token attends to all, each one before to one fewer."""
     return sum(known - before for before in range(new))
 
 

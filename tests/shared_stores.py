@@ -28,7 +28,7 @@ def ingest_only(options: IngestOptions) -> IngestReport:
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return the read-only store of a name, created now or by another process."""
+    """Return the read-only store of a name; create it unless another process already did."""
     top = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         top = top.parent  # that of all processes

@@ -1,4 +1,4 @@
-"""Each rule of advice applies to its problem, and not just below its threshold."""
+"""Each advice rule applies to its planted problem, and does not apply just below its threshold."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) -> None:
-    """The number of operators on the host during the gap does not matter."""
+    """An idle gap counts once, however many host operators run during it."""
     parts = store.sql("FROM lib.idle_parts(NULL, NULL, NULL, false)").records()
     about = ("launch_bound", "synchronization", "host_work", "driver_memory", "module_loading")
     counted = {row["run"]: row["event_count"] for row in answer if row["rule"] in about}
@@ -172,14 +172,17 @@ def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) 
 
 
 def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
-    """After an intended change, run python -m tests.pinned.answers, and state the change and its reason."""
+    """The advice equals its pinned answers.
+
+    After an intended change, run python -m tests.pinned.answers, and state the change and its reason.
+    """
     found = digests_of([*answer[0]], [tuple(row.values()) for row in answer])
     assert changes(found, pinned(ADVICE)["FROM advice_v1()"]) == []
 
 
 @pytest.mark.parametrize("run", CASES)
 def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]) -> None:
-    """No other rule applies except the largest loss, and the saving is no more than possible."""
+    """Only the planted rule and the largest loss apply, and the saving is no more than possible."""
     ((rule, row),) = ((rule, row) for rule, row in rows[run].items() if rule != "largest_loss")
     assert rule == run.removesuffix("-cpu")
     assert row["position"] == row["rank_count"] == 1
@@ -191,7 +194,7 @@ def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> None:
-    """No other rule applies instead; advice names the largest loss."""
+    """Below its threshold no other rule applies instead; the advice names the largest loss."""
     assert {*rows[f"{rule}-silent"]} == {"largest_loss"}
 
 
@@ -205,7 +208,7 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]
 ) -> None:
-    """The query of a finding has rows, and the next analysis exists."""
+    """The evidence query of each finding returns rows, and its next analysis exists."""
     row = rows[run][run.removesuffix("-cpu")]
     assert len(store.sql(row["evidence_sql"]))
     store.run(row["next_analysis"], runs=[run])
@@ -248,7 +251,7 @@ def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The text has the problem, the saving, the remedy and the next command, or states that there is no advice."""
+    """The output has problem, saving, remedy and next command, or says that there is no advice."""
     path = store_of(["single_precision"], tmp_path)
     assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out
@@ -298,7 +301,7 @@ def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
 
 
 def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> None:
-    """It is at least the largest ceiling of a rank, and at most their sum and the steps."""
+    """The combined ceiling is between the largest one of a rank and the sum of all."""
     ranks: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in answer:
         ranks.setdefault((row["run"], row["rank"]), []).append(row)

@@ -24,7 +24,7 @@ OPTIONS = [field.name for field in dataclasses.fields(IngestOptions)]
 def test_each_option_is_in_the_signature_and_in_the_words(
     function: Callable[..., object], options: type
 ) -> None:
-    """``help(hta_sql.ingest)`` shows them; traces and store are positional."""
+    """``help(hta_sql.ingest)`` shows every option; only traces and store are positional."""
     signature = inspect.signature(function)
     assert list(signature.parameters) == [field.name for field in dataclasses.fields(options)]
     for field in dataclasses.fields(options):
@@ -37,14 +37,14 @@ def test_each_option_is_in_the_signature_and_in_the_words(
 
 
 def test_the_command_has_them_all() -> None:
-    """Exceptions are options that a command line cannot express, and broken traces, which it lists in one table."""
+    """The command lacks only ``progress`` and ``strict``, and adds ``shard`` and ``verbose``."""
     names = {str(parameter.name) for parameter in command.params}
     assert set(OPTIONS) - names == {"progress", "strict"}
     assert names - set(OPTIONS) == {"shard", "verbose"}
 
 
 def test_an_option_that_there_is_not() -> None:
-    """It is a usage error before anything is read."""
+    """An unknown option is a usage error before anything is read."""
     with pytest.raises(TypeError, match="ranksx"):
         hta_sql.ingest("nowhere", "job.store", ranksx=[1])  # type: ignore[call-arg]
 

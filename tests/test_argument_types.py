@@ -24,7 +24,7 @@ def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_a_good_trace(tmp_path: Path, name: str) -> None:
-    """Whole numbers are valid for a number; lists have no type; null is no value."""
+    """Whole numbers are valid for a number; lists are not typed, and null counts as no value."""
     path = trace(
         tmp_path,
         {"Python parent id": None},
@@ -49,7 +49,7 @@ def test_types(tmp_path: Path) -> None:
 
 
 def test_violations_of_one_event(tmp_path: Path) -> None:
-    """They are in trace order; long values are cut."""
+    """Violations are in trace order, and long values are cut."""
     wrong = {"stream": "7", "dtype": 1, "correlation": "c", "device": "x" * 1000, "bytes": "b"}
     found = check_argument_types(trace(tmp_path, wrong)).violations
     assert list(found) == [name for name in wrong if name in found]
@@ -58,7 +58,7 @@ def test_violations_of_one_event(tmp_path: Path) -> None:
 
 
 def test_what_is_no_event(tmp_path: Path) -> None:
-    """It is reported, and the following events are still checked."""
+    """An entry that is no event is reported, and the following events are still checked."""
     path = Path(trace(tmp_path, {"stream": 7}, {"stream": "7"}))
     path.write_text(path.read_text().replace("}}, ", "}}, null, 5, ", 1))
     found = check_argument_types(str(path))
@@ -67,14 +67,14 @@ def test_what_is_no_event(tmp_path: Path) -> None:
 
 
 def test_unknown_arguments(tmp_path: Path) -> None:
-    """They are counted; arguments beyond the level count as unknown."""
+    """Unknown arguments are counted; those beyond the level count as unknown."""
     path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
     assert check_argument_types(path, "standard").unknown == {"mine": 2, "cbid": 1}
     assert check_argument_types(path, "complete").unknown == {"mine": 2}
 
 
 def test_arguments_that_are_none(tmp_path: Path) -> None:
-    """Arguments must be an object."""
+    """Arguments that are not an object are reported."""
     found = check_argument_types(trace(tmp_path, [1]))
     assert found == ArgumentTypes(no_arguments="args is not a dict: [1] (event 0)")
 
@@ -92,7 +92,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
-    """The answer has the reason."""
+    """The answer for an unreadable file has the reason."""
     path = tmp_path / "trace.json"
     path.write_text(text, encoding="utf-8")
     found = check_argument_types(str(path))
@@ -108,7 +108,7 @@ def test_no_file_and_no_level(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None:
-    """Files are read in blocks of 256 KB; a broken event ends the reading, but earlier findings are reported."""
+    """Violations before a broken event are reported, although the broken event ends the reading."""
     path = tmp_path / "trace.json"
     event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"stream": "7"}}
     wrong = ", ".join([json.dumps(event)] * 10_000)

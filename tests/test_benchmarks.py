@@ -28,7 +28,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
-    """Otherwise their time would be that of an error."""
+    """Every call of HTA has an answer; otherwise its time would be that of an error."""
     files = dict(enumerate(sorted(map(str, traces.iterdir()))))
     about = {"files": files, "all_ranks": True, "operator": OPERATOR}
     asked = {"package": OURS, "store": str(tmp_path / "job.store"), **about}
@@ -38,7 +38,7 @@ def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
 
 
 def test_a_slowdown_is_told_by_the_rounds(tmp_path: Path) -> None:
-    """Medians of two columns would be wrong: the machine was slower in the last rounds, for both trees."""
+    """Slowdowns are judged round by round, as both trees may be slower in the last rounds."""
     table = Table()
     for slow in (1.0, 1.0, 1.0, 2.0, 2.0):
         for row, now in (("a: ingest", 1.0), ("b: ingest", 1.3), ("import hta_sql", 1.0)):

@@ -30,7 +30,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CallGraph]:
 
 
 def test_mapping(graph: CallGraph) -> None:
-    """Each thread has one row; the backward thread has an event outside of the tree, so it has its own root."""
+    """Each thread has one row; the backward thread has a root for its event outside of the tree."""
     rows = graph.mapping[graph.mapping["rank"] == 3].to_dict("records")
     assert [tuple(row.values()) for row in rows] == [
         (3, 100, 100, "main", 3, -100, 1),

@@ -90,7 +90,7 @@ FROM call_stack_v1(joins_backward := false)
 
 
 def test_any_tree(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The cases are ties, zero durations, partial overlaps, several threads and kernels of a launch."""
+    """Stacks equal the walk for ties, zero durations, overlaps, threads and several kernels."""
     ranks = {seed: any_events(random.Random(seed)) for seed in range(8)}
     found: dict[int, dict[int, tuple[Any, ...]]] = {rank: {} for rank in ranks}
     for rank, event, *facts in ingest_trace(ranks).sql(FACTS).rows():

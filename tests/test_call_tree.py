@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the event."""
         return self.ts + self.dur
 
 
@@ -129,7 +129,7 @@ with_kinds = st.lists(
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
-    """The events are random: nested, touching, overlapping and of zero length, on two threads."""
+    """Parents equal their definition for random events, some nested, touching or overlapping."""
     ordered = opening_order(events)
     parent, overlaps = enclosing_events(*columns(ordered))
     wanted = [parent_by_definition(ordered, position) for position in range(len(ordered))]
@@ -168,7 +168,7 @@ def rows_of(
     steps: Sequence[Step] = (),
     known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
-    """Return the rows of the table from batches that end at the cuts; assert that the compiled library agrees."""
+    """Return the table's rows for events in batches; assert that the compiled library agrees."""
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
         {
@@ -193,7 +193,7 @@ def rows_of(
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
-    """Rows are those of one batch, for any cuts."""
+    """The rows equal those of one batch, wherever batches end."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     assert rows_of(ordered, cuts) == rows_of(ordered, [])
@@ -245,7 +245,7 @@ def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int,
 @given(with_kinds)
 @settings(max_examples=examples(100), deadline=None)
 def test_one_stack_one_id(events: list[Event]) -> None:
-    """The id is that of the first event with these names, in opening order."""
+    """The id of a stack is that of the first event with these names, in opening order."""
     ordered = opening_order(events)
     first: dict[tuple[tuple[int, int], ...], int] = {}
     for position, row in enumerate(rows_of(ordered, [])):
@@ -277,7 +277,7 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
 def test_the_step_is_the_one_that_it_starts_in(
     events: list[Event], shape: list[tuple[int, int]]
 ) -> None:
-    """The start counts and the end does not; between, before and after steps there is none."""
+    """An event belongs to the step in which it starts; a step excludes its own end."""
     steps: list[Step] = []
     for number, (gap, length) in enumerate(shape):
         start = (steps[-1][1] if steps else 0) + gap
@@ -315,14 +315,14 @@ HTA_EXAMPLES = {
 
 @pytest.mark.parametrize("example", list(HTA_EXAMPLES))
 def test_the_examples_of_hta(example: str) -> None:
-    """The tie rules are HTA's."""
+    """Ties are resolved as in HTA's examples."""
     starts, durations, parents = HTA_EXAMPLES[example]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[0] == parents
 
 
 def test_depths_of_a_stack() -> None:
-    """The root has depth 0."""
+    """The root of a stack has depth 0."""
     starts, durations, _ = HTA_EXAMPLES["a stack of four levels"]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[1] == [0, 1, 2, 3, 1, 2, 0, 1]
@@ -345,12 +345,12 @@ def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
 
 
 def test_threads_do_not_see_each_other() -> None:
-    """The same times on another thread form another tree."""
+    """Threads with equal times have separate trees."""
     assert tree_of([Event(1, 0, 10), Event(2, 1, 2)]) == ([-1, -1], [0, 0])
 
 
 def test_no_events_no_tree() -> None:
-    """A trace without host events works."""
+    """A trace without host events has an empty tree."""
     assert tree_of([]) == ([], [])
 
 
@@ -368,7 +368,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
-    """There is neither recursion nor quadratic time, for any shape."""
+    """Ten thousand levels of any shape need neither recursion nor quadratic time."""
     ordered = opening_order(SHAPES[shape])
     arrays = columns(ordered)
     started = time.perf_counter()

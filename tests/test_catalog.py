@@ -43,14 +43,14 @@ CATALOG_BYTES = 4_800_000
 
 
 def test_a_catalog_has_no_free_blocks(store: Path) -> None:
-    """It is downloaded whole from an object storage, and every store has one."""
+    """A catalog has no free blocks, because it is downloaded whole from an object storage."""
     assert (store / "catalog.duckdb").stat().st_size < CATALOG_BYTES
     assert build_catalog(store, relative=True).stat().st_size < CATALOG_BYTES
 
 
 @pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
-    """There is no HUGEINT, no unsigned and no nested type; every view and column has a comment."""
+    """Views have no HUGEINT, unsigned or nested type; every view and column has a comment."""
     columns = con.sql(
         "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND schema_name IN ('main', 'us')"
@@ -83,7 +83,7 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
 def test_a_relative_catalog_follows_the_store(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a move it opens from the store's folder, or by file_search_path."""
+    """After a move, a relative catalog opens from the store's folder, or by file_search_path."""
     assert build_catalog(store, relative=True) == store / RELATIVE_CATALOG
     with hta_sql.open(store) as opened:
         expected = opened.run("temporal_breakdown").rows()
@@ -101,7 +101,7 @@ def test_a_relative_catalog_follows_the_store(
 def test_the_relative_catalog_is_renewed_with_the_other(
     ingest_trace: Callable[..., hta_sql.TraceStore],
 ) -> None:
-    """An ingest adds a run to both."""
+    """An ingest adds its run to both catalogs."""
     with ingest_trace("one_step.json") as opened:
         build_catalog(opened.path, relative=True)
         path = opened.path
@@ -137,7 +137,7 @@ def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
 def test_a_question_about_one_run_reads_its_files_only(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Filters on run and rank select files before anything is read, in macros, too."""
+    """Filters on run and rank select files before anything is read, also inside of macros."""
     with ingest_trace("gap_causes.json") as one:
         many_runs(one.path, tmp_path / "many.store", runs=20, ranks=4)
     with duckdb.connect(str(tmp_path / "many.store" / "catalog.duckdb"), read_only=True) as con:
@@ -153,7 +153,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 def test_an_engine_that_plans_otherwise(
     store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    """A store opens even if the engine does not have the optimizer step that is disabled."""
+    """A store opens even if the engine lacks the optimizer step that the library disables."""
     monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
     with hta_sql.open(store) as store_of_now:
         assert len(store_of_now.run("temporal_breakdown")) == 2

@@ -1,4 +1,4 @@
-"""Parts of a figure share their encodings while it is built; the finished figure is a chart of altair."""
+"""Figures share encodings while they are built, and equal altair's own when finished."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _layers(kind: type[alt.Chart]) -> Any:
 
 
 def test_a_figure_is_what_altair_draws() -> None:
-    """Also if channels are texts, constants or conditions."""
+    """A figure equals altair's, whether its channels are texts, constants or conditions."""
     assert spec_of(_layers(Chart)) == spec_of(_layers(alt.Chart))
 
 
@@ -43,7 +43,7 @@ def test_copies_share_encodings_while_a_figure_is_built() -> None:
 
 
 def test_copies_of_a_finished_figure_share_nothing() -> None:
-    """Whoever changes a copy does not change the figure."""
+    """A change to a copy of a finished figure does not change the figure."""
     figure: Any = themed(_layers(Chart))
     before = spec_of(figure)
     copy = figure.copy()

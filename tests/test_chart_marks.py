@@ -94,7 +94,7 @@ STORES: dict[str, Callable[[Path], TraceStore]] = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
-    """Ingest a simulated job of two ranks, and, on demand, traces for what it lacks."""
+    """Ingest a simulated job of two ranks and, on demand, traces with further events."""
     folder = tmp_path_factory.mktemp("marks")
     with ExitStack() as opened:
         yield cache(lambda name: opened.enter_context(STORES[name](folder / f"{name}.store")))
@@ -151,7 +151,7 @@ ALONE = {
 
 
 def test_every_figure_is_looked_at() -> None:
-    """Expected marks are in tests/marks, or in a golden case of its analysis as ``Drawn: 3 rect``."""
+    """Every figure has expected marks, in tests/marks or in a golden case (``Drawn: 3 rect``)."""
     in_golden = {case.path.stem.rpartition("_v")[0] for case in all_cases() if stated_marks(case)}
     assert set(charts.FIGURES) - set(FIGURES) <= in_golden, (
         "add 'Drawn: COUNT MARK' to a golden case"
@@ -166,7 +166,7 @@ def test_every_figure_is_looked_at() -> None:
 def test_a_figure_shows_what_its_result_holds(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Drawn numbers equal those of the rows to six digits, each with its mark; there is a title."""
+    """Each number has a mark with its value to six digits, and the chart has a title."""
     store, options = ASKED.get(figure, ("job", {}))
     result = stores(store).run(figure, **options)
     chart = result.chart()
@@ -192,7 +192,7 @@ def test_a_figure_shows_what_its_result_holds(
 def test_what_is_no_verdict_is_not_drawn_as_one(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Some rank is always last; another analysis decides which is slow."""
+    """Some rank is always last, so this chart marks none as slow: another analysis decides."""
     drawn = json.dumps(stores("job").run(figure).chart().to_dict())
     assert "no verdict" in drawn
     assert OUTLIER_COLOR not in drawn
@@ -250,7 +250,7 @@ def test_rows_without_a_mark_are_a_sentence(
     sentence: str,
     stores: Callable[[str], TraceStore],
 ) -> None:
-    """Empty axes would show nothing, so there is a sentence."""
+    """A result without marks is shown as a sentence, because empty axes would show nothing."""
     result = stores(store).run(name, **options)
     assert len(result)
     (row,) = drawn_rows(result.chart())

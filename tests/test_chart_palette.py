@@ -53,7 +53,7 @@ def test_a_thing_has_one_color() -> None:
 
 
 def test_amber_is_waiting() -> None:
-    """Nothing normal is amber."""
+    """Amber means waiting in every chart; nothing normal is amber."""
     amber = {word for word, color in palettes() if color == WAIT_COLOR} - ITS_OWN
     assert "wait" in amber
     assert {word for word in amber if not WAITING.search(word)} == set()
@@ -67,14 +67,14 @@ def light(color: str) -> float:
 
 
 def test_what_stands_on_a_color_is_read() -> None:
-    """Text is white or nearly black, with the contrast of at least 4.5 that small letters need."""
+    """Text on a color is white or nearly black, with the contrast of at least 4.5 that it needs."""
     for word, color in palettes():
         ink, ground = light("#ffffff" if color in DARK else ON_COLOR), light(color)
         assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, (word, color)
 
 
 def test_a_ramp_goes_from_paper_to_ink() -> None:
-    """Light mode starts at the paper's color; dark mode reverses the ramp."""
+    """A color ramp starts at the paper's color in light mode, and is reversed in dark mode."""
     pale, color, deep = ramp(WAIT_COLOR)
     assert color == WAIT_COLOR
     assert light(pale) > 0.8 > light(color) > 0.1 > light(deep)

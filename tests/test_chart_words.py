@@ -30,7 +30,7 @@ def notes(spec: dict[str, Any]) -> str:
 
 
 def test_what_is_known_of_no_gpu_has_no_panel() -> None:
-    """An empty axis would look like zero use."""
+    """A panel without a known value is omitted, because an empty axis looks like zero use."""
     row = {
         "run": "a",
         "rank": 0,
@@ -47,7 +47,7 @@ def test_what_is_known_of_no_gpu_has_no_panel() -> None:
 
 
 def test_every_part_of_a_ring_has_its_number() -> None:
-    """The number comes first so that it is not cut off, and small parts have one, too."""
+    """Each label of a ring begins with its number, so that the number is never cut off."""
     busy = {"computation": 999_600, "memory": 400, "computation+communication+memory": 600_000}
     rows = [{"run": "a", "rank": 0, "classes": k, "busy_ns": v} for k, v in busy.items()]
     spec = spec_of(gpu_kernel_types(pd.DataFrame(rows)))
@@ -115,7 +115,7 @@ def test_counters_say_what_is_what() -> None:
 def test_names_that_are_folded_stay_different(
     width: int, tmp_path: Path, chromium: Browser
 ) -> None:
-    """Wide letters exceed the width of the bars; the names differ at an end or in the middle."""
+    """Shortened names that differ at an end or in the middle stay distinct, even if wide."""
     names = [f"{'WMW' * 19}{n}" for n in range(9)] + [f"{n}{'WMW' * 19}" for n in range(9)]
     names += [f"{'WMW' * 9}{n}{'WMW' * 9}" for n in range(9)]
     rows = pd.DataFrame({"lane": names, "short": labels(names), "time": range(len(names))})
@@ -132,7 +132,7 @@ def test_names_that_are_folded_stay_different(
 
 
 def test_waits_say_of_which_collectives() -> None:
-    """Collectives are in order along the axis, with the number of each kind."""
+    """The axis lists collectives in order, with the number of each kind."""
     rows = [
         {"run": "a", "rank": rank, "collective_id": at, "collective": kind, "start_ns": at}
         | {"wait_ns": 1000 * rank}

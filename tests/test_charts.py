@@ -100,7 +100,7 @@ def test_hostile_names_are_text_in_every_format(
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are cached under their version; a broken cache file is replaced."""
+    """Scripts are assembled once and cached by version; a broken cache file is replaced."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -134,7 +134,7 @@ def test_a_page_reaches_nothing_outside() -> None:
 
 
 def test_results_know_their_chart(tiny_store: TraceStore) -> None:
-    """result.chart() draws; an unknown option is named."""
+    """result.chart() draws the analysis's chart; an unknown option is an error that names it."""
     result = tiny_store.run("temporal_breakdown")
     assert (
         result.chart(percent=True).to_dict()["title"]["text"] == "Where the time of each GPU goes"
@@ -157,7 +157,7 @@ def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) ->
 def test_a_link_is_drawn_through_and_a_device_is_written_into(
     tiny_store: TraceStore, tmp_path: Path
 ) -> None:
-    """Neither is replaced by a file."""
+    """A chart is written through a link and into a device, and replaces neither by a file."""
     chart = tiny_store.run("temporal_breakdown").chart()
     target, link = tmp_path / "target.svg", tmp_path / "link.svg"
     target.write_text("")
@@ -175,7 +175,7 @@ def test_a_link_is_drawn_through_and_a_device_is_written_into(
 
 
 def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """No file remains."""
+    """The error names the file that cannot be written, and no partial file remains."""
     chart = tiny_store.run("temporal_breakdown").chart()
     with pytest.raises(ParameterError, match=r"\.svg"):
         charts.save(chart, tmp_path / "chart.gif")
@@ -194,7 +194,7 @@ def empty_store(
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
-    """The sentence gives the reason instead of empty axes."""
+    """A result without rows is a sentence with the reason, instead of empty axes."""
     result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
@@ -203,7 +203,7 @@ def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
 
 
 def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
-    """Two kernels that differ in the middle are two bars."""
+    """Two kernels that differ in the middle of their cut names are two bars."""
     names = [f"{'a' * 200}{number}{'b' * 200}" for number in range(3)]
     shown = style.labels([*names, names[0], "short"])
     assert len(set(shown)) == 4
@@ -297,7 +297,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
     "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
 )
 def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
-    """This includes names that look like a path into the data, or like an expression."""
+    """Any group name is a part of a bar, even if it looks like a path or like an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
     table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])

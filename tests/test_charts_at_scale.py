@@ -186,7 +186,7 @@ def hanging(ranks: int) -> pd.DataFrame:
 
 
 def at_scale(*case: object) -> ParameterSet:
-    """Return one example of figures that draw alike."""
+    """Mark the case of a figure as slow, because it is drawn like a case that always runs."""
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
@@ -225,14 +225,14 @@ def at_scale(*case: object) -> ParameterSet:
 def test_4096_ranks_stay_below_2_mb(
     name: str, table: Callable[[], pd.DataFrame], rows: int
 ) -> None:
-    """Bounded data is drawn whole; other data is aggregated first."""
+    """Charts of bounded data are drawn whole; other data is aggregated first."""
     chart = themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE
 
 
 def test_the_rank_for_which_all_wait_is_drawn_among_many() -> None:
-    """Its row differs from all others."""
+    """The row of the rank for which all others wait differs from all other rows."""
     rows = drawn_rows(charts.FIGURES["hang_grid"](hanging(RANKS)))
     assert {row["rank"] for row in rows if row["cause"] == "yes"} == {RANKS - 7}
 
@@ -248,7 +248,7 @@ def test_many_ranks_are_drawn_where_they_are() -> None:
 
 
 def test_runs_have_panels_of_their_own_where_each_has_many_ranks() -> None:
-    """If there are more than six runs, a note says so."""
+    """Only the first six runs have panels, and a note says so."""
     table = pd.concat([temporal(10).assign(run=f"run{number}") for number in range(8)])
     spec = charts.FIGURES["temporal_breakdown"](table, percent=True).to_dict()
     assert [panel["title"]["text"] for panel in spec["vconcat"]] == [

@@ -40,7 +40,7 @@ class Case:
 
 
 def after(starts: list[int], *more: int) -> list[int]:
-    """Return the end times of a rank whose clock is ahead, by one number for all or one for each."""
+    """Return the end times of a rank whose clock is ahead, by one offset or one per collective."""
     return [at + more[place % len(more)] for place, at in enumerate(starts)]
 
 
@@ -222,7 +222,7 @@ def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_how_far_clocks_are_ahead(name: str) -> None:
-    """The estimate is for the middle of the reference's capture, which each clock shows as its own time."""
+    """Offsets hold for the middle of the reference rank's capture, on each rank's own clock."""
     case = CASES[name]
     found = []
     for domain, root, estimate, spread, drift, mid, count, is_applied in answers()[name, 0]:
@@ -238,7 +238,7 @@ def _close(value: object) -> object:
 
 
 def test_a_later_recording_has_clocks_of_its_own() -> None:
-    """Rank 1 is behind in it, independent of the earlier recording."""
+    """In the later recording rank 1 is behind, whatever its clock was in the earlier one."""
     for run, case in CASES.items():
         if case.hosts == [None, None]:
             domain, root, estimate, *_ = answers()[run, 1][1]
@@ -246,7 +246,7 @@ def test_a_later_recording_has_clocks_of_its_own() -> None:
 
 
 def test_runs_that_are_not_asked_for_have_none() -> None:
-    """The rows of one run alone equal its rows among all."""
+    """The rows of one run alone equal its rows in a query of all runs."""
     rows = (
         connection().execute("FROM lib._clock_estimates(['ahead'], 'items', 'shifts')").fetchall()
     )

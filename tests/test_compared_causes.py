@@ -1,4 +1,4 @@
-"""What made the step of one side longer, and on which ranks: computed by hand from a few operators.
+"""Causes of a longer step in a comparison, and their ranks, computed by hand from a few operators.
 
 Each side has two ranks with two steps, and a step of 1000 ns of work unless an example says otherwise.
 """

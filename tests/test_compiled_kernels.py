@@ -1,6 +1,6 @@
-"""Compiled kernels lead to the model code: stacks in the trace, files of Inductor next to it, and nothing is guessed.
+"""Compiled kernels are mapped to model code by stacks in the trace, and by Inductor's files.
 
-The shapes are those that PyTorch 2.14 writes: torch/_inductor/profiler.py puts ``stack`` into the arguments of kernels
+The formats are those of PyTorch 2.14: torch/_inductor/profiler.py puts ``stack`` into the arguments of kernels
 (inductor_trace_handler), torch/_inductor/codecache.py writes kernel_information.json into packages of AOTInductor,
 torch/_inductor/debug.py writes the mappings of nodes, and torch/_inductor/runtime/triton_heuristics.py the arguments
 ``kernel_file``, ``num_warps``, … of the operator that launches a Triton kernel.
@@ -40,7 +40,7 @@ def sources(store: hta_sql.TraceStore) -> dict[str, list[Any]]:
 
 
 def written(folder: Path, value: object, name: str = INFORMATION) -> Path:
-    """Write a file about kernels."""
+    """Write a file of Inductor about kernels."""
     path = folder / name
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
@@ -50,7 +50,7 @@ def written(folder: Path, value: object, name: str = INFORMATION) -> Path:
 def test_kernels_have_the_lines_and_operators_that_they_were_compiled_from(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the stack in the event, by the kernel's name, by that of AOTInductor's call of a library."""
+    """Kernels are matched by the stack in the event, by name, or by AOTInductor's library call."""
     monkeypatch.setenv("HTA_SQL_NATIVE", "1" if reader == "compiled" else "0")
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         assert sources(store) == {
@@ -67,7 +67,7 @@ def test_kernels_have_the_lines_and_operators_that_they_were_compiled_from(
 
 
 def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_path: Path) -> None:
-    """40 + 20 + 10 us are of forward, as launched; the eager kernel of 5 us is not compiled."""
+    """Forward has 40 + 20 + 10 us of compiled kernels, without the eager kernel of 5 us."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         rows = store.run("source_lines").records()
     assert {row["frame"]: (row["compiled_device_ns"], row["device_total_ns"]) for row in rows} == {
@@ -77,7 +77,7 @@ def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_pat
 
 
 def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path: Path) -> None:
-    """A kernel's name joins its operators by underscores, which their names have too: it is not split."""
+    """A kernel name is not split into operators, which contain its separator, too."""
     with hta_sql.ingest(JOB / "rank0.json", tmp_path / "job.store") as store:
         found = sources(store)
         assert found.pop(MUL) == [MODEL, 9, f"{MODEL}:9", None, "event"]
@@ -86,7 +86,7 @@ def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path
 
 
 def test_all_shapes_of_the_file_are_read(tmp_path: Path) -> None:
-    """kernel_information.json, the registry by compiled region, mappings of nodes, stacks alone."""
+    """All formats are read: kernel_information.json, registry, node mappings, and stacks alone."""
     kernel = {"stack_traces": ["a"], "post_grad_nodes": ["mul"], "pre_grad_nodes": ["d"]}
     (plain,) = read_kernel_information(str(written(tmp_path, {"triton_0:3": kernel})))
     assert plain == (None, None, "triton_0", 3, ["mul"], ["d"], ["a"], None)
@@ -110,7 +110,7 @@ def test_all_shapes_of_the_file_are_read(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_and_costs_no_event(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The kernels have no source then."""
+    """A message names the damaged file; all events are stored, and the kernels have no source."""
     shutil.copy(JOB / "rank0.json", tmp_path)
     (tmp_path / INFORMATION).write_text(text, encoding="utf-8")
     with caplog.at_level(logging.WARNING), hta_sql.ingest(tmp_path, tmp_path / "s.store") as store:
@@ -122,7 +122,7 @@ def test_a_damaged_file_is_named_and_costs_no_event(
 
 
 def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
-    """What is a text of a list stays."""
+    """Values of other types are ignored; the texts in a mixed list are used."""
     odd = {
         "a:1": {"stack_traces": [1, "s"], "post_grad_nodes": "mul", "extern_semantic_key": 5},
         "b": 7,
@@ -139,7 +139,7 @@ def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_file_belongs_to_the_traces_of_its_folder_otherwise_to_all(tmp_path: Path) -> None:
-    """Debug folders of torch.compile lie below the folder of their rank."""
+    """A file applies to the traces of its folder and below, or else to all traces."""
     for rank in (0, 1):
         (tmp_path / f"r{rank}" / "torch_compile_debug" / "model").mkdir(parents=True)
         shutil.copy(JOB / "rank0.json", tmp_path / f"r{rank}" / f"rank{rank}.json")
@@ -151,7 +151,7 @@ def test_a_file_belongs_to_the_traces_of_its_folder_otherwise_to_all(tmp_path: P
 
 
 def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
-    """Other files whose names begin alike are no files about kernels."""
+    """Files of tlparse and of captures are recognized; others with the same prefix are not."""
     for name in (
         *(INFORMATION, "rank0_kernel_information.json", "kernel_information.json.gz"),
         "inductor_provenance_tracking_kernel_stack_traces_14.json",
@@ -162,7 +162,7 @@ def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
 
 
 def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_path: Path) -> None:
-    """An unchanged one is not."""
+    """A changed file is ingested again, and its kernels are in the message."""
     folder = tmp_path / "job"
     shutil.copytree(JOB, folder)
     for kernels, results in ((3, 1), (3, 0), (1, 1)):
@@ -179,7 +179,7 @@ def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_
 
 
 def test_redaction_keeps_lines_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Files and functions are hashed, lines of code are left out; methods and lines stay."""
+    """Files and functions are hashed, and source text is removed; methods and line numbers stay."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         before = sources(store)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "given", Redactor("key"))

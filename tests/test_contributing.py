@@ -45,7 +45,7 @@ def section(heading: str) -> str:
 
 
 def test_every_path_exists() -> None:
-    """A path with a placeholder exists up to the placeholder."""
+    """Every path on the page exists, one with a placeholder up to the placeholder."""
     named = {code or link for code, link in _PATH.findall(PAGE)}
     assert len(named) > 50
     paths = {_TEMPLATE.sub("", path) for path in named if EXAMPLE not in path} - {*CREATED}
@@ -53,7 +53,7 @@ def test_every_path_exists() -> None:
 
 
 def test_every_make_target_exists() -> None:
-    """In commands and in text."""
+    """Every make target in commands and in text exists."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
     named = set(re.findall(r"(?:^|`)make ([\w-]+)", PAGE, re.MULTILINE))
@@ -62,7 +62,7 @@ def test_every_make_target_exists() -> None:
 
 
 def test_every_quoted_name_is_in_its_file() -> None:
-    """For example ``TOPICS`` in ``hta_sql/report/contents.py``."""
+    """Every name that is quoted with a file is in it, such as ``TOPICS`` in contents.py."""
     named = re.findall(r"`([A-Za-z_]+)` in `([\w/]+\.py)`", PAGE)
     assert len(named) >= 4
     missing = [(n, path) for n, path in named if n not in (ROOT / path).read_text(encoding="utf-8")]
@@ -70,7 +70,7 @@ def test_every_quoted_name_is_in_its_file() -> None:
 
 
 def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Path) -> None:
-    """Copied from the page into a folder."""
+    """The example analysis, copied from the page, passes the rules and its golden test."""
     (analysis,), golden = blocks("sql"), blocks("text")[0]
     for path, text in {
         f"kernels/{EXAMPLE}_v1.sql": analysis,
@@ -88,7 +88,7 @@ def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Pat
 def test_the_example_chart_has_the_marks_of_its_golden_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Drawn from the row that the golden test expects."""
+    """The example chart, drawn from the row that its golden test expects, has the stated marks."""
     monkeypatch.setitem(FIGURES, EXAMPLE, next(iter(FIGURES.values())))  # restored after the test
     exec(compile(blocks("python")[0], "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - our own page
     row = {"run": "run", "rank": 0, "name": "Memcpy DtoH", "copy_ns": 15_000, "copy_count": 1}
@@ -97,7 +97,7 @@ def test_the_example_chart_has_the_marks_of_its_golden_test(
 
 
 def test_the_example_message_has_the_sentence_on_the_page() -> None:
-    """The values of the text are inserted into the template of the CSV line."""
+    """The example CSV line gives the sentence on the page when the example values are inserted."""
     text = section("Add a message")
     (line,), sentence = blocks("csv", text), blocks("text", text)[-1]
     con = duckdb.connect(":memory:")
@@ -113,7 +113,7 @@ def test_the_example_message_has_the_sentence_on_the_page() -> None:
 
 
 def test_the_lines_of_a_column_and_a_vendor_are_those_of_the_test_that_adds_them() -> None:
-    """tests/test_extending_the_library.py ingests a trace with these lines."""
+    """The lines on the page equal those that tests/test_extending_the_library.py adds and tests."""
     tried = (ROOT / "tests" / "test_extending_the_library.py").read_text(encoding="utf-8")
     for heading, count in (("Add a column", 1), ("Add a vendor", 6)):
         lines = [

@@ -103,7 +103,7 @@ Rows = list[dict[str, Any]]
 @settings(max_examples=examples(2), deadline=None)
 @given(st.lists(ops, min_size=6, max_size=6))
 def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:
-    """Points agree for ties, clock skew, missing launches and unknown bytes."""
+    """Both series equal their definition for ties, skew, missing launches and unknown bytes."""
     with TemporaryDirectory() as folder:
         for rank, all_ops in enumerate(ranks):
             write(Path(folder, f"rank{rank}.json"), all_ops)

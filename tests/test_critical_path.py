@@ -39,7 +39,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture
 def graph(waiting: TraceStore) -> CPGraph:
-    """Return their graph."""
+    """Return the critical-path graph of these events."""
     found = critical_path(waiting, 0)
     assert found is not None
     return found
@@ -82,7 +82,7 @@ def test_the_breakdown_has_a_row_per_edge(graph: CPGraph) -> None:
 
 
 def test_nodes_edges_and_events_are_found_from_each_other(graph: CPGraph) -> None:
-    """HTA's look-ups work."""
+    """HTA's methods find nodes, edges and events from each other."""
     start, end = graph.get_nodes_for_event(2)
     assert start is not None
     assert end is not None
@@ -206,7 +206,7 @@ def test_windows_say_why_they_have_no_path(
 def test_the_command_says_why_there_is_no_path(
     ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The cases are a window without operators, and steps without any."""
+    """The reason is stated for a window without operators, and for steps without any."""
     store = str(ingest_trace([step(1, 0)]).path)
     assert main(["critical-path", store, "--annotation", "ProfilerStep"]) == 1
     assert "no host operator of these ranks starts within 'Prof" in capsys.readouterr().err
@@ -309,7 +309,7 @@ def test_the_command_answers(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    """It returns summary, path, what-if and chart; incompatible options are refused."""
+    """The command returns summary, path, what-if and chart, and refuses incompatible options."""
     store = str(ingest_trace("path_stream_sync.json").path)
     assert main(["critical-path", store, "--format", "csv"]) == 0
     assert "run,0,cpu_bound,25000," in capsys.readouterr().out.replace('"', "")
@@ -329,7 +329,7 @@ def test_the_command_answers(
 
 
 def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Two reasons for one order give one edge, in every trace that has an edge."""
+    """Two nodes have at most one edge in every trace, even if two rules order them."""
     names = ("path_stream_waits", "path_overlap", "path_launch_lock", "path_backward_thread")
     store = ingest_trace({rank: f"{name}.json" for rank, name in enumerate(names)})
     for graph in critical_paths(store, include_launch_edges=True):

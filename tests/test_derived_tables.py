@@ -1,4 +1,4 @@
-"""Derived tables: materialized once, computed otherwise, with the same rows."""
+"""Derived tables return the same rows, whether they are materialized or computed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_missing(store: Path) -> bool:
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """A view reads either; the ingest of a small job does not compute them."""
+    """Views return the same rows; the ingest of a small job materializes none of them."""
     assert is_missing(store)
     computed = rows_of(store)
     assert len(computed[0]) == 2 * 3 * 2
@@ -63,7 +63,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 def test_an_ingest_computes_what_is_dear(
     soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small run is computed before it is visible; a large one is visible before, and again after."""
+    """Ingest materializes expensive tables: those of a large run after it is visible."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -88,7 +88,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The run is visible, and the ingest reports the failure."""
+    """The ingest reports a table that it cannot compute, and the run is visible."""
 
     def fail(*_: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
@@ -108,7 +108,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 
 @pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
-    """The cached copy is closed before the store's catalog is opened."""
+    """The cached copy of the catalog is closed before the store's own catalog is opened."""
     with hta_sql.open(store) as opened:
         opened.run("collective_waits")
         assert not is_missing(store)
@@ -117,7 +117,7 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
-    """An upgrade may change the SQL of the second stage only."""
+    """If only the SQL of the second stage changes, the materialized first stage is read."""
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
@@ -133,7 +133,7 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
 
 @pytest.mark.slow
 def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
-    """Results of earlier queries can still be fetched."""
+    """The first query materializes the tables that it reads; earlier results stay readable."""
     with hta_sql.open(store) as opened:
         before = opened.run("gpu_timeline")
         assert opened.run("collectives").rows()
@@ -143,7 +143,7 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
-    """Views and macros count, directly or indirectly; a query of other tables does not change the store."""
+    """A query materializes the tables that it names, directly or through views and macros."""
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT count(*) FROM gpu_ops").rows()
         assert is_missing(store)
@@ -153,7 +153,7 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
-    """It does so before it opens the store read-only; without write permission it still answers."""
+    """The command materializes first; without write permission it still answers."""
     query = "SELECT count(*) AS n FROM kpis"
     with store_lock(store_folder(store)):
         answered = CliRunner().invoke(program, ["sql", str(store), query])
@@ -165,7 +165,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
-    """It does not wait for the ingest, and materializes nothing."""
+    """A query during an ingest computes derived tables without waiting or materializing."""
     folder = store_folder(store)
     with hta_sql.open(store) as opened, store_lock(folder):
         assert opened.run("collectives").rows()
@@ -173,7 +173,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """The next ingest deletes the old files."""
+    """Derived tables of the rank are recomputed, and the next ingest deletes the old files."""
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
@@ -186,7 +186,7 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
-    """A comment changes nothing; a change in an underlying stage does."""
+    """A changed underlying stage changes the key of a table; a changed comment does not."""
     library, manifest = load_library(), read_manifest(store)
     keys = keys_of(manifest, library)
     assert keys == keys_of(manifest, replace(library, derived=library.derived))
@@ -203,7 +203,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
-    """The absence of collectives is recorded, too."""
+    """A run without collectives has no file for them, and this absence is recorded."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
     ingest_only(trace, tmp_path / "job.store", run="job")
     kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
@@ -213,7 +213,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
-    """With names of runs it computes only those."""
+    """Each table is computed once; with names of runs, only those of these runs."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])
     assert said.exit_code == 0
     assert is_missing(store)

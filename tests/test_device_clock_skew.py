@@ -65,7 +65,7 @@ def shares(store: TraceStore) -> dict[str, float]:
 def test_a_planted_skew_is_found(
     skew_us: int, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """The error is within 2 µs, and the estimate exactly 0 for equal clocks."""
+    """The estimate of a planted skew is within 2 µs, and exactly 0 for equal clocks."""
     job = write_job(tmp_path / "job", JobSpec(ranks=1, steps=2, gzip=True))
     trace = json.loads(gzip.decompress(job.files[0].read_bytes()))
     for event in trace["traceEvents"]:
@@ -98,7 +98,7 @@ def test_launches_and_synchronizations_bound_the_skew(
     bounds: tuple[int | None, int, int],
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """The bound is two-sided or one-sided."""
+    """Launches and synchronizations bound the skew from both sides, or from one."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         assert store.sql(SKEW).rows() == [bounds]
 
@@ -108,7 +108,7 @@ def test_launches_and_synchronizations_bound_the_skew(
 def test_the_path_says_that_the_host_slept(
     skew_us: int, synchronizes: bool, ingest_trace: Callable[..., TraceStore]
 ) -> None:
-    """For any clock of the device, the sleep is 1 s of 1.01 s."""
+    """For any skew of the device clock, the path attributes 1 s of 1.01 s to the host's sleep."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         parts = shares(store)
     assert parts["cpu_bound"] > 98
@@ -119,7 +119,7 @@ def test_the_path_says_that_the_host_slept(
 def test_contradicting_bounds_tell_no_skew_and_keep_launches(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """A launch requires that the device is behind, the synchronization that it is ahead."""
+    """Contradicting launches and synchronizations give no skew, and no negative launch delay."""
     events = sleeping_host(50, synchronizes=True)
     behind = [
         call("cudaLaunchKernel", 12_000, 6, 9),

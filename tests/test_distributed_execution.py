@@ -46,7 +46,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Here:
 def test_many_rows_stay_in_the_store(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same query finds them again; the next ingest removes them with a note."""
+    """A large result is stored; the same query reads it again, and the next ingest removes it."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     ingest_trace("two_ranks_0.json", run="a").close()
     store = ingest_trace("overlap_two_streams.json", run="b")
@@ -67,7 +67,7 @@ def test_many_rows_stay_in_the_store(
 def test_rows_in_a_file_that_was_damaged(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not read, and the next query computes it again."""
+    """A damaged file of rows is not read, and the next query computes the rows again."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     whole = store.run("temporal_breakdown").rows()
@@ -84,7 +84,7 @@ def test_rows_in_a_file_that_was_damaged(
 def test_a_store_that_may_not_be_written(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many rows are returned like few."""
+    """If the store cannot be written, a large result is returned like a small one."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     tables = Path(store.path) / "tables"
@@ -98,7 +98,7 @@ def test_a_store_that_may_not_be_written(
 def test_a_store_that_has_another_name_on_a_worker(
     ingest_trace: IngestTrace, here: Here, tmp_path: Path
 ) -> None:
-    """The content identifies the store, for example a link to another mount."""
+    """Contents identify a store, so a worker may open it at another path, such as another mount."""
     store = ingest_trace("two_ranks_0.json")
     expected = store.run("temporal_breakdown").rows()
     real = Path(store.path).rename(tmp_path / "mounted.store")
@@ -107,7 +107,7 @@ def test_a_store_that_has_another_name_on_a_worker(
 
 
 def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many rows stay there."""
+    """A large result of a store at a URL stays there."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     trace = str(Path(__file__).parent / "traces" / "two_ranks_0.json")
     with hta_sql.ingest({0: trace}, "memory://elsewhere/job.store") as store:
@@ -133,7 +133,7 @@ def test_what_crosses_runs_is_answered_here(
     name: str,
     why: str,
 ) -> None:
-    """A warning gives the reason."""
+    """An analysis across runs is computed locally, with a warning that gives the reason."""
     scope: dict[str, Any] = {"runs": ["base", "test"]}
     found = tiny_store.run(name, executor=here, **scope)
     assert found.rows() == tiny_store.run(name, **scope).rows()
@@ -142,7 +142,7 @@ def test_what_crosses_runs_is_answered_here(
 
 
 def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> None:
-    """It needs no task."""
+    """A materialized answer is read locally and needs no task."""
     store = ingest_trace("two_ranks_0.json")
     assert store.run("temporal_breakdown", executor=here).rows()
     assert here.tasks == 1
@@ -156,7 +156,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
 
 
 def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Here) -> None:
-    """Rows of changed runs would be wrong; a missing run or rank is reported at once."""
+    """A store that changed since it was opened is refused; a missing rank is reported at once."""
     store = ingest_trace("two_ranks_0.json")
     with pytest.raises(hta_sql.RankError, match="No rank 7"):
         store.run("temporal_breakdown", ranks=[7], executor=here)
@@ -166,7 +166,7 @@ def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Her
 
 
 def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here) -> None:
-    """Its rows are not silently omitted."""
+    """Rows of a Parquet file that a worker cannot read are not silently omitted."""
     ingest_trace("two_ranks_1.json", run="other").close()
     store = ingest_trace("two_ranks_0.json")
     for path in (Path(store.path) / "tables" / "gpu_ops").glob("run=run/*/*.parquet"):
@@ -176,7 +176,7 @@ def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here
 
 
 def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
-    """The message contains the requirements of workers."""
+    """The error about a worker that dies states the requirements for workers."""
 
     class Broken(Here):
         def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:  # noqa: ARG002
@@ -191,7 +191,7 @@ def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
 def test_another_hta_sql_on_a_worker(
     tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another version may have other SQL."""
+    """A worker with another version of hta_sql is refused, because its SQL may differ."""
     seen = iter([identity_of(tiny_store._folder, tiny_store.library.base)])
     other = Identity("", "", "other")
     # Here the store is what it is; the worker looks next.

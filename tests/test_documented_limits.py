@@ -81,21 +81,21 @@ def names_in(path: Path) -> frozenset[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_test_that_is_named_is_there(page: str) -> None:
-    """File and name exist."""
+    """Each test that the pages name exists in the file that they name."""
     named = NAMED.findall((ROOT / page).read_text("utf-8"))
     assert len(named) > 15
     assert [(file, name) for file, name in named if name not in names_in(ROOT / file)] == []
 
 
 def test_each_promise_names_a_test() -> None:
-    """Lines about things that are not promised are exempt."""
+    """Each promise names a test, except lines about what is not promised."""
     promises = re.split(r"\n- ", (ROOT / "SECURITY.md").read_text("utf-8"))[1:]
     without = [text for text in promises if not NAMED.search(text.split("\n\n")[0])]
     assert [text.split(" (")[0] for text in without] == ["Analyses of your own"]
 
 
 def test_each_limit_is_that_of_the_code() -> None:
-    """Each limit names a test, too."""
+    """Each documented limit equals that of the code, and names a test."""
     lines = (ROOT / "docs" / "limits.md").read_text("utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ") and not line.startswith("| what |")]
     assert all(NAMED.search(row) for row in rows)
@@ -105,7 +105,7 @@ def test_each_limit_is_that_of_the_code() -> None:
 
 
 def test_the_command_has_the_limits_of_a_store() -> None:
-    """The options repeat the limits, because parsing a command line must not load the engine."""
+    """Options repeat the store's limits, because parsing them must not load the engine."""
     defaults = {option.name: option.default for option in sql.params}
     stated = [defaults[name] for name in ("timeout", "max_rows", "spill_limit")]
     of_a_store = limits.Limits()
@@ -113,7 +113,7 @@ def test_the_command_has_the_limits_of_a_store() -> None:
 
 
 def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
-    """Three levels of compression are accepted as a mistake."""
+    """A file in more than three levels of compression is refused; three may be a mistake."""
     content = b'{"traceEvents": []}'
     for _ in range(source.MAX_LAYERS + 1):
         content = gzip.compress(content)
@@ -123,7 +123,7 @@ def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_of_too_many_spans_is_refused() -> None:
-    """The last allowed one has the number 255."""
+    """The last allowed span of a run has the number 255; one more is refused."""
 
     def entry(span: int) -> RankEntry:
         return RankEntry(
@@ -149,7 +149,7 @@ def test_a_run_of_too_many_spans_is_refused() -> None:
 
 
 def test_files_that_pages_name_are_there() -> None:
-    """Paths of moved files are current."""
+    """Every path on the pages exists, so none refers to a moved file."""
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
     named = re.compile(r"`((?:benchmarks|docs|hta_sql|sql|tests)/[\w./-]+?)(?:::\w+)?`")
     gone = {

@@ -24,21 +24,21 @@ def analysis(tmp_path: Path) -> TraceAnalysis:
 
 
 def test_an_unknown_rank_is_a_value_error(analysis: TraceAnalysis) -> None:
-    """HTA raises it when it looks up the frame of a rank."""
+    """An unknown rank raises ValueError, as HTA does when it looks up the frame of a rank."""
     with analysis, pytest.raises(ValueError, match="No rank 7") as raised:
         analysis.get_idle_time_breakdown(ranks=[7])
     assert isinstance(raised.value, errors.RankError)
 
 
 def test_a_wrong_parameter_is_a_value_error(analysis: TraceAnalysis) -> None:
-    """A missing step raises it, too."""
+    """A wrong parameter or a missing step raises ValueError."""
     with analysis, pytest.raises(ValueError, match="operator_name is empty") as raised:
         analysis.get_frequent_cuda_kernel_sequences("", None)
     assert isinstance(raised.value, errors.ParameterError)
 
 
 def test_a_value_of_the_wrong_type_is_a_type_error() -> None:
-    """HTA's filters raise it."""
+    """A value of the wrong type raises TypeError, as HTA's filters do."""
     with pytest.raises(TypeError, match="iteration_index is '0'") as raised:
         IterationIndexFilter("0")  # type: ignore[arg-type]  # on purpose
     assert isinstance(raised.value, errors.ParameterError)
@@ -49,14 +49,14 @@ def test_a_value_of_the_wrong_type_is_a_type_error() -> None:
 def test_a_missing_folder_is_what_hta_raises(
     opened: Callable[..., object], builtin: type[Exception], tmp_path: Path
 ) -> None:
-    """HTA raises it when it lists the folder, and in its LabeledTrace."""
+    """A missing folder raises what HTA raises when it lists the folder, also in LabeledTrace."""
     with pytest.raises(builtin, match="nowhere") as raised:
         opened(trace_dir=tmp_path / "nowhere")
     assert isinstance(raised.value, errors.TraceNotFoundError)
 
 
 def test_an_unknown_analysis_is_a_lookup_error(analysis: TraceAnalysis) -> None:
-    """Its message is plain text, unlike that of a KeyError."""
+    """An unknown analysis raises LookupError with a plain message, unlike that of a KeyError."""
     with analysis, pytest.raises(LookupError) as raised:
         analysis.store.run("idle_tyme")
     assert isinstance(raised.value, errors.AnalysisNotFoundError)
@@ -65,7 +65,7 @@ def test_an_unknown_analysis_is_a_lookup_error(analysis: TraceAnalysis) -> None:
 
 @pytest.mark.parametrize("name", errors.__all__)
 def test_an_error_crosses_processes(name: str) -> None:
-    """The message survives, whichever builtin the error also is."""
+    """The message of an error survives pickling, whichever builtin the error also is."""
     error = getattr(errors, name)("what is wrong")
     copied = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(copied) is type(error)

@@ -86,7 +86,7 @@ def event(category: str, name: str, ts: float, dur: float, **args: object) -> di
 
 
 def test_a_column_more(copy: Copy) -> None:
-    """With a line in the list of arguments and a comment in the table, it is extracted, stored and queried."""
+    """A line in the list of arguments and a comment give a column that is extracted and queried."""
     copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,,")
     table = "tables/gpu_ops.sql"
     copy.edit(
@@ -113,7 +113,7 @@ def test_a_column_more(copy: Copy) -> None:
 
 @pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
-    """With lines in two lists, its device events, calls, collectives and device type are known, and launches are linked."""
+    """Lines in two lists make a vendor's device events, calls and collectives known and linked."""
     for line in (
         "acme,category,acme_tile_op,,gpu_ops,kernel,true",
         "acme,category,acme_dma,,gpu_ops,memcpy,true",

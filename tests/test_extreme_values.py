@@ -104,7 +104,7 @@ def result(query: str) -> Result:
 
 
 def test_each_type_is_tried() -> None:
-    """If a new engine version adds a type, its values must be added here."""
+    """Each type of the engine has values here, including a type that a new version adds."""
     with duckdb.connect(":memory:") as con:
         rows = con.execute("SELECT DISTINCT logical_type FROM duckdb_types()").fetchall()
     assert {kind for (kind,) in rows} <= VALUES.keys()
@@ -146,7 +146,7 @@ def test_each_value_is_printed_in_each_form(
 
 @pytest.mark.parametrize("value", AS_TEXT)
 def test_what_python_cannot_hold_is_text(value: str) -> None:
-    """The text is that of DuckDB."""
+    """A value that Python cannot represent becomes DuckDB's text."""
     with duckdb.connect(":memory:") as con:
         (expected,) = con.execute(f"SELECT ({value})::VARCHAR").fetchall()[0]
     found = result(f"SELECT {value} AS x")
@@ -156,13 +156,13 @@ def test_what_python_cannot_hold_is_text(value: str) -> None:
 
 
 def test_the_least_hugeint_is_text() -> None:
-    """No decimal of Arrow or Parquet has 39 digits."""
+    """The smallest HUGEINT becomes text, because no decimal of Arrow or Parquet has 39 digits."""
     found = result(f"SELECT '{-(2**127)}'::HUGEINT AS x, 10::HUGEINT AS y")
     assert found.rows() == [(str(-(2**127)), 10)]
 
 
 def test_columns_of_one_name_stay_apart() -> None:
-    """A column that becomes text is identified by its position."""
+    """If one of several columns with equal names becomes text, it is identified by its position."""
     found = result("SELECT DATE 'infinity' AS a, 1 AS a, INTERVAL '1 day' AS a")
     assert found.rows() == [("infinity", 1, "1 day")]
 

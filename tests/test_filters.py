@@ -40,7 +40,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture
 def frame(analysis: TraceAnalysis) -> pd.DataFrame:
-    """Return its frame."""
+    """Return the frame of the tiny trace."""
     return analysis.t.get_trace(0)
 
 
@@ -72,14 +72,14 @@ CHOSEN: dict[str, list[int]] = {
 
 
 def test_every_recipe_is_looked_at() -> None:
-    """The order is that of the page."""
+    """Every recipe is tested, in the order of the page."""
     assert [recipe for recipe, _ in RECIPES] == list(CHOSEN)
     assert PAGE.count("```sql") == len(RECIPES)
 
 
 @pytest.mark.parametrize(("recipe", "sql"), RECIPES, ids=[recipe for recipe, _ in RECIPES])
 def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> None:
-    """The SQL of the page selects the same rows as HTA's class, and as ours if we have it."""
+    """The SQL of the page selects the same rows as HTA's class, and as ours if it exists."""
     assert sorted(analysis.store.sql(sql).df()["event_id"]) == CHOSEN[recipe]
     if recipe.partition("(")[0] in trace_filter.__all__:
         chosen: Filter = eval(recipe, vars(trace_filter).copy())  # noqa: S307 - our own page
@@ -108,7 +108,7 @@ def test_rows_by_hand(chosen: Filter, expected: list[int], frame: pd.DataFrame) 
 
 
 def test_names_as_numbers(analysis: TraceAnalysis) -> None:
-    """The symbol table decodes the numbers in ``name``; Context Sync is on the device."""
+    """The symbol table decodes numbers in ``name``; Context Sync counts as a device event."""
     frame = analysis.t.get_trace(0).drop(columns=["s_name", "s_cat"])
     symbols = analysis.t.symbol_table
     assert ids(NameFilter("aten::")(frame, symbols)) == [2, 5, 11]
@@ -119,7 +119,7 @@ def test_names_as_numbers(analysis: TraceAnalysis) -> None:
 def test_frames_without_the_column_stay_whole(
     frame: pd.DataFrame, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As in HTA, there is a warning, and every row is returned."""
+    """A frame without the filtered column is returned whole with a warning, as in HTA."""
     bare = frame[["index", "ts", "dur"]]
     for chosen in (IterationIndexFilter(0), GPUKernelFilter(), NameFilter("a")):
         assert len(chosen(bare)) == len(frame)
@@ -138,13 +138,13 @@ def test_frames_without_the_column_stay_whole(
     ],
 )
 def test_wrong_arguments_are_refused(wrong: Any) -> None:
-    """The message contains the argument."""
+    """The error for a wrong argument contains the argument."""
     with pytest.raises(ParameterError):
         wrong()
 
 
 def test_a_filter_does_not_contain_itself() -> None:
-    """It would never end."""
+    """A filter that contains itself is refused, because it would never end."""
     chosen = CompositeFilter([])
     with pytest.raises(ParameterError, match="contains itself"):
         chosen.__init__([chosen])  # type: ignore[misc]  # on purpose

@@ -27,7 +27,7 @@ def arrow(phase: str, ts: int, tid: int) -> dict[str, Any]:
 def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Of three operators that start with the arrow, the one with the sequence number of the backward is selected."""
+    """The backward operator's sequence number selects one of three operators at the arrow."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD, sequence=5),
@@ -49,7 +49,7 @@ def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
 def test_without_numbers_the_outermost_operators_belong_together(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """In an old trace only the arrow decides."""
+    """Without sequence numbers, as in an old trace, the arrow joins the outermost operators."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD),

@@ -38,7 +38,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_shows_the_rules_that_hold() -> None:
-    """The first TOML block equals the file."""
+    """The first TOML block of the page equals the file of the default rules."""
     assert blocks("toml")[0] == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
@@ -97,7 +97,7 @@ def run_workflow(checkout: Path) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_the_workflow_runs(checkout: Path) -> None:
-    """It passes, and fails if a limit is broken; the summary is written in both cases."""
+    """The workflow passes, or fails if a limit is broken, and writes the summary in both cases."""
     rules = checkout / "ci" / "gate.toml"
     rules.write_text(RULES.format(limit=300_000))
     code, summary = run_workflow(checkout)

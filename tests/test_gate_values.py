@@ -47,12 +47,12 @@ def test_rows_are_paired_by_what_names_them() -> None:
     ],
 )
 def test_an_aggregate_is_one_of_steps(aggregate: str, expected: Value) -> None:
-    """It is computed within each step, then over steps, so that runs of different lengths compare."""
+    """An aggregate is computed in each step, then over steps, so that any two runs compare."""
     assert values_of(ROWS, rule(aggregate=aggregate), (), 3) == {(): expected}
 
 
 def test_an_aggregate_may_be_one_of_each_rank() -> None:
-    """The columns of the groups are given."""
+    """An aggregate may be computed per rank, if the columns of its groups are given."""
     wanted = rule(aggregate="mean", by=["rank"])
     values = values_of(ROWS, wanted, key_columns(wanted, [ROWS]), 3)
     assert values == {(0,): Value(200, (100, 200, 300)), (1,): Value(201, (101, 201, 301))}
@@ -70,7 +70,7 @@ def test_unknown_is_no_number() -> None:
 
 
 def test_rows_that_nothing_tells_apart_are_refused() -> None:
-    """They cannot be paired."""
+    """Rows with equal keys are refused, because they cannot be paired."""
     with pytest.raises(ParameterError, match="identify its rows"):
         key_columns(rule(), [[*ROWS, ROWS[0]]])
     with pytest.raises(ParameterError, match="several rows for one rank"):

@@ -44,7 +44,7 @@ def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> No
 
 
 def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceStore) -> None:
-    """Each rank of a group leaves after the last one has arrived, in the order of issue."""
+    """All ranks of a group leave after the last one has arrived, in the order of issue."""
     rows = store.sql(
         "SELECT count(*), count_if(ended_before_last_start) FROM collective_waits("
         "include_unsure := true, include_last_profiler_step := true) WHERE match_method <> 'none'"
@@ -53,7 +53,7 @@ def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceSt
 
 
 def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
-    """No other rank is named, and devices are not mentioned."""
+    """Only the rank with more work is reported as late, and devices are not mentioned."""
     rows = store.run("stragglers").df()
     (late,) = rows[rows["is_straggler"]].to_dict("records")
     assert (late["rank"], late["cause"], late["subject"]) == (2, "host-bound", "aten::mm")
@@ -62,7 +62,7 @@ def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
 
 
 def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
-    """A rank continues when its host wakes it, so end times are not used."""
+    """End times of gloo give no clock estimate, because hosts wake their ranks late."""
     rows = store.sql("SELECT rank, clock_offset_ns, is_applied FROM rank_clocks").rows()
     assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
     assert not any(is_applied for *_, is_applied in rows)

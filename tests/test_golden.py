@@ -87,7 +87,7 @@ def test_golden(case: Case, engine: GoldenEngine) -> None:
 
 
 def test_every_analysis_is_asked_always() -> None:
-    """An analysis without a case breaks a rule of the library."""
+    """Every analysis has a golden case that runs in every test run."""
     written = Counter(case.path.stem for case in CASES)
     asked = Counter(case.path.stem for case in CASES if case.traces in ALWAYS)
     assert {name for name in written if asked[name] < min(OF_EACH_ANALYSIS, written[name])} == set()
@@ -116,7 +116,7 @@ def test_a_case_is_comment_traces_call_and_rows() -> None:
     ],
 )
 def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -> None:
-    """Corrected text does not change the case; other values are another message."""
+    """Corrected text of a message does not change a case that names its code."""
     case = Case(Path("x_v1.test"), 1, "True.", "a.json", "SELECT 1", [f"n  {column}", f"1  {cell}"])
     assert difference(case, ["n", column], [(1, text)]) == ""
     assert difference(case, ["n", column], [(1, f"{text} And more.")])
@@ -130,7 +130,7 @@ def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -
     ],
 )
 def test_a_cell_that_names_no_message_is_an_error(cell: str, problem: str) -> None:
-    """The error has the line of the case."""
+    """An unknown message in a cell is an error with the line of the case."""
     case = Case(Path("x_v1.test"), 7, "True.", "a.json", "SELECT 1", ["message", cell])
     with pytest.raises(LibraryError, match=problem):
         difference(case, ["message"], [("A message.",)])

@@ -1,4 +1,4 @@
-"""Kernels of graph replays are joined with the capture of their graphs, and with nothing else."""
+"""Kernels of graph replays are joined with the capture of their own graphs, and with no other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CAPTURE_ALONE = {
 
 
 def test_lists_that_are_equal_are_matched_by_position() -> None:
-    """This holds for repeated names, too."""
+    """Equal lists of kernels are matched by position, even with repeated names."""
     assert pair_nodes(MODEL, MODEL) == (tuple(range(len(MODEL))), "position")
 
 
@@ -39,7 +39,7 @@ def test_nodes_in_another_order_are_matched_by_occurrence() -> None:
 
 
 def test_a_capture_without_names_is_matched_by_count() -> None:
-    """Copies are recognized by the call; a graph with another number of nodes does not match."""
+    """A capture without names is matched by count, and its copies are recognized by the call."""
     captured = [None, "<memcpy>", None]
     assert pair_nodes(["k", "<memcpy>", "k"], captured) == ((0, 1, 2), "count")
     assert pair_nodes(["k", "k", "<memcpy>"], captured) is None
@@ -64,7 +64,7 @@ def test_lost_nodes_leave_the_others_right(seed: int) -> None:
 
 
 def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
-    """This holds next to a node with its former name, too."""
+    """A renamed node is the only one without a match, even next to a node with its former name."""
     for position in range(len(MODEL)):
         replayed = [*MODEL[:position], "renamed", *MODEL[position + 1 :]]
         paired = pair_nodes(replayed, MODEL)
@@ -73,7 +73,7 @@ def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
 
 
 def test_a_graph_of_another_size_is_not_matched() -> None:
-    """Two of its eight kernel names differ."""
+    """A graph of another size is not matched, because two of its eight kernel names differ."""
     other = [name.replace("gemm_", "gemm_64x64_") for name in MODEL]
     assert pair_nodes(MODEL, other) is None
     assert pair_nodes(MODEL, MODEL[:40]) is None
@@ -183,7 +183,7 @@ def test_an_iteration_gets_the_graphs_of_its_size(tmp_path: Path) -> None:
 
 
 def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None:
-    """Smaller ones cannot hold the tokens, and larger ones have other kernels."""
+    """A capture of another batch size has too little space for the tokens, or other kernels."""
     for number, trace in enumerate((replay([64], [64]), replay([5], [8]))):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -192,7 +192,7 @@ def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None
 
 
 def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: Path) -> None:
-    """With one captured size, two rounds have the same layers."""
+    """With one captured size, two rounds of replays have the same layers."""
     rows = joined(tmp_path, replay([8, 8], [8, 8], annotated=False), capture((8,)))
     modules = [row[4] for row in rows]
     assert modules[:7] == modules[7:]
@@ -210,14 +210,14 @@ def test_of_graphs_that_differ_in_shapes_only_none_is_chosen_without_a_size(tmp_
 
 
 def test_a_capture_without_kernel_names_says_that_it_is_matched_by_count(tmp_path: Path) -> None:
-    """CUPTI records no kernel while a graph is captured."""
+    """A capture without kernel names states that it is matched by count."""
     rows = joined(tmp_path, replay([8], [8]), capture((8,), named=False))
     assert {row[1] for row in rows} == {"count"}
     assert rows[-1][4] == "Layer_3"
 
 
 def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> None:
-    """The engine vLLM writes its execution details, a JSON list, into the folder of the capture."""
+    """A folder of captures is ingested, even with vLLM's execution details, a JSON list, in it."""
     (tmp_path / "graph_capture_rank_0.json").write_text(json.dumps(CAPTURE_ALONE), encoding="utf-8")
     (tmp_path / "execution_details.json").write_text("[]", encoding="utf-8")
     (found,) = discover(str(tmp_path))
@@ -248,7 +248,7 @@ def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_pat
 
 
 def test_tables_by_operator_say_how_a_kernel_was_matched(tmp_path: Path) -> None:
-    """The sums of all tables still equal those of the device."""
+    """Tables by operator state how a kernel was matched, and still sum to the device time."""
     joined(tmp_path, replay([64, 5], [64, 64]), capture((64,)))
     with hta_sql.open(tmp_path / "job.store") as store:
         rows = [
@@ -336,7 +336,7 @@ def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[A
 def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """With 5 % lost, at least 99.9 % of the matches are right, and few of the other kernels have none."""
+    """With 5 % lost, 99.9 % of the matches are right, and few remaining kernels have none."""
     right = {(row[0], row[1]): row[3:5] for row in whole}
     matched = correct = left = 0
     for seed in range(3):
@@ -362,7 +362,7 @@ def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
 def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Only one kernel of one layer is renamed, and the others match as before."""
+    """Only the renamed kernel of one layer is unmatched, and the others match as before."""
 
     def rename(events: list[Event], kernels: list[Event]) -> list[Event]:
         kernels[100]["name"] = "renamed"
@@ -380,7 +380,7 @@ def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
 def test_a_recorded_capture_of_another_batch_size_matches_nothing(
     tmp_path: Path, tokens: int
 ) -> None:
-    """It is too small for more tokens; for fewer, the products of the replay have other kernels."""
+    """The capture is too small for more tokens, or has other kernels for fewer."""
 
     def other_size(events: list[Event], kernels: list[Event]) -> list[Event]:
         for kernel in kernels:

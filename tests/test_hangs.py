@@ -46,7 +46,7 @@ def planted_at(ranks: int, seed: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize(("ranks", "width"), SIZES)
 def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> None:
-    """All entered operations are finished."""
+    """A healthy job has no rows, because all entered operations are finished."""
     assert rows_of(training(ranks, width, STEPS), tmp_path) == []
 
 
@@ -82,7 +82,7 @@ def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
 def test_the_rank_that_entered_something_else_is_named(
     tmp_path: Path, ranks: int, width: int, change: dict[str, Any], differs: str
 ) -> None:
-    """The row has its operation and that of the others."""
+    """The row has the operation of that rank, and the operation of the others."""
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"{change} {ranks}")
     at -= at % OPS_A_STEP  # an all-reduce of the tensor-parallel group
@@ -134,7 +134,7 @@ def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
 
 
 def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
-    """It has the pair of ranks of the job, not the ranks within the group."""
+    """An unmatched send has a row with its pair of ranks in the job, not within the group."""
     world = Group("0", "default_pg", (0, 1, 2, 3))
     stages = Group("9", "pp", (1, 3))
     programs = {rank: [Op(world)] for rank in range(4)}
@@ -147,7 +147,7 @@ def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: Path) -> None:
-    """Groups that wait for it directly are the cause; later stages follow."""
+    """Groups that wait directly for the crashed rank are the cause; later stages follow."""
     job = pipeline()
     del job.programs[0][9:]  # at its fourth all-to-all
     rows = rows_of(job, tmp_path, without=(0,))
@@ -163,7 +163,7 @@ def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: P
 def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
     tmp_path: Path,
 ) -> None:
-    """The sender waits for it, and it waits with all others for the sender."""
+    """The sender waits for the missing receive, and the receiver waits in a collective."""
     job = pipeline()
     program = job.programs[5]
     del program[[op.name for op in program].index("recv", 5)]
@@ -176,7 +176,7 @@ def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
 
 
 def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> None:
-    """Numbers are those of the group, regardless of lost entries."""
+    """Numbers are those of the group, although the ring has lost earlier entries."""
     job = training(8, 4, 50)
     del job.programs[6][161:]
     write_pickles(job, tmp_path / "dumps", buffer=20)
@@ -187,7 +187,7 @@ def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> 
 
 
 def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
-    """Lateness is measured by the times at which hosts enqueued the same collectives."""
+    """Earlier lateness is measured by when the hosts enqueued the same collectives."""
     job = training(8, 4, 10)
     job.slow_ns[5] = 3_000_000
     write_pickles(job, tmp_path / "dumps")
@@ -199,7 +199,7 @@ def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
 
 
 def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> None:
-    """The damaged dump is reported as such; the rank that is missing elsewhere is the cause."""
+    """The damaged dump is reported; the rank that is missing elsewhere is the cause."""
     job = training(8, 4, 3)
     del job.programs[5][9:]
     write_pickles(job, tmp_path / "dumps")
@@ -217,7 +217,7 @@ def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> N
 def test_half_a_dump_is_read_as_far_as_it_is_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The process was killed while it wrote the dump."""
+    """A dump whose writer was killed is read as far as it is complete."""
     job = training(4, 2, 3)
     write_pickles(job, tmp_path / "dumps")
     path = tmp_path / "dumps" / "nccl_trace_rank_2"

@@ -97,7 +97,7 @@ def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
 
 
 def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> None:
-    """HTA returns only the last stream of each rank (Q33); streams that were not requested have none."""
+    """Each requested stream with a full queue has a row; HTA returns one per rank (Q33)."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     full: Any = analysis.get_time_spent_blocked_on_full_queue(series, max_queue_length=1)
     assert list(full.columns) == [
@@ -201,7 +201,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
 
 @pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
-    """The name is HTA's, which ingest skips; a single series can be selected, and a CSV has the same."""
+    """Files with counters have HTA's name, which ingest skips; a CSV has the same series."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -222,7 +222,7 @@ def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
 def test_another_suffix_is_taken_with_a_warning(
     copies: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next ingest would read such a file as a trace; an empty suffix means HTA's."""
+    """Another suffix causes a warning, because ingest would read such a file as a trace."""
     written = copies.generate_trace_with_counters(output_suffix="_more", output_dir=tmp_path)
     assert written == {0: str(tmp_path / "rank0_more.json.gz")}
     assert "will be read as traces" in caplog.text
@@ -231,7 +231,7 @@ def test_another_suffix_is_taken_with_a_warning(
 
 
 def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
-    """A text, as on the command line, is refused with the valid flags."""
+    """A text instead of flags, as on the command line, is refused with the valid flags."""
     wanted: Any = "queue"
     with pytest.raises(ParameterError, match=r"TimeSeriesTypes\.QUEUE_LENGTH.* not 'queue'"):
         copies.generate_trace_with_counters(wanted, output_dir=tmp_path)
@@ -239,7 +239,7 @@ def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
 
 
 def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
-    """Its events are not those of the store any more, so nothing is written."""
+    """A changed trace is refused, because its events are no longer those of the store."""
     source = tmp_path / "rank0.json"
     shutil.copy(TRACES / "copies_at_once.json", source)
     with hta_sql.ingest(tmp_path, tmp_path / "job.store") as store:

@@ -35,7 +35,7 @@ SYMBOLS = [
 
 
 def test_flat_columns() -> None:
-    """Levels of names become one; a frame without levels is unchanged."""
+    """Column names of several levels become one level; a frame without levels is unchanged."""
     wide = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "sum"), ("b", "")]))
     for _ in range(2):
         flatten_column_names(wide)
@@ -43,7 +43,7 @@ def test_flat_columns() -> None:
 
 
 def test_patterns() -> None:
-    """Categories must match entirely."""
+    """A category pattern must match the whole category."""
     table = TraceSymbolTable(SYMBOLS)
     assert list(table.get_symbol_ids(types.KERNEL_CATEGORY_PATTERN)) == ["kernel", "gpu_memcpy"]
     assert list(table.get_symbol_ids(types.CPU_EVENTS_CATEGORY_PATTERN)) == SYMBOLS[:4]
@@ -118,7 +118,7 @@ def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are HTA's three, in its order."""
+    """The default settings files are HTA's three, in its order."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = (Path(hta_sql.hta.__file__).parent, tmp_path / "home" / ".hta", tmp_path)
@@ -160,7 +160,7 @@ def test_parser_config() -> None:
 
 
 def test_types_of_arguments_agree() -> None:
-    """The check of types knows each frame column with the same type."""
+    """The type check of arguments knows each frame column with the same type."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
     checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:
@@ -191,7 +191,7 @@ def test_arguments_become_columns(tmp_path: Path) -> None:
 
 
 def test_arguments_of_one_column_name_have_a_column_each(tmp_path: Path) -> None:
-    """Neither is dropped: the name of the second ends in 2."""
+    """Two arguments with one column name have a column each: the second name ends in 2."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
     path = tmp_path / "rank0.json"
     path.write_text(json.dumps({"traceEvents": [{**event, "args": {"x y": 1, "x_y": 2}}]}))

@@ -110,7 +110,7 @@ def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path
 
 
 def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Other events lose arguments and name; an event after the last one explains the numbers."""
+    """Other events have a number as their name; an added event maps numbers to names."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -145,7 +145,7 @@ def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path
 
 
 def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The frame has all of them, the trace only the first: bias, which sorts before gemm."""
+    """The frame has all sequences; the trace marks only the first, bias, which sorts first."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences(
@@ -173,7 +173,7 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
 def test_sequences_say_what_is_wrong_with_an_argument(
     analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """The cases are a missing name, folder and rank."""
+    """A missing name, folder or rank is an error that says so."""
     with pytest.raises(ParameterError, match="operator_name is empty"):
         analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
     with pytest.raises(ParameterError, match="is not a folder"):
@@ -183,7 +183,7 @@ def test_sequences_say_what_is_wrong_with_an_argument(
 
 
 def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
-    """Its events are no longer those of the store."""
+    """A changed trace is not written, because its events are no longer those of the store."""
     source = Path(shutil.copy(TRACE, tmp_path / "rank-0.json"))
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")
@@ -252,7 +252,7 @@ def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> 
 
 
 def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) -> None:
-    """Those that match a pattern remain."""
+    """Annotations that match a pattern keep their names."""
     frame = analysis.get_gpu_user_annotation_breakdown(
         use_gpu_annotation=False, num_kernels=1, allowlist_patterns=["^in"]
     )
@@ -288,7 +288,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
-    """Changes to the frames of ``t`` have no effect."""
+    """Changes to the frames of ``t`` have no effect on annotated kernels."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)
     analysis.t.parse_traces()
     analysis.t.get_trace(0)["dur"] = -1
@@ -299,7 +299,7 @@ def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnaly
 
 
 def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
-    """The answer is None, as in HTA."""
+    """Without annotations the result is None, as in HTA."""
     shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert analysis.get_gpu_user_annotation_breakdown() is None

@@ -98,7 +98,7 @@ def late_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def late(late_traces: Path) -> TraceAnalysis:
-    """Open these traces."""
+    """Open the traces with the late rank."""
     return TraceAnalysis(trace_dir=late_traces)
 
 
@@ -115,7 +115,7 @@ def test_steps_and_candidates_choose(late: TraceAnalysis) -> None:
 
 
 def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
-    """The function gets the metric with HTA's columns, and its Series decides."""
+    """The given function gets the metric with HTA's columns, and its Series decides."""
     seen: list[Any] = []
 
     def latest_start(metric: pd.DataFrame, *rest: Any) -> pd.Series:

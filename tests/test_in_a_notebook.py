@@ -53,7 +53,7 @@ def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) ->
 
 
 def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
-    """Parameters and help come from the SQL file."""
+    """Completion and help take parameters and texts from the SQL file."""
     assert "idle_causes" in dir(store.analyses)
     assert "gpu_ops" in dir(store.tables)
     rows = store.analyses.profiler_steps(ranks=0).rows()
@@ -70,7 +70,7 @@ def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("ranks", [0, np.int64(0), [0], (0,), np.array([0])])
 def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: object) -> None:
-    """A single value is a list, as in pandas; a value of another type is reported."""
+    """A single value is accepted as a list, as in pandas; a value of another type is reported."""
     assert store.run("profiler_steps", ranks=ranks, runs="job").rows() == (
         store.run("profiler_steps", ranks=[0], runs=["job"]).rows()
     )
@@ -104,7 +104,7 @@ def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name:
 
 
 def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
-    """The renderers of altair create it; a chart sent elsewhere is unchanged."""
+    """Altair's renderers create a picture on request; charts sent elsewhere are unchanged."""
     chart = store.run("temporal_breakdown").chart()
     for picture in ("png", "svg"):
         with alt.renderers.enable(picture):
@@ -119,7 +119,7 @@ def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
 def test_a_page_that_altair_saves_holds_its_scripts(
     store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """This holds for a changed chart, too."""
+    """A page that altair saves contains its scripts, also for a changed chart."""
     chart = store.run("temporal_breakdown").chart().properties(title="Mine")
     chart.save(tmp_path / "chart.html")
     for page in (chart.to_html(), (tmp_path / "chart.html").read_text(encoding="utf-8")):

@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the span."""
         return self.ts + self.dur
 
 
@@ -119,7 +119,7 @@ def touch(a: Span, b: Span) -> bool:
 
 
 def merged_twin(spans: list[Span]) -> list[Row]:
-    """Merge any two that touch until none do."""
+    """Merge any two intervals that touch, until none do."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         islands = [(span, 1) for span in members]
@@ -155,7 +155,7 @@ def cells(spans: Iterable[Span]) -> set[int]:
 
 
 def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
-    """Return the unit cells covered on both sides, with runs merged."""
+    """Return the unit cells covered on both sides, with adjacent cells merged."""
     rows: list[Row] = []
     for lane, _ in by_lane([*left, *right]):
         sides = ([s for s in side if repr(s.lane) == repr(lane)] for side in (left, right))
@@ -204,7 +204,7 @@ many = settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 @many
 def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
-    """Touching intervals become one island with their number."""
+    """Touching intervals become one island, with their count."""
     spans = data.draw(spans_of(lanes))
     assert ask("merged_intervals", lanes, spans) == merged_twin(spans)
 

@@ -61,14 +61,14 @@ class Roles:
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Roles]:
-    """A reinforcement learning job, and a job whose servers prefill or decode."""
+    """Build a reinforcement learning job, and a job whose servers prefill or decode."""
     made = Roles(tmp_path_factory.mktemp("roles"), request.param)
     with made.store:
         yield made
 
 
 def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
-    """Without a stated rank, the ranks of the role are numbered."""
+    """Ranks without a stated rank in their role are numbered within it."""
     rows = job.store.sql("SELECT rank, role, role_rank FROM ranks ORDER BY rank").rows()
     assert rows == [
         (rank, role, place)
@@ -89,7 +89,7 @@ def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
 
 
 def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
-    """A rank that is alone in its role has no peer."""
+    """A rank that is alone in its role has no peer to be compared with."""
     rows = job.store.run("stragglers").arrow().to_pylist()
     assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
     assert not any(row["is_straggler"] for row in rows)
@@ -101,7 +101,7 @@ def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
 
 
 def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
-    """The intersection is selected; an empty one is refused."""
+    """Roles and ranks together select their intersection; an empty one is refused."""
     role = next(iter(job.traces))
     rows = job.store.run("temporal_breakdown", roles=[role], ranks=[1, 99]).arrow().to_pylist()
     assert [row["rank"] for row in rows] == [1]
@@ -111,13 +111,13 @@ def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
 
 
 def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
-    """The message lists them."""
+    """The error for an unknown role lists the existing roles."""
     with pytest.raises(RankError, match=f"No role 'critic'; there are: .*{min(job.traces)}"):
         job.store.run("temporal_breakdown", roles=["critic"])
 
 
 def test_a_role_may_have_other_ranks_in_another_run(job: Roles, tmp_path: Path) -> None:
-    """Each run has the ranks of the role there."""
+    """A role selects in each run the ranks that it has there."""
     first = next(iter(job.traces))
     with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
         pass

@@ -131,7 +131,7 @@ def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Ste
 @pytest.mark.parametrize("count", [4096, MOST_AT_ONCE])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_many_spans_at_once_are_no_other_layer(layer: int, count: int) -> None:
-    """The number of spans of two layers is the maximum of a counter, and half of it."""
+    """Many spans, up to the maximum of a layer's counter, are not taken for another layer."""
     con = connection()
     con.execute("DELETE FROM spans")
     con.execute(

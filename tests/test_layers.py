@@ -94,7 +94,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def test_the_rules_see_the_package() -> None:
-    """After a move of the package, the other tests would pass vacuously."""
+    """The import rules find modules, or other tests would pass vacuously."""
     assert len(MODULES) > 20
     assert "hta_sql.ingestion.rank" in map(name_of, MODULES)
     assert "hta_sql.library.sql_files" in imported_modules(PACKAGE / "ingestion" / "rank.py")
@@ -124,12 +124,12 @@ def room_of(name: str) -> str:
 
 
 def test_every_room_is_on_the_list() -> None:
-    """The list has no package that does not exist."""
+    """The list of packages is complete, and each package on it exists."""
     assert sorted({room_of(name_of(path)) for path in MODULES}) == sorted(ROOMS)
 
 
 def test_how_it_works_lists_the_folders_in_that_order() -> None:
-    """A newcomer finds the folder for a line of code there."""
+    """The page lists the folders in import order, for newcomers who look for a line of code."""
     text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
     table = text.split("| folder or module | responsible for |")[1].split("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
@@ -187,7 +187,7 @@ def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """This holds within a package and for type imports, too."""
+    """No module imports itself through others, not even within a package or for type imports."""
     known = {name_of(path): path for path in MODULES}
     graph = {
         name: {
@@ -204,7 +204,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """A module is short enough to be read at once."""
+    """Modules are short enough to be read at once."""
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
@@ -237,7 +237,7 @@ def test_no_sql_is_assembled_from_values() -> None:
 
 
 def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
-    """It finds a statement with an inserted value, but not a message or a constant."""
+    """The rule finds a statement with an inserted value, but not a message or a constant."""
     path = tmp_path / "module.py"
     lines = [
         'f"SELECT * FROM {name}"',

@@ -107,25 +107,25 @@ def test_kinds_of_groups(kind: str | None) -> None:
 
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
 def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: str) -> None:
-    """Addresses, folders, lines and numbers of instances are removed."""
+    """Addresses, folders, lines and instance numbers are removed, which differ between captures."""
     assert value("lib.stable_name(?)", raw) == steady
 
 
 @pytest.mark.parametrize("frame", LEFT_OUT)
 def test_frames_that_torch_leaves_out(frame: str) -> None:
-    """These frames start the backward pass, or belong to torch's own tests."""
+    """Frames that start the backward pass or belong to torch's tests are omitted, as in torch."""
     assert value("lib.counted_stack(?)", f"a;{frame};b") == ["a", "b"]
 
 
 def test_frames_that_torch_shows() -> None:
-    """All other frames are in order; an empty stack has none."""
+    """All other frames are returned in order; an empty stack has none."""
     assert value("lib.counted_stack(?)", ";".join([*KEPT, ""])) == list(KEPT)
     assert value("lib.counted_stack(NULL)") == []
 
 
 @pytest.mark.parametrize("size", TYPES)
 def test_bytes_of_a_numbered_type(size: int | None) -> None:
-    """The number is that of an operator's argument."""
+    """The numbered type of an operator's argument has the right size in bytes."""
     numbers = TYPES[size].split()
     found = {number: value("lib._scalar_type_bytes(?)", number) for number in numbers}
     assert found == dict.fromkeys(numbers, size)
@@ -145,7 +145,7 @@ def within(t: float, freedom: int) -> float:
 
 @pytest.mark.parametrize(("of_many", "share"), [(True, 0.999), (False, 0.99)])
 def test_quantiles_of_students_distribution(of_many: bool, share: float) -> None:
-    """They are accurate to three places for each degree of freedom; above 30 the value of 30 applies."""
+    """Quantiles are right to three decimals; above 30 degrees of freedom those of 30 apply."""
     for freedom in range(1, 31):
         t = value("lib.student_t(?, ?)", of_many, freedom)
         assert isinstance(t, float)

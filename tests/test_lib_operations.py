@@ -49,7 +49,7 @@ def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
 
 @pytest.mark.parametrize("extent", [4095, 4096, 4097, 9000])
 def test_each_instant_encloses_itself(extent: int) -> None:
-    """This holds for any part of a cell."""
+    """Each instant encloses itself, in any part of a cell."""
     instants: list[Span] = [
         (1, ts, 0) for ts in (*range(0, extent - 2, 97), extent - 2, extent - 1)
     ]
@@ -109,7 +109,7 @@ def short_names(names: list[str]) -> dict[str, str]:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
 def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
-    """Any balanced or unbalanced brackets agree."""
+    """Short names follow the rule for any balanced or unbalanced brackets."""
     assert short_names(names) == {name: shortened(name) for name in names}
 
 
@@ -132,7 +132,7 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:
-    """The names are those that profilers write."""
+    """Kernel names as profilers write them have the expected short names."""
     assert short_names([name]) == {name: short}
 
 
@@ -148,7 +148,7 @@ def test_short_names_of_kernels(name: str, short: str) -> None:
     ],
 )
 def test_wanted(asked: list[int] | None, value: int | None, expected: bool | None) -> None:
-    """No list means everything; an unknown value is in no list."""
+    """A missing list selects everything; an unknown value is in no list."""
     row = connection().execute(
         "SELECT lib.is_requested($asked::BIGINT[], $value::BIGINT)",
         {"asked": asked, "value": value},
@@ -159,7 +159,7 @@ def test_wanted(asked: list[int] | None, value: int | None, expected: bool | Non
 @given(values=st.lists(st.one_of(st.none(), st.integers(0, 2**40)), max_size=8))
 @settings(max_examples=examples(40))
 def test_exact_std(values: list[int | None]) -> None:
-    """It is the sample standard deviation in fractions; NULL for fewer than two values."""
+    """The standard deviation equals that of fractions; it is NULL for fewer than two values."""
     known = [Fraction(value) for value in values if value is not None]
     (((found,),)) = (
         connection()

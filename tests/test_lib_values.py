@@ -89,14 +89,14 @@ def test_bytes_of_an_element(size: int | None) -> None:
 
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
-    """The peak depends on the model [GB/s]; a card without links between devices has none."""
+    """The peak depends on the model [GB/s], and is NULL for a card without links."""
     peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
-    """The factors are those of nccl-tests, for four ranks."""
+    """The factors equal those of nccl-tests for four ranks."""
     factors = {name: value("lib.busbw_factor(?, 4)", name) for name in FACTORS[factor].split()}
     assert factors == dict.fromkeys(factors, factor)
 
@@ -126,7 +126,7 @@ def test_bytes_of_a_message(
 
 
 def test_a_message_of_unknown_type() -> None:
-    """Its size is unknown."""
+    """The size of a message of unknown type is unknown."""
     assert value("lib.message_bytes('all_reduce', 'Nothing', 1, 1)") is None
 
 
@@ -201,7 +201,7 @@ def test_names_without_overload(recorded: str, name: str) -> None:
     ],
 )
 def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
-    """A list of tensors has none; an unrecorded shape is empty."""
+    """A list of tensors has no shape; an unrecorded shape is empty."""
     assert value("lib._counted_shapes(?, ?)", shapes, types) == shown
 
 
@@ -224,7 +224,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
     ],
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
-    """Up to twelve parts are read with their stated lengths; other names are unchanged."""
+    """Up to twelve parts of a mangled name are parsed by their lengths; others are unchanged."""
     assert value("lib.demangled_name(?)", mangled) == name
 
 
@@ -257,14 +257,14 @@ def test_annotations_that_load_data(name: str, loads: bool) -> None:
     ],
 )
 def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
-    """The mean of known values is exact to a millionth; zero weight has none."""
+    """A weighted mean of known values is exact to a millionth, and NULL for zero weight."""
     call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
 
 
 def test_operators_of_the_backward_pass() -> None:
-    """They are recognized by their forward operator, or by their name."""
+    """Operators of the backward pass are recognized by their forward operator, or by their name."""
     names = (
         *("AddmmBackward0", "CompiledFunctionBackward", "torch::autograd::AccumulateGrad"),
         "autograd::engine::evaluate_function: NllLossBackward0",
@@ -287,6 +287,6 @@ def test_operators_of_the_backward_pass() -> None:
 def test_modules_have_a_name_and_a_class(
     frame: str | None, name: str | None, kind: str | None
 ) -> None:
-    """The number after a name distinguishes instances of one class."""
+    """A module has a name and a class; the number after its name distinguishes instances."""
     sql = "SELECT lib.module_name($frame), lib.module_class(lib.module_name($frame))"
     assert connection().execute(sql, {"frame": frame}).fetchall() == [(name, kind)]

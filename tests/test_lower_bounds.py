@@ -26,7 +26,7 @@ def shown(name: str, covered: list[float | None]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", COVERED)
 def test_mfu_with_less_than_90_percent_covered_is_a_lower_bound(name: str) -> None:
-    """Unknown work can only raise it; without a coverage it is no bound."""
+    """Unknown work can only raise MFU; without a coverage value MFU is no bound."""
     below, from_90, unknown = shown(name, [89.9, 90.0, None])
     assert below.startswith("≥ ")
     assert from_90 == unknown == below.removeprefix("≥ ")
@@ -34,7 +34,7 @@ def test_mfu_with_less_than_90_percent_covered_is_a_lower_bound(name: str) -> No
 
 @pytest.mark.parametrize("name", COVERED)
 def test_the_tables_of_a_report_show_the_same(name: str) -> None:
-    """A small table has the same cells."""
+    """A small table of a report shows the same cells as the terminal."""
     analysis = next(a for a in load_library().analyses if a.base_name == name)
     table = pa.table({"run": ["a", "b"], "mfu_pct": [41.0, 42.0], COVERED[name]: [50.0, 95.0]})
     markup = str(table_markup(TableRows(table, analysis), 10))

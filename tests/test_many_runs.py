@@ -30,7 +30,7 @@ def cpu_s(task: Callable[[], object]) -> float:
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """It takes at most twice the time; listing runs opens no file, and a query of one run only its own, through a view, too."""
+    """Opening takes at most twice the time, and a query of one run opens only its own files."""
     with ingest_trace("gap_causes.json") as opened:
         one = opened.path
     many = tmp_path / "many.store"

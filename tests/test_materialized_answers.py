@@ -58,7 +58,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(whole: Path, tmp_path: Path) -> Path:
-    """Copy this store."""
+    """Copy the ingested store, so that a test can change it."""
     copied = Path(shutil.copytree(whole, tmp_path / "tiny.store"))
     build_catalog(copied)
     return copied
@@ -97,7 +97,7 @@ def all_of(*runs: str) -> set[tuple[str, str]]:
     ids="-".join,
 )
 def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
-    """The order is equal for any materialized runs, and in microseconds."""
+    """Views return the same rows and order whichever runs are materialized, also in µs."""
     computed = shown(store), shown(store, "FROM us.{name}")
     assert all(len(rows) > 2 for rows in computed[0])
     materialize_answers(store, NAMES, runs)
@@ -107,7 +107,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
 
 @pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
-    """It reads the file of its answer and no table; for a run without one, the tables' files of that run."""
+    """A query of one run reads only its materialized answer or, without one, its table files."""
     materialize_answers(store, NAMES)
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         for name in NAMES:
@@ -119,7 +119,7 @@ def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
 
 @pytest.mark.slow
 def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It reads them for default parameters and any runs; everything else, and unreadable files, is computed."""
+    """Python reads materialized answers for default parameters, and computes all others."""
     questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
     with hta_sql.open(store) as opened:
         computed = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
@@ -156,7 +156,7 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
 
 @pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
-    """The new rank may start before the others, which shifts all times of the run."""
+    """A new rank changes the key: it may start first, which shifts all times of the run."""
     materialize_answers(store, NAMES)
     ingest_trace({1: "two_ranks_1.json"}, run="b").close()
     assert is_kept(store) == all_of("a", "c")
@@ -166,7 +166,7 @@ def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -
 
 @pytest.mark.slow
 def test_a_run_that_is_taken_out(store: Path) -> None:
-    """Its materialized rows are removed, too."""
+    """Removing a run also removes its materialized answers."""
     materialize_answers(store, NAMES)
     with store_lock(store_folder(store)):
         publish_manifest(store_folder(store), read_manifest(store).without(["b"]))
@@ -177,7 +177,7 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
 
 @pytest.mark.slow
 def test_other_sql_is_another_answer(store: Path) -> None:
-    """A new version, a changed macro or a line of a table's CSV invalidates it; a comment does not."""
+    """A changed version, macro or table row invalidates an answer; a comment does not."""
     library = load_library()
     materialize_answers(store, NAMES)
     manifest = read_manifest(store)
@@ -245,7 +245,7 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
 
 @pytest.mark.slow
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise they are computed once, found to be large and not stored; views compute them."""
+    """Large answers are materialized by name only; otherwise they are computed and not stored."""
     computed = shown(store)
     monkeypatch.setattr(compute, "SMALL_BYTES", 0)
     monkeypatch.setattr("hta_sql.store.catalog.materialized_tables.answers", few)
@@ -261,12 +261,12 @@ def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyP
 
 
 def few(library: Any) -> dict[str, Any]:
-    """Return a few analyses in place of all."""
+    """Replace the list of all analyses by a few."""
     return {name: about for name, about in answers(library).items() if name in NAMES}
 
 
 def test_the_command_says_what_is_kept(store: Path) -> None:
-    """Each analysis has a line, and computed answers are logged."""
+    """The command prints a line for each analysis, and logs the answers that it computes."""
     done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--runs", "a"])
     assert "Computed temporal_breakdown of run a: " in done.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
@@ -279,7 +279,7 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["call_stack", "trace_diff", "comparison"])
 def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
-    """The message gives the reason."""
+    """An analysis across runs is not materialized, and the message gives the reason."""
     with pytest.raises(ParameterError, match="cannot be materialized"):
         materialize_answers(store, [name])
 
@@ -289,7 +289,7 @@ def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
 def test_a_broken_file_is_computed_again(
     store: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """There is a warning, and the next materialize stores it again."""
+    """A broken file causes a warning and is computed again, and later materialized again."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     hta_sql.open(store).close()
@@ -348,7 +348,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
 
 @pytest.mark.slow
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
-    """Its catalog is rebuilt with the materialized answers; one with relative paths finds them."""
+    """The moved store's catalog is rebuilt with the materialized answers that it had."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     moved = Path(shutil.move(store, tmp_path / "moved.store"))
@@ -370,7 +370,7 @@ def test_orders_by_columns() -> None:
 
 
 def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
-    """They end at the first item that is not a column; descending ones are marked."""
+    """The sort columns end at the first item that is not a column; descending ones are marked."""
     library = answers(load_library())
     assert first_terms(library["temporal_breakdown"]) == [("run", False), ("rank", False)]
     names = [term.name for term in first_terms(library["gpu_kernels_by_name"])]
@@ -380,7 +380,7 @@ def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
 
 @pytest.mark.slow
 def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
-    """This holds on request, even if the traces had been ingested already."""
+    """On request an ingest materializes small answers, even of traces ingested before."""
     ingest_trace("two_ranks_0.json", run="a").close()
     with ingest_trace("two_ranks_0.json", run="a", materialize=True) as opened:
         found = is_kept(Path(opened.path))

@@ -82,7 +82,7 @@ def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.Trac
 def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_step(
     store: hta_sql.TraceStore,
 ) -> None:
-    """The peak is in the backward pass of the last step: parameters, momentum, gradients, the gradient of the inner layer, retained outputs."""
+    """The peak is in the backward pass of the last step, and its parts sum to it."""
     ((highest,),) = store.sql("SELECT max(total_allocated_bytes) FROM memory_events").rows()
     query = "SELECT category, sum(bytes)::BIGINT FROM live_at_peak GROUP BY ALL"
     parts = dict(store.sql(query).rows())

@@ -96,7 +96,7 @@ def problems_with(root: Path, old: str, new: str, file: str = "messages/timeline
 
 
 def test_a_word_is_corrected_after_a_release(root: Path) -> None:
-    """It needs no new version and no new lock; the order and the formats of placeholders may change, too."""
+    """A corrected word or another order of placeholders needs no new version and no new lock."""
     assert freeze(root) == ["device_work_v1"]
     assert find_problems(root) == []
     library = parse_library(root)
@@ -118,7 +118,7 @@ def digest(library: Library, root: Path) -> str:
 
 
 def test_the_lock_keeps_other_columns_of_golden_answers(root: Path) -> None:
-    """Only messages may change."""
+    """Only messages of golden answers may change; the lock covers all other columns."""
     library = parse_library(root)
     before = digest(library, root)
     golden = root.parent / "tests" / "golden" / "timeline" / "device_work_v1.test"
@@ -187,7 +187,7 @@ def test_a_catalogue_that_does_not_fit_is_refused(
     ],
 )
 def test_a_sentence_in_sql_is_refused(root: Path, literal: str) -> None:
-    """Messages must be in the catalog."""
+    """A sentence in SQL is refused, because messages must be in the catalog."""
     file = "analyses/timeline/device_work_v1.sql"
     found = problems_with(root, "'device_work.nothing' AS", f"{literal} AS", file)
     assert any("move it to sql/messages and return lib.message" in one for one in found), found

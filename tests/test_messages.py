@@ -76,18 +76,18 @@ def test_a_placeholder_is_rendered_by_its_format(
 
 
 def test_a_name_with_braces_is_no_placeholder(con: duckdb.DuckDBPyConnection) -> None:
-    """Names come from traces."""
+    """Braces in a name from a trace are not rendered as a placeholder."""
     fields = """{'name': 'k{n:count}<"x">', 'n': 7}"""
     assert text_of(con, "{name} ran {n} times.", fields) == 'k{n:count}<"x"> ran 7 times.'
 
 
 def test_a_missing_template_has_no_sentence(con: duckdb.DuckDBPyConnection) -> None:
-    """The row has no message."""
+    """A row whose code has no template has no message."""
     assert con.execute("SELECT lib.message_text(NULL, to_json({'n': 1}))").fetchall() == [(None,)]
 
 
 def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
-    """The rules of the library find it before it runs."""
+    """An unknown format is an error, which the rules of the library find beforehand."""
     with pytest.raises(duckdb.Error, match="seconds"):
         text_of(con, "{n:seconds}", "{'n': 1}")
 
@@ -95,7 +95,7 @@ def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
 def test_fields_of_an_analysis_are_added_to_those_of_a_message(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
-    """This holds for a message without fields, too."""
+    """The fields of an analysis are added to those of a message, even if the message has none."""
     for fields in ("{'n': 1}", "NULL"):
         message = f"lib.message('a.b', {fields}).fields"
         query = f"SELECT lib.message_text('{{x}}', lib.with_fields({message}, {{'x': 2}}))"
@@ -127,7 +127,7 @@ def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None
 
 
 def test_each_sentence_stands_next_to_its_code() -> None:
-    """Programs filter or translate by the code."""
+    """Each message is next to its code, by which programs filter or translate."""
     for analysis in load_library().newest():
         names = [column.name for column in analysis.columns]
         for name in SENTENCES & {"message", "reason", "about"} & set(names):
@@ -140,7 +140,7 @@ def test_each_sentence_stands_next_to_its_code() -> None:
 def test_a_corrected_word_makes_materialized_answers_stale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They contain messages, although the definition of the analysis is unchanged."""
+    """A corrected template makes materialized answers stale, although no analysis has changed."""
     library = parse_library(sql_root())
     advice = library.find("advice")
     before = sql_digest(library, advice), definition_digest(advice)

@@ -35,7 +35,7 @@ def shown(notebook: dict[str, Any]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Return the folder in which they run one after the other; later ones reuse earlier ingests."""
+    """Return the folder in which the notebooks run in order; later ones reuse ingests."""
     with standing_in(tmp_path_factory.mktemp("notebooks") / "root"):
         yield
 
@@ -46,14 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 )
 @pytest.mark.usefixtures("place")
 def test_outputs_are_current(name: str) -> None:
-    """``make docs`` writes them; charts may differ between versions of the chart library."""
+    """``make docs`` would not change the outputs, except for another chart library."""
     before = saved(name)
     assert shown(executed(before)) == shown(before)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_saved_and_name_no_place(name: str) -> None:
-    """They have tables and, except the cookbook's, charts; no local folder, and nothing from a network."""
+    """Outputs have tables and, except the cookbook's, charts; they name no local folder."""
     outputs = [output for cell in saved(name)["cells"] for output in cell.get("outputs", [])]
     kinds = {kind for output in outputs for kind in output.get("data", {})}
     assert ("image/svg+xml" in kinds) == (name != COOKBOOK)
@@ -66,7 +66,7 @@ def test_outputs_are_saved_and_name_no_place(name: str) -> None:
 
 
 def test_the_cookbook_is_that_of_the_page() -> None:
-    """Its recipes are those of the page, except those without rows for a simulated job."""
+    """The notebook has the recipes of the page, except those without rows for its job."""
     page = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
     made = {"".join(cell["source"]) for cell in cookbook(page)["cells"]}
     kept = ["".join(cell["source"]) for cell in saved(COOKBOOK)["cells"]]

@@ -101,7 +101,7 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
 
 @pytest.mark.slow
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
-    """Each returns the same rows in both versions, for a synthetic job with every kind of event."""
+    """Each view and macro returns the same rows in both versions, for every kind of event."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))
     store = tmp_path / "job.store"
     hta_sql.ingest(tmp_path / "traces", store, run="job").close()
@@ -123,7 +123,7 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
-    """Its answers are right in the oldest version, too."""
+    """The cookbook's answers are right in the oldest version, too."""
     catalog = ingest_cookbook(tmp_path) / CATALOG
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK_QUERIES, str(catalog)],

@@ -89,7 +89,7 @@ def test_categories_of_names(side: str, examples: dict[str | None, list[str]]) -
 
 
 def test_the_constant_rules_are_those_of_the_list() -> None:
-    """For every name listed here, it is the matching rule of the lowest priority."""
+    """For every name in this module, the macro agrees with the first matching rule of the list."""
     library = load_library()
     joined = """
         SELECT arg_min(r.category, r.priority)

@@ -1,9 +1,8 @@
-"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the operator with the highest cost.
+"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the slowest operator.
 
-Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py): a mask
-of
-doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three steps count.
-docs/notebooks/operator_story.ipynb has the same analysis.
+Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py):
+a mask of doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three
+steps count. docs/notebooks/operator_story.ipynb has the same analysis.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -
 def test_which_operator_takes_most_time(
     store: hta_sql.TraceStore, run: str, operator: str, self_ns: int
 ) -> None:
-    """The copies take most; in the third version it is the operator that searches positions."""
+    """The copies take the most time; in the third version the operator that searches does."""
     row = first(store, "operator_table", run=run)
     assert (row["name"], row["host_self_ns"]) == (operator, self_ns)
 
@@ -81,14 +80,14 @@ def test_in_which_line_of_mine(
 
 
 def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
-    """Four of the six copies are of large tensors and are called from there."""
+    """Four of the six copies are of large tensors, and are called from the line of the mask."""
     row = first(store, "operator_table", run="version1", stack_frames=2)
     assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
     assert row["stack"].endswith(f'"{FRAME}"]')
 
 
 def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> None:
-    """Frames around an operator in the Python tracer equal those that verbose=True recorded on it, even where it has none."""
+    """Frames in the Python tracer equal the five that verbose=True recorded on each operator."""
     query = """
         SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
         FROM cpu_ops AS c
@@ -118,7 +117,7 @@ def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
 def test_which_operator_takes_most_memory(
     store: hta_sql.TraceStore, run: str, operator: str, each_step: int
 ) -> None:
-    """Copies allocate the mask again and the positions; then only the positions. 4 bytes are of the threshold."""
+    """Copies allocate the mask and the positions; the last version only the positions."""
     row = first(store, "memory_by_operator", run=run)
     small = 4 * STEPS if operator == "aten::empty_strided" else 0
     assert row["operator_name"] == operator
@@ -136,13 +135,13 @@ def test_which_operator_takes_most_memory(
 def test_who_holds_the_memory_at_the_peak(
     store: hta_sql.TraceStore, run: str, operator: str, frame: str, held: int
 ) -> None:
-    """The mask and the positions of this step, and those of the previous step, which the loop still references."""
+    """The peak has this step's mask and positions, and those that the loop still references."""
     row = first(store, "live_at_peak", run=run)
     assert (row["operator_name"], row["frame"], row["bytes"]) == (operator, frame, held)
 
 
 def test_it_is_mended(store: hta_sql.TraceStore) -> None:
-    """The time of the steps and the memory peak decrease from version to version."""
+    """Step time and peak memory decrease from version to version."""
     rows = store.run("operator_table").records()
     times = [row["host_total_ns"] for row in rows if row["name"] == "ProfilerStep*"]
     peaks = [first(store, "memory_peaks", run=run)["peak_allocated_bytes"] for run in VERSIONS]
@@ -167,7 +166,7 @@ def test_the_versions_are_compared(
     label_ns: tuple[int, int],
     copies_ns: tuple[int, int],
 ) -> None:
-    """They are compared by the enclosing label and by operator."""
+    """The versions are compared by the enclosing label and by operator."""
     rows = {row["name"]: row for row in store.run("trace_diff", runs=["version1", test]).records()}
     label, copies = rows["MASK INDICES"], rows["aten::copy_"]
     assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns
@@ -176,7 +175,7 @@ def test_the_versions_are_compared(
 
 
 def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
-    """In the tutorial's call, the copies come first when operators are grouped by stack, over all three steps."""
+    """Grouped by stack over all three steps, as in the tutorial's call, the copies come first."""
     with TraceAnalysis(store=store.path, run="version1") as analyzer:
         averages = analyzer.key_averages(group_by_stack_n=5)
     by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)

@@ -91,7 +91,7 @@ def test_formulas_with_literals(call: str, expected: Any) -> None:
 
 
 def test_pairs_of_an_attention() -> None:
-    """Pairs within any mask windows are counted one by one."""
+    """The number of attention pairs equals a count one by one, for any mask window."""
     sides = (None, -1, 0, 1, 2, 9)
     masks = list(product(range(1, 6), range(1, 6), sides, sides))
     columns = [list(column) for column in zip(*masks, strict=True)]
@@ -294,7 +294,7 @@ def test_work_of_an_operator(place: int) -> None:
     ],
 )  # fmt: skip
 def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None) -> None:
-    """The first pattern in its name decides; an unlisted model has none."""
+    """The first pattern that matches a device's name gives its peaks; others have none."""
     rows = (
         connection()
         .execute(

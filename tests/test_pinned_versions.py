@@ -48,7 +48,7 @@ def test_new_versions_change_no_answer_of_hta(tmp_path: Path) -> None:
 
 
 def test_hta_names_no_analysis_without_its_version() -> None:
-    """This holds for calls and for SQL."""
+    """Every call under HTA's names, in Python and in SQL, states the version of its analysis."""
     names = {analysis.base_name for analysis in load_library().newest()}
     called = {"result", "_told", "run", "run_over"}
     for path in (ROOT / "hta_sql" / "hta").rglob("*.py"):

@@ -47,7 +47,7 @@ def test_sql_runs(demo: Path) -> None:
 
 
 def test_each_command_exists() -> None:
-    """This covers ``hta-sql NAME``, and each analysis after it."""
+    """Every ``hta-sql NAME`` on the page exists, and so does each analysis after it."""
     commands = re.findall(r"(?:^|`|\$ )hta-sql ([a-z][\w-]*)", README, re.MULTILINE)
     assert len(commands) > 15
     assert all(map(command_of, commands))

@@ -27,7 +27,7 @@ def store(
 def test_arguments_without_a_column_are_complete_in_event_args(
     store: hta_sql.TraceStore,
 ) -> None:
-    """These are priority, channel and occupancy of kernels, rank and id of communicators, and devices of copies."""
+    """Priority, channel, occupancy, communicators, and devices of copies are complete."""
     rows = store.sql("SELECT event_id, args FROM event_args ORDER BY event_id").rows()
     found = {event: json.loads(args) for event, args in rows if args}
     assert found[0]["Comms Id"] == 42
@@ -41,7 +41,7 @@ def test_arguments_without_a_column_are_complete_in_event_args(
 def test_categories_without_a_table_are_complete_in_other_events(
     store: hta_sql.TraceStore,
 ) -> None:
-    """These are host synchronizations and collectives of XPUs, and records of CUDA events."""
+    """Host synchronizations and collectives of XPUs, and records of CUDA events, are complete."""
     rows = store.sql("SELECT category, name, args FROM other_events ORDER BY event_id").rows()
     assert [(category, name) for category, name, _ in rows] == [
         ("xpu_sync", "zeEventHostSynchronize"),
@@ -56,7 +56,7 @@ def test_categories_without_a_table_are_complete_in_other_events(
 
 
 def test_counters_of_a_kernel_on_xpus_are_no_second_kernel(store: hta_sql.TraceStore) -> None:
-    """Kineto writes them as a kernel during the real one; busy time counts it once."""
+    """Kineto writes XPU counters as a second kernel; busy time counts their time once."""
     rows = store.run("kernel_table").arrow().to_pylist()
     assert [(row["name"], row["sum_ns"]) for row in rows] == [("gemm", 20_000)]
     assert store.sql("SELECT device, value FROM counters ORDER BY ts").rows() == [

@@ -21,7 +21,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """Return job ─▶ its advice; each piece of evidence has rows."""
+    """Return job ─▶ its advice; assert that each piece of evidence has rows."""
     store = tmp_path_factory.mktemp("faults") / "store"
     for job in FAULTS:
         traces = {0: str(JOBS / job / "rank0.json.gz")}
@@ -38,7 +38,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, A
 def test_the_fault_is_what_advice_speaks_of(
     job: str, rows: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """No other rule applies, and the message is that for a trace without a device."""
+    """Only the rule of the fault applies, with the message for a trace without a device."""
     (row,) = rows[job]
     assert (row["rule"], row["subject"]) == FAULTS[job]
     assert row["severity"] == "high"
@@ -47,7 +47,7 @@ def test_the_fault_is_what_advice_speaks_of(
 
 
 def test_a_loop_tells_its_turns_and_its_body(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """The loop has forty rows of two tensors."""
+    """The finding counts the forty turns of the loop, and names the operators of its body."""
     (row,) = rows["row_loop"]
     assert row["event_count"] == 40
     assert "aten::select, aten::mul_" in row["message"]

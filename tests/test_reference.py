@@ -24,7 +24,7 @@ SCHEMA = DOCS / "schema.md"
     ],
 )
 def test_the_page_is_current(page: str, begin: str, reference: object) -> None:
-    """``make docs`` writes it."""
+    """``make docs`` would not change the page."""
     text = (DOCS / page).read_text(encoding="utf-8")
     assert callable(reference)
     assert text == with_reference(text, begin, reference()), "run: make docs"
@@ -42,19 +42,19 @@ def test_the_diagram_names_tables_and_columns_that_exist() -> None:
 
 
 def test_every_table_is_on_the_page() -> None:
-    """No table is missing."""
+    """Every table has an entry on the page."""
     text = SCHEMA.read_text(encoding="utf-8")
     for table in load_library().tables:
         assert f"\n## {table.name}\n" in text
 
 
 def test_what_people_wrote_around_it_stays() -> None:
-    """Only the part between the markers is generated."""
+    """Only the part between the markers is generated; the text around it is unchanged."""
     page = "above\n<b>\nold\n<!-- end of reference -->\nbelow\n"
     new = with_reference(page, "<b>", "new")
     assert new == "above\n<b>\n\nnew\n\n<!-- end of reference -->\nbelow\n"
 
 
 def test_the_stored_columns_are_those_that_the_ingest_makes() -> None:
-    """``make docs`` writes the file; the order of columns counts, too."""
+    """``make docs`` would not change the file of stored columns, including their order."""
     assert (sql_root() / "stored_columns.json").read_text(encoding="utf-8") == stored_columns.text()

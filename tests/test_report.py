@@ -52,7 +52,7 @@ def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write its report."""
+    """Write the report of the simulated job."""
     return job_report(tmp_path_factory)[1]
 
 
@@ -84,7 +84,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
 
 
 def test_every_topic_has_its_analyses(page: Path) -> None:
-    """Each has a chart or rows with its SQL, or is in the list of omitted ones."""
+    """Each analysis has a chart or rows with its SQL, or is in the list of omitted ones."""
     text = page.read_text(encoding="utf-8")
     sections = [section for topic in topics(load_library()) for section in topic.sections]
     assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= {s.name for s in sections}
@@ -100,7 +100,7 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
 
 
 def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
-    """They are in order; the section of the command answers each, or states what is missing."""
+    """Each question is answered by a section or states what is missing, in the documented order."""
     text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")
     asked = re.findall(r"^\| (.+?) \| `hta-sql run STORE (\w+)` \|", text, re.MULTILINE)
     assert list(QUESTIONS.items()) == asked
@@ -112,7 +112,7 @@ def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
 
 
 def test_a_message_calls_analyses_by_their_headings() -> None:
-    """They are links if the analysis is on the page; names from a trace are text."""
+    """A message links to the analyses on the page that it names; names from a trace are text."""
     message = "Rank 1 is late in <b>; look at step_accounting. links says more than no_such_thing"
     assert linked(message, {"step_accounting"}) == (
         'Rank 1 is late in &lt;b&gt;; look at <a href="#step_accounting">“Where a step goes”</a>. '
@@ -154,7 +154,7 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """Rows with the highest times stay in order; a note has both facts."""
+    """A note states how many rows are shown, by which values they were chosen, and their order."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
     said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
@@ -175,7 +175,7 @@ def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_pa
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """There are no empty charts, and the sentences state the requirement."""
+    """Instead of empty charts, the report has sentences that state the requirement."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
     left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]
@@ -197,7 +197,7 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
 def test_odd_traces_have_reports(
     trace: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """The traces are empty, have kernels of zero duration, or impossible durations."""
+    """Traces that are empty, or have kernels of zero or impossible duration, have a report."""
     text = write_report(ingest_trace(trace), tmp_path / "a.html").read_text(encoding="utf-8")
     assert "The chart could not be drawn" not in text
     assert section_of(text, "rank_health")
@@ -235,7 +235,7 @@ def payload_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_names_make_no_elements(payload_page: Path, tmp_path: Path) -> None:
-    """The elements are those of a page with plain names."""
+    """The page has the same elements as one with plain names."""
     plain = page_of_kernels(tmp_path, [f"k{number}" for number in range(len(PAYLOADS))])
     plain_tags = Elements(plain.read_text(encoding="utf-8")).tags
     # Long names have a middle that is folded away.
@@ -264,7 +264,7 @@ def test_the_command_writes_it(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The output is one line on stderr and nothing on stdout; so is that for a wrong rank."""
+    """The command prints one line on stderr and nothing on stdout, also for a wrong rank."""
     page, out, err = narrow_page
     assert out == ""
     assert err.startswith("Wrote ")
@@ -280,7 +280,7 @@ def test_the_command_writes_it(
 def test_the_command_opens_it(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--open opens it after writing."""
+    """With --open the report opens after it is written."""
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
     page = tmp_path / "a.html"
@@ -313,7 +313,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
 
 @pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
-    """It is readable at once, with all charts drawn within 20 s on a slow machine."""
+    """A page of 4,096 ranks is readable at once, and drawn within 20 s on a slow machine."""
     chromium.complaints()
     started = time.perf_counter()
     chromium.open(many_page)

@@ -67,7 +67,7 @@ def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browse
 
 
 def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> None:
-    """At 1400 x 900 all of it is visible, including the recommendations."""
+    """At 1400 x 900 the whole first screen is visible, including the recommendations."""
     chromium.open(page, 1400)
     last = (
         "[...document.querySelectorAll('#overview .advice')].pop().getBoundingClientRect().bottom"
@@ -161,7 +161,7 @@ def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser)
 
 @pytest.mark.slow
 def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> None:
-    """Each links from the first screen to its answer, or states what the traces lack."""
+    """Each question links from the first screen to its answer, or states what the traces lack."""
     chromium.open(page)
     links = "[...document.querySelectorAll('#overview .questions a:not(.why)')]"
     for at, answer in enumerate(chromium.ask(f"return {links}.map(a => a.hash)")):
@@ -176,7 +176,7 @@ def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> N
 
 
 def test_rows_are_searched(page: Path, chromium: Browser) -> None:
-    """Rows with the words stay, with their number."""
+    """A search leaves the rows with the words, and states their number."""
     chromium.open(page)
     chromium.go("#kernel_table")
     find = (
@@ -292,7 +292,7 @@ WIDE = "const box = document.querySelector('#kernel_table .table'); const shown 
 
 @pytest.mark.parametrize("width", [1400, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, width: int) -> None:
-    """They are the most important ones; a button, reached by keys, shows all, and hides them again."""
+    """The most important columns fit; a button, reached by keys, shows and hides the others."""
     chromium.open(page, width)
     chromium.go("#kernel_table")
     chromium.ask("document.querySelector('#kernel_table details.rows').open = true")

@@ -30,7 +30,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """The engine that all cases are run in."""
+    """Return the engine that runs all cases."""
     folder = tmp_path_factory.mktemp("golden")
     cases = sorted(CASES.values(), key=lambda case: case.traces)
     with closing(GoldenEngine(folder, LIBRARY, cases, TRACES)) as engine:
@@ -46,7 +46,7 @@ def _has_rows(engine: GoldenEngine, traces: str, relation: str) -> bool:
 def test_a_section_has_rows_only_if_its_relation_has_rows(
     traces: str, engine: GoldenEngine
 ) -> None:
-    """Otherwise the report would leave out a section that has something to show."""
+    """A section has rows only if its relation has, so no section with rows is omitted."""
 
     def is_allowed(section: Section) -> bool:
         return any(_has_rows(engine, traces, relation) for relation in section.relations)
@@ -62,7 +62,7 @@ def test_a_section_has_rows_only_if_its_relation_has_rows(
 
 
 def test_relations_of_sections_are_tables_or_analyses() -> None:
-    """A misspelled one would fail in the report only."""
+    """Conditions of sections name existing relations; others would fail in the report only."""
     known = {about.base_name for about in (*LIBRARY.tables, *LIBRARY.analyses)}
     assert {"hang", "memory_curve", "serving_roofline"} <= SECTIONS.keys()
     for section in SECTIONS.values():

@@ -24,12 +24,12 @@ from hta_sql.report.headings import column_texts, column_words, headings
     ],
 )
 def test_names_are_words(name: str, words: str) -> None:
-    """The unit is removed, acronyms are uppercase, and counts are plurals."""
+    """Headings are words: the unit is removed, acronyms are uppercase, and counts are plurals."""
     assert column_words(name, None) == words
 
 
 def test_a_column_has_one_unit() -> None:
-    """The unit suits most of its numbers; unknown values are a dash, and no number becomes zero."""
+    """The unit suits most numbers of a column; unknown values are a dash, and none becomes 0."""
     heading, cells = column_texts("wait_ns", [1_500_000, 2_000_000, 900_000, 20, 0, None], None)
     assert heading == "Wait (ms)"
     assert cells == ["1.500", "2.000", "0.900", "<0.001", "0", "–"]  # noqa: RUF001 - an en dash
@@ -40,7 +40,7 @@ def test_a_column_has_one_unit() -> None:
 
 
 def test_the_unit_of_a_column_is_not_that_of_its_largest_number_alone() -> None:
-    """One second among microseconds does not turn them into millionths."""
+    """One second among microseconds does not change the unit of the column."""
     heading, cells = column_texts("self_ns", [1_500_000_000, 890_000, 37_000, 41_000], None)
     assert heading == "Self (ms)"
     assert cells == ["1,500.000", "0.890", "0.037", "0.041"]
@@ -49,7 +49,7 @@ def test_the_unit_of_a_column_is_not_that_of_its_largest_number_alone() -> None:
 
 
 def test_columns_of_the_same_words_are_told_apart() -> None:
-    """The prefix distinguishes them if the units do not; a single column has no prefix."""
+    """Columns with one heading get a prefix if their units do not distinguish them."""
     rows: dict[str, Any] = {
         "self_ns": [5, 6],
         "self_bytes": None,

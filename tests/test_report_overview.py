@@ -62,13 +62,13 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
 def test_who_is_late_stands_in_a_sentence(
     answered: Callable[..., FirstScreen], run: str, words: str
 ) -> None:
-    """So is the absence of a slow rank or of a verdict."""
+    """A sentence names the slow rank, or states that there is none, or no verdict."""
     page, sentence = overview_markup(answered(run), set()), linked(words, set())
     assert unescape(sentence) in unescape(page)
 
 
 def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:
-    """Facts that no trace states are omitted instead of zero."""
+    """The line omits facts that no trace states, instead of showing zero."""
     told = job_text(answered("alone"), ["alone"])
     assert told == "1 rank on 1 device · no profiler steps · 6 events, none lost"
 
@@ -84,7 +84,7 @@ def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
 def test_what_is_not_in_the_traces_is_not_nought(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """Without a device, the share of compute time on it is not 0 %."""
+    """Without a device, compute time is not shown as 0 %."""
     assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
     assert "; GPUs compute " in unescape(overview_markup(answered("alone"), set()))
 
@@ -92,7 +92,7 @@ def test_what_is_not_in_the_traces_is_not_nought(
 def test_summaries_alone_lead_to_what_they_tell(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """For ranks with summaries only, there is a link to the summaries; otherwise a note on the requirements of steps."""
+    """Ranks with only summaries have a link to these; others have a note on steps."""
     accounted = answered("host").step_accounting
     nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
     answers = replace(answered("host"), step_accounting=nothing)
@@ -112,7 +112,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
-    """Shares are rounded to tenths, each by at most a tenth."""
+    """Shares add up to 100 after rounding to tenths, which changes each by at most a tenth."""
     whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
     told = shares(whole)
     assert round(sum(told.values()), 6) == 100
@@ -120,7 +120,7 @@ def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
 
 
 def test_a_part_too_small_for_a_tenth_is_none() -> None:
-    """It is not rounded up to 0.1 %."""
+    """A part too small for a tenth of a percent is not rounded up to 0.1 %."""
     parts = dict.fromkeys(STEP_PARTS, 1) | {"compute_ns": 50_004, "exposed_wait_ns": 49_990}
     told = shares({"step_ns": sum(parts.values()), **parts})
     assert {name: share for name, share in told.items() if share} == {

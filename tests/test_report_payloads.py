@@ -51,7 +51,7 @@ NOT_OURS = {"img", "iframe", "object", "embed", "base", "video", "marquee", "mat
 
 @pytest.mark.slow
 def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
-    """Without escaping they run, so the test can fail."""
+    """Without escaping the payloads run, so the test can fail."""
     ran = 0
     for number, name in enumerate(itertools.islice(payloads(SEED), 40)):
         page = tmp_path / f"{number}.html"
@@ -68,7 +68,7 @@ def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
 def test_names_of_every_kind_do_not_run(
     chromium: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The names are of kernels, operators, modules, frames, groups, devices, metadata; in tables and in charts."""
+    """Names of kernels, operators, modules, frames, groups, devices and metadata never run."""
     names, shown, pages = payloads(SEED), 0, 0
     while shown < COUNT:
         folder = tmp_path / f"{pages}"

@@ -53,7 +53,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 def test_nothing_found_is_told_from_nothing_recorded() -> None:
-    """A trace with GPU activity and runtime calls, none of which waits, lacks nothing."""
+    """GPU activity and calls, none of which waits, are not reported as incomplete."""
     analysis = load_library().find("synchronizations")
     lacks = no_rows(analysis, [NOTHING])
     assert "Needs: GPU activity and runtime calls; source lines" in lacks
@@ -85,7 +85,7 @@ def test_sections_say_of_which_steps_they_are(
 
 
 def test_what_asks_for_a_value_says_how_to_give_one() -> None:
-    """The section has the parameter and the command."""
+    """A section that needs a value shows the parameter and the command."""
     said = no_rows(load_library().find("frequent_kernel_sequences"), [NOTHING])
     assert "named like aten::, each of which launches 3 or more kernels and copies" in said
     assert said.endswith(
@@ -107,7 +107,7 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
 def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Without steps there is no step that could become shorter."""
+    """Without steps advice refers to the capture, because no step could become shorter."""
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
@@ -118,7 +118,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
-    """The first column and messages come first, then numbers; a full name follows its short one."""
+    """Columns are ordered as on a terminal: messages, numbers, then full names."""
     names = ["rank", "short_name", "name", "sum_ns", "message", "next_analysis"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)
@@ -129,7 +129,7 @@ def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
 
 
 def test_names_of_roofs_do_not_touch() -> None:
-    """Peaks that differ by a factor of two are closer than a line on a scale of eight decades."""
+    """Labels of peaks that differ by a factor of two do not overlap on a scale of eight decades."""
     kinds = {"fp8": 1979.0, "bf16": 989.0, "tf32": 495.0}
     shared = {"run": "a", "rank": 0, "name": "aten::mm", "input_shapes": None, "kernels": None}
     rows = [
@@ -159,7 +159,7 @@ def test_sentences_are_whole_and_names_are_folded() -> None:
 
 
 def test_names_in_a_flame_graph_fit_at_any_width() -> None:
-    """Their space is that of the rectangle as drawn."""
+    """Names in a flame graph are fitted to their rectangle as drawn."""
     rows = {"run": "a", "rank": 0, "stack": "main;step", "device_ns": 0, "host_ns": 5}
     spec = spec_of(folded_stacks(pd.DataFrame([rows])))
     text = next(
@@ -170,7 +170,7 @@ def test_names_in_a_flame_graph_fit_at_any_width() -> None:
 
 
 def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
-    """The first column of times does not decide; rows stay in order, and a note has both facts."""
+    """The sort key of the analysis decides which rows are kept, not the first column of times."""
     analysis = load_library().find("operator_unique_args")
     rows = {"run": "a", "rank": [0, 0, 1, 1], "name": ["w", "x", "y", "z"], "kernel_count": 1}
     times = {"host_total_ns": [9_000, 1_000, 8_000, 2_000], "device_self_ns": [70, 60, 90, 80]}
@@ -207,7 +207,7 @@ def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> 
 
 
 def test_a_question_about_waits_needs_ranks_that_wait() -> None:
-    """The accounting of a step exists for a single rank, but does not answer it."""
+    """The step accounting of a single rank does not answer the question about waits."""
     where = '<a href="#step_accounting">'
     assert questions_markup({"step_accounting", "collective_waits"}, {}).count(where) == 2
     alone = questions_markup({"step_accounting"}, {"collective_waits": "There is one rank."})
@@ -216,13 +216,13 @@ def test_a_question_about_waits_needs_ranks_that_wait() -> None:
 
 
 def test_titles_are_unique() -> None:
-    """Two entries of the side bar with one title would be ambiguous."""
+    """Titles are unique, because two equal entries of the side bar would be ambiguous."""
     titles = Counter(analysis.title for analysis in load_library().newest())
     assert [title for title, count in titles.items() if count > 1] == []
 
 
 def test_each_position_in_a_topic_is_taken_once() -> None:
-    """There are no gaps, so the header of a new section states its position."""
+    """Positions in a topic have no gap, so the header of a new section states its position."""
     for topic in topics(load_library()):
         stated = [s.position for s in topic.sections if math.isfinite(s.position)]
         assert stated == [*range(1, len(stated) + 1)], topic.key

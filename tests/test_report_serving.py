@@ -41,7 +41,7 @@ def screen(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_decodes_come_first(screen: Callable[..., str]) -> None:
-    """A token of eight requests takes 0.5 ms; prompts have a separate sentence."""
+    """A decode's token of eight requests takes 0.5 ms; prompts have a separate sentence."""
     page = screen([*[DECODE] * 20, *[MIXED] * 4])
     assert "A decode takes 500.000 µs, the time per output token; GPU busy 80" in page
     assert "<b>16,162</b>" in page  # 160 tokens in 20 times 0.4 ms and 19 gaps
@@ -69,7 +69,7 @@ def test_decodes_come_first(screen: Callable[..., str]) -> None:
 def test_what_bounds_a_decode_is_named(
     screen: Callable[..., str], job: list[Iteration], words: str
 ) -> None:
-    """It is the host, launches or communication."""
+    """The sentence on decodes names the host, launches or communication as their bound."""
     assert words in screen(job)
 
 

@@ -13,7 +13,7 @@ TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLD
 
 
 def test_only_the_answers_are_read_from_a_store() -> None:
-    """All other modules render plain results; ``write_report`` passes the store."""
+    """Only the module of the answers reads a store; all other modules render plain results."""
     naming = {
         name
         for name, tree in TREES.items()

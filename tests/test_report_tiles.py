@@ -1,4 +1,4 @@
-"""Headline figures: a partly known one is a bound."""
+"""Headline figures of a report: partly known figures are shown as bounds."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ from hta_sql.report.tiles import mfu_figure
 def test_mfu_of_little_covered_time_is_a_lower_bound(
     covered: float | None, expected: tuple[str, str]
 ) -> None:
-    """The coverage is next to it."""
+    """A lower bound of MFU is shown next to its coverage."""
     assert mfu_figure(40.0, covered) == expected

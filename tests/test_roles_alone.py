@@ -26,7 +26,7 @@ TRAINING = {
 
 
 def write_serving(folder: Path, role: str) -> None:
-    """Two servers of a role with iterations of other lengths than those of the other role."""
+    """Write two servers of a role, whose iterations differ in length from the other role's."""
     for rank in range(2):
         kernels = layers(2, 90_000 if role == "prefill" else 7_000 + 500 * rank)
         reduced = (*kernels, Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 20_000))
@@ -60,14 +60,14 @@ class Job:
 
 @pytest.fixture(scope="module", params=["training", "serving"])
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    """Trainers, rollout servers and a reward model; prefill and decode servers."""
+    """Build a job of trainers, rollout servers and a reward model, and a serving job."""
     made = Job(tmp_path_factory.mktemp("worlds"), request.param)
     with made.store:
         yield made
 
 
 def in_role(row: dict[str, Any], first: int) -> dict[str, Any]:
-    """Return a row with ranks of the role; numbers in texts are left out, as they may be ranks."""
+    """Return a row with ranks of the role; numbers in texts are removed, as they may be ranks."""
     cells: dict[str, Any] = {}
     for name, value in row.items():
         if name == "finding_id":  # a digest of the rank, too
@@ -81,7 +81,7 @@ def in_role(row: dict[str, Any], first: int) -> dict[str, Any]:
 
 
 def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
-    """Each row and column: steps and blocks of other roles do not matter."""
+    """Each row and column equals that of the role's traces alone."""
     counts = dict.fromkeys(NAMES, 0)
     for role in job.roles:
         with job.alone(role) as alone:
@@ -98,7 +98,7 @@ def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["training"], indirect=True)
 def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
-    """A rank of each role is late, in as many steps as the role has."""
+    """The late rank of each role is late in as many steps as the role has."""
     for role, late in (("trainer", 1), ("rollout", 2)):
         rows = job.store.run("stragglers", roles=[role]).records()
         named = [row["rank"] - job.first[role] for row in rows if row["is_straggler"]]
@@ -110,7 +110,7 @@ def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
 
 
 def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
-    """It is closed with the store, and opened once."""
+    """The store of a role has its ranks, is opened once, and is closed with the whole store."""
     role = job.roles[-1]
     part = job.store.of_roles([role])
     assert part is job.store.of_roles(role)
@@ -123,7 +123,7 @@ def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
     "command", [pytest.param("advice", marks=pytest.mark.slow), "serving", "run"]
 )
 def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output is that of the traces of the role alone."""
+    """With a role, a command prints what it prints for the traces of the role alone."""
     role = job.roles[0]
     job.alone(role).close()
     extra = ["kpis"] if command == "run" else []
@@ -137,7 +137,7 @@ def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixtu
 def test_a_hang_of_a_role_has_its_dumps_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each role has a group 0 of its ranks, of which one is stuck."""
+    """A hang of a role is found in its dumps only, although each role has a group 0."""
     for role, states in (("prefill", ("completed", "completed")), ("decode", ("started", None))):
         for rank, state in enumerate(states):
             entry = {

@@ -91,7 +91,7 @@ def expert_exposed(share: float) -> Job:
 
 
 def expert_wait(share: float) -> Job:
-    """Return the same on two ranks, the second of which waits in its dispatches."""
+    """Return decodes with experts on two ranks, the second of which waits in its dispatches."""
     lost = lost_of(share)
     ranks = [
         [_after(Kernel(DISPATCH, 1_000 + wait), Kernel(COMBINE, 1_000))] * COUNT
@@ -157,7 +157,7 @@ def advice(store: TraceStore) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]]) -> None:
-    """No other serving rule applies, the time is the planted one, and no rule on the host or transfers repeats it."""
+    """Only the planted rule applies, with the planted time, and no other rule repeats it."""
     plant, threshold = RULES[rule]
     parts, lost = plant(1.2 * threshold)
     found = {
@@ -183,14 +183,14 @@ def test_a_rule_is_silent_below_its_threshold(rule: str, advice: list[dict[str, 
 def test_its_evidence_can_be_queried(
     rule: str, store: TraceStore, advice: list[dict[str, Any]]
 ) -> None:
-    """The query has rows, and the next analysis exists."""
+    """The evidence query returns rows, and the next analysis exists."""
     row = next(row for row in advice if row["run"] == rule and row["rule"] == rule)
     assert len(store.sql(row["evidence_sql"]))
     assert len(store.run(row["next_analysis"], runs=[rule]))
 
 
 def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> None:
-    """Gaps of 60 ms are not counted, those of 40 ms are."""
+    """Gaps of 60 ms, without requests, are not counted as slow scheduling; those of 40 ms are."""
     for milliseconds, speaks in ((60, False), (40, True)):
         folder = tmp_path / str(milliseconds)
         folder.mkdir()
@@ -204,7 +204,7 @@ def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("factor", [1.2, 0.8])
 def test_captures_say_how_far_a_graph_is_padded(tmp_path: Path, factor: float) -> None:
-    """It is the smallest graph that fits the tokens, by its name; an engine without padding has one, too."""
+    """Padding is that of the smallest captured graph that fits the tokens, for any engine."""
     threshold = RULES["graph_padding"][1]
     (job,), lost = graph_padding(factor * threshold)
     job = [replace(one, padded=None) for one in job]

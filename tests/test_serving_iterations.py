@@ -77,19 +77,19 @@ def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str
 
 
 def test_other_names_are_no_iterations(iterations: dict[str, dict[str, Any]]) -> None:
-    """A name with an impossibly large number is an iteration of unknown size."""
+    """Only an impossibly large number makes another name an iteration, of unknown size."""
     assert set(iterations) == {*NAMES, OTHERS[-1]}
     assert iterations[OTHERS[-1]]["request_count"] is None
 
 
 def test_gaps_are_between_operations(iterations: dict[str, dict[str, Any]]) -> None:
-    """A gap is the time from the end of one on the device to the start of the next."""
+    """A gap is the time from the end of an iteration on the device to the start of the next."""
     gaps = [row["gap_before_ns"] for row in iterations.values()]
     assert gaps[:3] == [None, 70_000, 70_000]
 
 
 def test_an_engine_writes_no_names_into_a_trace_of_training(tmp_path: Path) -> None:
-    """There is no row, nor in the other analyses of serving."""
+    """A trace of training has no iterations, and no rows in the other serving analyses."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace(["forward"])), encoding="utf-8")
     with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
         assert [len(store.run(name)) for name in ("iterations", "serving", "serving_kinds")] == [

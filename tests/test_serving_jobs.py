@@ -82,7 +82,7 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
 
 
 def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Path) -> None:
-    """The cases are prompts, chunks and decodes, with a window in half of the layers, and without."""
+    """The time agrees for prompts, chunks and decodes, with and without an attention window."""
     job = [replace(one, is_graph=False) for one in continuous_batching(4, 60)]
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job, has_shapes=True)), encoding="utf-8")
@@ -126,7 +126,7 @@ def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
-    """Gaps are as long as the scheduler takes, and other figures are unchanged."""
+    """A slow scheduler lengthens the gaps by its own time, and changes no other figure."""
     job = continuous_batching(5, 20)
     rows = []
     for name, iterations in (("fast", job), ("slow", slowed(job, 400_000))):
@@ -176,7 +176,7 @@ def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
 
 
 def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
-    """So do their differences, up to rounding."""
+    """Parts of an iteration, and their differences, sum to the iteration up to rounding."""
     rows = _compared(
         tmp_path, continuous_batching(1, 200), slowed(continuous_batching(1, 200), 80_000)
     )

@@ -107,7 +107,7 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Without a match there is a warning, and the column exists."""
+    """The execution trace of another capture causes a warning, and its column is empty."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))
     with caplog.at_level(logging.WARNING):
         correlate_execution_trace(trace, 0, et)
@@ -116,7 +116,7 @@ def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
-    """PyTorch 2.0 stored everything in the node."""
+    """Nodes of PyTorch 2.0, which stored everything in the node, are read."""
     old = {"id": 2, "name": "aten::mm", "parent": 1, "rf_id": 5, "op_schema": "s"}
     old |= {"inputs": [[1, 2], 3], "input_shapes": [[4], []], "input_types": ["Tensor", "Int"]}
     old |= {"outputs": [], "output_shapes": [], "output_types": []}
@@ -133,7 +133,7 @@ def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": 3}', '{"traceEvents": []}', "\xff"])
 def test_what_is_no_execution_trace(tmp_path: Path, text: str) -> None:
-    """The message names the file."""
+    """The error for a file that is no execution trace names it."""
     path = tmp_path / "et.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(TraceFormatError, match=r"et\.json"):
@@ -168,7 +168,7 @@ RAW = [
 
 
 def test_memory_timeline(tmp_path: Path) -> None:
-    """It has running sums by category; initial memory is at the first time."""
+    """The timeline has running sums by category; initial memory is at the first time."""
     frame = MemoryAnalysis(write(tmp_path / "memory.raw.json.gz", RAW)).get_memory_timeline()
     assert frame.pop("ts").tolist() == [1000, 1000, 2000, 1500]
     assert frame.to_numpy().tolist() == [
@@ -202,7 +202,7 @@ def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
-    """A trace is not a memory timeline."""
+    """A trace is refused as a memory timeline."""
     path = write(tmp_path / "x.json", {"traceEvents": []})
     with pytest.raises(TraceFormatError, match=r"x\.json.*raw memory timeline"):
         MemoryAnalysis(path).get_memory_timeline()
@@ -210,7 +210,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
 def test_a35_a_real_memory_timeline() -> None:
-    """The numbers are those of HTA's own test."""
+    """The numbers of a real memory timeline are those of HTA's own test."""
     frame = MemoryAnalysis(MEMORY).get_memory_timeline()
     assert len(frame) == 7721
     expected = [102440608, 102228128, 19395584, 0, 2618160128, 58417152, 41811968, 25494440]

@@ -16,7 +16,7 @@ NOT_OF_A_SMALL_JOB = 0.5
 
 
 def test_every_page_has_its_place() -> None:
-    """A page that is not listed cannot be found."""
+    """Every page is listed in the navigation, because an unlisted one cannot be found."""
     parts = [[part] if isinstance(part, str) else list(part.values()) for part in NAV.values()]
     listed = {page for part in parts for page in part}
     pages = {path.relative_to(DOCS).as_posix() for path in pages_of_docs()}
@@ -25,7 +25,7 @@ def test_every_page_has_its_place() -> None:
 
 
 def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
-    """Links in README.md lead to pages of the site."""
+    """Links in README.md lead to pages of the site; those to other files become plain text."""
     write_pages(tmp_path)
     start = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "(schema.md)" in start
@@ -33,7 +33,7 @@ def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
-    """It has text, code, tables, and charts as files next to it, with links as on other pages."""
+    """The page has text, code, tables, and charts as files, with links as on other pages."""
     write_pages(tmp_path)
     page = (tmp_path / "notebooks" / "stragglers.md").read_text(encoding="utf-8")
     assert page.startswith("# Who is late, and why\n")
@@ -48,7 +48,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Browser) -> None:
-    """Nothing comes from the network, and the search works without one."""
+    """The site has no broken link, loads nothing from the network, and is searchable offline."""
     main(tmp_path / "site")
     pages = list((tmp_path / "site").glob("**/*.html"))
     texts = "".join(page.read_text(encoding="utf-8") for page in pages)

@@ -80,7 +80,7 @@ def expected(
 
 
 def test_a_shared_clock_joins_by_address_and_time(tmp_path: Path) -> None:
-    """The trace has a base time, and the snapshot has events in it."""
+    """If trace and snapshot share a clock, allocations join by address and time."""
     made = allocations()
     found = joined(tmp_path / "job", made, made, BASE_NS)
     assert by_operator(found) == expected(made, "address and time")

@@ -68,5 +68,5 @@ def kinds() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_a_name_is_of_one_kind(kinds: dict[str, list[str]], name: str, kind: str | None) -> None:
-    """An enclosing operator has none, because it would count twice."""
+    """Each name has one kind; an enclosing operator has none, because it would count twice."""
     assert kinds.get(name, []) == ([kind] if kind else [])

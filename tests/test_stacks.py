@@ -102,7 +102,7 @@ def test_what_stands_around_an_event(store: TraceStore) -> None:
 
 
 def test_arguments_of_annotations_and_frames(store: TraceStore) -> None:
-    """Shapes and recorded stacks are columns."""
+    """Shapes of annotations and recorded stacks of frames are columns."""
     query = "SELECT input_dims, call_stack FROM annotations WHERE name = 'forward'"
     assert store.sql(query).rows() == [("[[4]]", "a;b")]
     query = "SELECT call_stack FROM python_calls WHERE event_id = 3"
@@ -134,7 +134,7 @@ def test_what_had_not_ended(store: TraceStore) -> None:
 
 
 def test_a_trace_without_the_end_of_its_window(ingest_trace: Callable[..., TraceStore]) -> None:
-    """It is unknown which events had ended."""
+    """Without the end of the capture in the trace, it is unknown which events had ended."""
     opened = ingest_trace([event("cpu_op", "aten::add", 0, 5)])
     query = "SELECT is_truncated, stack_id, frame_id FROM cpu_ops"
     assert opened.sql(query).rows() == [(None, 0, None)]

@@ -34,7 +34,7 @@ def test_an_option_that_was_on_is_no_remedy(
     ingest_trace: Callable[..., TraceStore],
     tmp_path: Path,
 ) -> None:
-    """The header states profile_memory: 1."""
+    """No remedy suggests an option that the header states as on: profile_memory: 1."""
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [OPERATOR]}), encoding="utf-8")
     with ingest_trace({0: path}) as store:
@@ -45,7 +45,7 @@ def test_an_option_that_was_on_is_no_remedy(
 def test_a_truncated_file_is_called_so(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """The file has two events and the start of a third."""
+    """A file with two events and the start of a third is reported as truncated."""
     path = tmp_path / "trace.json"
     text = json.dumps({"traceEvents": [OPERATOR] * 3})
     path.write_text(text[: text.rindex("aten")], encoding="utf-8")
@@ -60,7 +60,7 @@ def test_a_truncated_file_is_called_so(
 def test_an_empty_device_name_is_unknown(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """It is NULL, which matches no pattern of a device."""
+    """An empty device name is stored as NULL, which matches no pattern of a device."""
     path = tmp_path / "trace.json"
     device = {"id": 0, "name": "", "numSms": 3}
     trace = {"deviceProperties": [device], "traceEvents": [OPERATOR]}

@@ -23,7 +23,7 @@ def descriptors() -> list[str]:
 
 
 def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
-    """Until then no engine runs for it."""
+    """The returned store starts no engine until its first query."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert store._connection._opened is None
     assert store.runs() == ["one"]
@@ -32,7 +32,7 @@ def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
 
 
 def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
-    """It answers from its snapshot, whether it was queried before or after another ingest."""
+    """The store answers from its snapshot, queried before or after another ingest."""
     asked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert asked.runs() == ["one"]
     unasked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
@@ -45,7 +45,7 @@ def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_was_built_anew_serves_it(tmp_path: Path) -> None:
-    """The catalog is another file with the same manifest."""
+    """A rebuilt catalog, another file with the same manifest, serves the snapshot."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     build_catalog(tmp_path / "s")
     assert store.runs() == ["one"]
@@ -63,7 +63,7 @@ def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
-    """Its runs are known, but their files are missing."""
+    """The error of a deleted store says that its files are missing, although its runs are known."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     shutil.rmtree(tmp_path / "s")
     assert store.runs() == ["one"]
@@ -72,7 +72,7 @@ def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_it_travels_and_closes_unasked(tmp_path: Path) -> None:
-    """A copy opens the existing store; a closed or deleted one leaves no file open."""
+    """A copy opens the existing store; a closed or deleted store leaves no file open."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert pickle.loads(pickle.dumps(store)).runs() == ["one"]  # noqa: S301 - ours
     store.close()

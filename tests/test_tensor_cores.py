@@ -76,7 +76,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_names_tell(
     names: tuple[str, ...], truth: bool | None, con: duckdb.DuckDBPyConnection
 ) -> None:
-    """The answer is yes, no or unknown; a repeated name has one row."""
+    """The answer for a name is yes, no or unknown; a repeated name has one row."""
     con.execute(
         "CREATE OR REPLACE TABLE ops AS SELECT unnest($names || $names) AS name",
         {"names": list(names)},
@@ -95,7 +95,7 @@ def test_rules_of_one_priority_agree_in_any_order(con: duckdb.DuckDBPyConnection
 
 
 def test_a_csv_has_the_columns_of_its_view(tmp_path: Path) -> None:
-    """The error of an incomplete line has the file and the columns."""
+    """The error for an incomplete line of the CSV has the file and the columns."""
     table = next(t for t in load_library().tables if t.name == "tensor_core_kernels")
     broken = replace(table, path=tmp_path / "tensor_core_kernels.sql")
     csv = broken.path.with_suffix(".csv")

@@ -78,7 +78,7 @@ def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Stream numbers remain integers."""
+    """Operations without a stream have their own lane, and stream numbers remain integers."""
     event = {"ph": "X", "cat": "mtia_ccp_events", "pid": 0, "tid": 801, "dur": 2}
     events = [
         {**event, "name": "merge", "ts": 1, "args": {"stream": 3}},
@@ -148,7 +148,7 @@ def test_lanes(trace: Trace) -> None:
 
 
 def test_kinds_of_frames(trace: Trace) -> None:
-    """They are distinguished by their streams."""
+    """Kinds of frames are distinguished by their streams."""
     frame = trace.get_trace(0)
     assert event_type_of(frame) is EventType.AllEvents
     assert event_type_of(frame[frame["stream"] == -1]) is EventType.CPUEvents
@@ -156,7 +156,7 @@ def test_kinds_of_frames(trace: Trace) -> None:
 
 
 def test_timeline(trace: Trace, tmp_path: Path) -> None:
-    """A filter applies, and the saved picture opens without a network."""
+    """The timeline applies a filter, and its saved picture opens without a network."""
     timeline = Timeline(trace.get_trace(0), trace.symbol_table, GPUKernelFilter())
     path = tmp_path / "timeline.html"
     chart = timeline.plot("Step 1", save_path=str(path))
@@ -183,7 +183,7 @@ def test_no_events_make_no_chart(
 
 
 def test_modules_over_kernels(trace: Trace) -> None:
-    """A call is drawn at the time of its kernels."""
+    """A call of a module is drawn at the time of its kernels."""
     aligned = align_module_with_kernels(trace.get_trace(0), ["aten::addmm"], trace.symbol_table)
     call = aligned[aligned["stream"] == -2].to_dict("records")
     assert [(c["ts"], c["dur"]) for c in call] == [(20.0, 35.0)]
@@ -197,7 +197,7 @@ def test_modules_over_kernels(trace: Trace) -> None:
 
 
 def test_the_longest_events_are_drawn() -> None:
-    """If there are too many events, a note says so."""
+    """If there are too many events, the longest are drawn, and a note says so."""
     count = MAX_EVENTS + 10
     events = pd.DataFrame({"ts": range(count), "dur": range(count), "name": "op", "stream": 7})
     chart = plot_events_timeline("Many", prepare_timeline_events(events))
@@ -246,5 +246,5 @@ def test_settings(trace: Trace, tmp_path: Path) -> None:
     ],
 )
 def test_short_names(name: str, short: str) -> None:
-    """They equal HTA's."""
+    """Short names equal HTA's."""
     assert simplify_name(name) == short

@@ -193,7 +193,7 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
 
 
 def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceStore) -> None:
-    """HTA's TraceDiff takes a Trace, which TraceAnalysis has as t."""
+    """TraceDiff compares the Trace of a TraceAnalysis, its ``t``, like the analysis itself."""
     one = TraceAnalysis(store=store.path, run="one")
     three = TraceAnalysis(store=store.path, run="three")
     whole = TraceDiff.compare_traces(one, three)
@@ -205,7 +205,7 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
 
 @pytest.mark.slow
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
-    """Two folders are two stores. ROCm's stream 0 is a stream; without steps all of it counts."""
+    """Two folders have two stores; ROCm's stream 0 counts, and so does a trace without steps."""
     folders = []
     for name, trace in (("a", OPERATORS), ("b", ROCM)):
         folder = tmp_path / name
@@ -249,7 +249,7 @@ def test_two_stores_give_what_one_store_gives(
 def test_what_is_not_there_is_named(
     one: LabeledTrace, three: LabeledTrace, store: TraceStore
 ) -> None:
-    """The error names the rank, step, run or argument."""
+    """The error names the missing rank, step, run or argument."""
     with pytest.raises(RankError, match=r"No rank 2 in after; it has: \[0, 1, 5\]"):
         TraceDiff.compare_traces(one, three, test_rank=2)
     with pytest.raises(ParameterError, match=r"No iteration 9 in before; it has: \[1, 2\]"):
@@ -268,7 +268,7 @@ def test_what_is_not_there_is_named(
 
 @pytest.mark.parametrize("name", ["visualize_counts_diff", "visualize_duration_diff"])
 def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Path) -> None:
-    """The frame is sufficient; another one is refused."""
+    """Charts need only the frame of a comparison; another frame is refused."""
     frame = TraceDiff.compare_traces(one, one, test_iteration=2)
     path = tmp_path / "diff.html"
     getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))

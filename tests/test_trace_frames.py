@@ -93,7 +93,7 @@ def test_columns_and_values(trace: Trace) -> None:
 
 
 def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
-    """HTA's users select ranks in this way."""
+    """Files that HTA's users remove to select ranks are not parsed."""
     del trace.trace_files[0]
     trace.parse_traces()
     assert trace.get_ranks() == [1]
@@ -170,7 +170,7 @@ def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> N
 
 
 def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
-    """Analyses would ignore it, so the error has a remedy, and the frames are unchanged."""
+    """A frame that is assigned back is refused with a remedy, because analyses would ignore it."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         frame = analysis.t.get_trace(0)
         with pytest.raises(ParameterError, match=r"docs/filters\.md"):
@@ -192,7 +192,7 @@ def test_times(trace: Trace) -> None:
 
 
 def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
-    """In floats 0.4 - 0.1 is 0.30000000000000004."""
+    """Durations are rounded to nanoseconds: in floats 0.4 - 0.1 is 0.30000000000000004."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 0.3}
     found = {}
     for rank, ts in enumerate((0, 0.1)):
@@ -207,7 +207,7 @@ def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
 
 
 def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
-    """It is each rank's own first event (HTA: the first event of all ranks)."""
+    """Unix time is that of each rank's own first event (HTA: the first event of all ranks)."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
     paths = {}
     for rank, ts in ((0, 10.5), (1, 300.25)):
@@ -225,14 +225,14 @@ def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
 
 
 def test_files_are_paths() -> None:
-    """The message contains the given value."""
+    """The error for trace files that are not paths contains the given value."""
     with pytest.raises(ParameterError, match="not 42"):
         Trace(42)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.slow
 def test_names(trace: Trace) -> None:
-    """Numbers are alphabetical and equal for all ranks; decoding adds texts."""
+    """Numbers of names are alphabetical and equal for all ranks; decoding adds texts."""
     symbols = trace.symbol_table.get_sym_table()
     assert symbols == sorted(symbols)
     trace.decode_symbol_ids()
@@ -257,7 +257,7 @@ def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_some_ranks(trace: Trace) -> None:
-    """The first requested ones are loaded; another one is an error."""
+    """The first requested ranks are loaded; a request for another one is an error."""
     trace.parse_traces(max_ranks=1)
     assert trace.get_ranks() == [0]
     with pytest.raises(RankError):
@@ -265,7 +265,7 @@ def test_some_ranks(trace: Trace) -> None:
 
 
 def test_time_zero(tmp_path: Path) -> None:
-    """It is on the trace's own clock, once frames are aligned."""
+    """Time zero is on the trace's own clock, once frames are aligned."""
     (path,) = files(tmp_path, "call_stacks.json").values()
     text = Path(path).read_text(encoding="utf-8").replace('"ts": ', '"ts": 1000')
     Path(path).write_text(text, encoding="utf-8")
@@ -323,7 +323,7 @@ def test_short_names(name: str, short: str) -> None:
 
 
 def test_reading_what_is_no_json(tmp_path: Path) -> None:
-    """The message names the file."""
+    """The error for invalid JSON names the file."""
     path = tmp_path / "x.json"
     path.write_text('{"traceEvents": [', encoding="utf-8")
     with pytest.raises(TraceFormatError, match=r"x\.json"):

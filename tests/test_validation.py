@@ -68,7 +68,7 @@ def without_lines(problems: list[str]) -> list[str]:
 
 
 def test_a_macro_with_one_caller_is_private(root: Path) -> None:
-    """In a part of the library some macros have fewer callers than their names imply."""
+    """A macro with one caller must be private: its name must start with an underscore."""
     found = [str(problem) for problem in private_problems(parse_library(root))]
     said = "it has one caller; call it lib._is_requested, in the file's name too"
     assert any("is_requested.sql" in line and said in line for line in found)
@@ -102,14 +102,14 @@ def test_the_library_keeps_its_rules() -> None:
 
 @pytest.mark.slow
 def test_the_small_library_keeps_its_rules(root: Path) -> None:
-    """The files that other tests break are valid."""
+    """The small library, whose files other tests break, follows all rules."""
     assert find_problems(root) == []
     assert [a.name for a in check_library(root).analyses] == ["comm_comp_overlap_v1"]
 
 
 @pytest.mark.parametrize("rule", list(TEXT_RULES))
 def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """The message has the file and the remedy."""
+    """The message of a rule about the text has the file and the remedy."""
     relative, edits, message = TEXT_RULES[rule]
     problems = problems_after(relative, *edits)
     assert any(f"sql/{relative}: {message}" in problem for problem in problems), problems
@@ -118,7 +118,7 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """Comments and engine must agree; otherwise the message has both."""
+    """If comments and engine disagree, the message has both."""
     relative, edits, message = ENGINE_RULES[rule]
     (problem,) = problems_after(relative, *edits)
     assert f"sql/{relative}: {message}" in problem
@@ -126,7 +126,7 @@ def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., l
 
 @pytest.mark.slow
 def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]]) -> None:
-    """Macros and analyses based on a refused table are not checked."""
+    """A refused table is one problem; macros and analyses based on it are not checked."""
     (problem,) = problems_after("tables/gpu_ops.sql", ("    x.seq,\n", "    x.sequence AS seq,\n"))
     assert "sql/tables/gpu_ops.sql: the engine refuses it" in problem
 
@@ -140,7 +140,7 @@ def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
 
 
 def test_an_analysis_needs_a_golden_test(root: Path) -> None:
-    """A new analysis is two files."""
+    """A new analysis without a golden test is reported."""
     (root.parent / "tests/golden/communication/comm_comp_overlap_v1.test").unlink()
     (problem,) = without_lines(find_problems(root))
     assert problem == (
@@ -176,7 +176,7 @@ def second_version(root: Path, *edits: Edit) -> None:
 
 @pytest.mark.slow
 def test_a_second_version_says_what_changed(root: Path) -> None:
-    """Versions coexist, each with its reason."""
+    """Two versions coexist, each with the reason for its change."""
     second_version(root)
     (problem,) = find_problems(root)
     assert "version 2 does not say what changed; add a line '-- Changed: ...'" in problem
@@ -185,7 +185,7 @@ def test_a_second_version_says_what_changed(root: Path) -> None:
 
 
 def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
-    """The fact names another analysis."""
+    """A ``Drawn from`` fact that names no analysis is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- Drawn from: nothing_such"))
@@ -195,7 +195,7 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
 
 @pytest.mark.parametrize("part", ["num_kernels := 10", "first", "without shapes: Unknown."])
 def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, part: str) -> None:
-    """So is a parameter or a column that the analysis does not have."""
+    """An unknown part of the ``Report`` line, or an unknown parameter or column, is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Report: first 4", f"-- Report: first 4; {part}"))
@@ -204,7 +204,7 @@ def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, par
 
 
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:
-    """The version is part of the name from the beginning."""
+    """An analysis without a version in its name is refused."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8").replace("overlap_v1(", "overlap(")
     path.with_name("comm_comp_overlap.sql").write_text(text, encoding="utf-8")
@@ -239,7 +239,7 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
 
 @pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
-    """From the date in the changelog on, a changed file must be a new version."""
+    """From its release date in the changelog on, a changed analysis must be a new version."""
     release(root, "0.1.0 (2026-01-31)")
     assert find_problems(root) == [
         f"sql/{ANALYSIS}: it is released but not frozen; run: make freeze."
@@ -296,7 +296,7 @@ def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
 
 
 def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
-    """No reason in the changelog is sufficient."""
+    """A changed pinned answer needs a new version, whatever reason the changelog gives."""
     change_macro(frozen, "SELECT", "SELECT ALL")
     (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
         "FROM comm_comp_overlap_v1(),rows=3\n"
@@ -310,7 +310,7 @@ def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) 
 
 
 def test_a_comment_is_not_frozen(frozen: Path) -> None:
-    """A better sentence in a header needs no new version."""
+    """A changed comment, such as a better sentence in a header, needs no new version."""
     change_macro(frozen, "-- Since: 0.1", "-- Since: 0.1\n-- Reference: the same words")
     path = frozen / ANALYSIS
     text = path.read_text(encoding="utf-8")
@@ -319,7 +319,7 @@ def test_a_comment_is_not_frozen(frozen: Path) -> None:
 
 
 def test_a_released_file_does_not_vanish(root: Path) -> None:
-    """A user who depends on _v1 finds it in every later release."""
+    """A released analysis may not be removed, because users depend on _v1."""
     release(root, "[0.1.0] - 2026-01-31")
     freeze(root)
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))

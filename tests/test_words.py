@@ -138,5 +138,5 @@ def test_prose_uses_the_terms_of_the_field() -> None:
     ],
 )
 def test_a_word_of_the_list_is_found_outside_code(text: str, found: list[str]) -> None:
-    """Code and quoted text may use any name."""
+    """An avoided word is found in prose, but not in code or quoted text."""
     assert [word for _, word in odd_words(text)] == found

@@ -117,7 +117,7 @@ def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> No
 
 @pytest.mark.slow
 def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
-    """A run against itself has no changes."""
+    """A run compared with itself has no changes."""
     both = {"run": "job"}
     (told,) = asked(store, ("compare", {"control": both, "test": both}))
     assert told["changes"] == []
@@ -163,7 +163,7 @@ def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
-    """The time limit of the server applies, and the next query works."""
+    """The time limit of the server interrupts a query, and the next one works."""
     answers = StoreTools(store, Limits(seconds=0.3))
     began = time.monotonic()
     with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
@@ -210,7 +210,7 @@ def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
 
 
 def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
-    """This includes parameters of the Python function: none of them is forwarded."""
+    """Even parameters of the Python function are refused: none of them is forwarded."""
     reserved = ("name", "self", "executor", "version", "lvl")
     run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
     for key, told in zip(reserved, asked(store, *run), strict=True):

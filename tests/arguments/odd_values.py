@@ -94,7 +94,7 @@ MEMORY = "4GB"
 
 
 def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
-    """Yield pairs of an argument and a kind of odd value without end, each pair equally often."""
+    """Yield endless pairs of an argument and a kind of odd value, each pair equally often."""
     names = sorted({argument.name for argument in known_arguments()})
     pairs = [pair for pair in product(names, ODD) if pair[1] not in RARE or random.random() < 0.1]
     random.shuffle(pairs)

@@ -100,12 +100,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> hta_sql.TraceStore:
 
 @pytest.mark.parametrize("analysis", READING_SHAPES)
 def test_an_analysis_answers_on_impossible_shapes(analysis: str, store: hta_sql.TraceStore) -> None:
-    """No product of sizes overflows into an error, and no stride of zero divides."""
+    """No product of sizes overflows into an error, and no stride of zero is a divisor."""
     store.run(analysis).rows()
 
 
 def test_work_beyond_64_bits_is_unknown(store: hta_sql.TraceStore) -> None:
-    """It is NULL, neither clamped nor wrapped."""
+    """Work beyond 64 bits is NULL, neither clamped nor wrapped."""
     rows = store.run("operator_table", by_shapes=True).records()
     products = [row for row in rows if row["name"] == "aten::mm" and str(LARGE) in str(row)]
     assert products

@@ -95,7 +95,7 @@ def odd_store(
 def test_an_odd_value_is_quarantined_and_its_event_stays(
     case: str, odd_store: hta_sql.TraceStore
 ) -> None:
-    """Its column is NULL, event_args has the value, quarantine has the reason, and doctor warns."""
+    """The column is NULL, event_args has the value, quarantine the reason, and doctor warns."""
     event, argument, form = CASES[case]
     rank = {"rank": [*CASES].index(case)}
     count = "SELECT count(*) FROM events WHERE rank = $rank"
@@ -163,7 +163,7 @@ def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("format_name", ["parquet", "csv", "xlsx", "duckdb", "speedscope"])
 def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
-    """Every analysis and every table goes into every format."""
+    """Every analysis and every table with odd values is written in every format."""
     runs = {"job": {0: str(write_job(tmp_path / "whole", EVERYTHING).files[0])}}
     spoiled = spoiled_jobs(tmp_path / "spoiled", runs, Random(11))
     with hta_sql.ingest(spoiled["job"], tmp_path / "job.store", run="job") as store:
@@ -177,7 +177,7 @@ def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [-(1 << 63), -1, 0, (1 << 24) + 1])
 def test_a_size_that_no_group_has_is_null(size: int, tmp_path: Path) -> None:
-    """The group is stored with its other properties."""
+    """An impossible group size is NULL, and the group is stored with its other properties."""
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": size, "ranks": [0, 1]}
     trace = {"distributedInfo": {"rank": 0, "pg_config": [group]}, "traceEvents": [kernel()]}
     path = tmp_path / "rank0.json"

@@ -114,7 +114,7 @@ def test_s0_06_consecutive_kernel_delay(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
-    """An unknown rank raises a clear error."""
+    """Rank 0 is the default, any list is accepted, and an unknown rank is an error."""
     assert set(analyzer.get_idle_time_breakdown(visualize=False)[0]["rank"]) == {0}
     both = analyzer.get_idle_time_breakdown(ranks=[0, 1], visualize=False)[0]
     assert set(both["rank"]) == {0, 1}

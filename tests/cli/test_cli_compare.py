@@ -81,7 +81,7 @@ def test_compare_fits_the_width_of_the_terminal(
 
 @pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
-    """The text says so, and the list is empty."""
+    """A run compared with itself has no change: the text says so, and the list is empty."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
     assert "Nothing changed: a step takes 200.000 µs on both sides." in cli(*same).out
     assert json.loads(cli(*same, *JSON).out)["changes"] == []

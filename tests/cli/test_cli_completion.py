@@ -47,6 +47,6 @@ def test_a_word_is_completed(
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_each_shell_has_its_script(shell: str, cli: Cli) -> None:
-    """The script calls this program with an environment variable."""
+    """The completion script of each shell calls this program with an environment variable."""
     script = cli("completion", shell).out
     assert f"{VARIABLE}={shell}_complete" in script

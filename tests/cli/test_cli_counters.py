@@ -27,7 +27,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
-    """By default the files of all ranks are next to their traces."""
+    """Files of all ranks are written next to their traces, and their paths go to stdout."""
     done = cli("counters", folder / "job.store")
     paths = [folder / f"rank{rank}_with_counters.json.gz" for rank in (0, 1)]
     assert done.out.splitlines() == [str(path) for path in paths]

@@ -68,7 +68,7 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
 
 
 def test_describe_a_scalar_macro(cli: Cli) -> None:
-    """Its return value takes the place of the columns."""
+    """The description has the return value in place of columns."""
     out = cli("describe", "lib.is_requested").out
     assert "\nReturns\n  is_requested  BOOLEAN  Whether the value is requested" in out
     assert "Columns" not in out
@@ -82,7 +82,7 @@ def test_describe_unknown(cli: Cli) -> None:
 
 
 def test_describe_starts_each_item_of_a_list_on_its_own_line(cli: Cli) -> None:
-    """The verdicts of stragglers are a list in the header of the file."""
+    """Each verdict of stragglers, a list in the header of its file, is on its own line."""
     lines = cli("describe", "stragglers").out.splitlines()
     assert "- none: nothing found." in lines
     assert any(line.startswith("  ") and line.endswith("jobs.") for line in lines)

@@ -60,7 +60,7 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
-    """There is one line per run in which several ranks communicate."""
+    """Doctor prints one line per run in which several ranks communicate."""
     traces = Path(__file__).parents[1] / "traces"
     paths = {rank: str(traces / f"waits_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, tmp_path / "job.store")

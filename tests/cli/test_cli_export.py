@@ -98,7 +98,7 @@ def test_a_sheet_says_what_it_has_no_room_for(
 
 
 def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The error is the same as in the other formats."""
+    """The error of a full disk is the same as in the other formats."""
     full = tmp_path / "full.xlsx"
     full.symlink_to("/dev/full")
     cli("export", store, "gpu_ops", "-o", full).fails(1, "No space left on device")
@@ -165,12 +165,12 @@ def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_named_like_a_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """For a.parquet the user expects a file."""
+    """A folder of files may not be named a.parquet, because a user would expect a file."""
     cli("export", store, "gpu_ops", "-o", tmp_path / "a.parquet").fails(2, "folder", "hta-sql sql")
     assert not (tmp_path / "a.parquet").exists()
 
 
 def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
-    """Python raises the same error."""
+    """An unknown format raises the same error in Python."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
         exports.export(opened, tmp_path, "ods", Selection())

@@ -61,7 +61,7 @@ def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
 
 
 def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Each format has exit code 1; files are written in addition to the text."""
+    """The exit code is 1 in each format; files are written in addition to the text."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = budget(tmp_path, "max = 100000")
     files = [tmp_path / name for name in ("gate.xml", "gate.md", "gate.json")]
@@ -87,7 +87,7 @@ def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """The exit code is 3, and JUnit reports an error."""
+    """With too few samples the exit code is 3, and JUnit reports an error."""
     file = budget(tmp_path, "max_increase_pct = 5\nmin_samples = 3")
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same", "--rules", file)
     done = cli(*call, "--format", "junit")
@@ -120,7 +120,7 @@ def test_an_unknown_fact_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
 
 
 def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """The exit code is 2, before anything is computed."""
+    """A usage error has exit code 2, before anything is computed."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = rules(tmp_path, 'analysis = "kpis"', 'column = "step"', "max = 1")
     cli(*call, "--rules", file).fails(2, str(file), "rule 1", "Did you mean 'step_ns'?")
@@ -129,7 +129,7 @@ def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -
 
 
 def test_the_rules_can_be_printed(cli: Cli) -> None:
-    """The output can be used as a rules file."""
+    """The printed rules can be used as a rules file."""
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 

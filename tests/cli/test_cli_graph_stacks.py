@@ -39,7 +39,7 @@ def stacks(tmp_path: Path) -> Path:
 def test_a_file_is_named_behind_an_at(
     store: Path, stacks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The text of the file is the value of the option."""
+    """``@FILE`` passes the text of the file as the value of the option."""
     option = ["--launch-stacks", f"@{stacks}"]
     assert main(["run", str(store), "graph_kernels", *option, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -50,7 +50,7 @@ def test_a_file_is_named_behind_an_at(
 
 
 def test_in_python(store: Path, stacks: Path) -> None:
-    """Python takes the same text."""
+    """Python takes the same text as the command."""
     with hta_sql.open(store) as opened:
         (first, _) = opened.run("graph_kernels", launch_stacks=text_of(stacks)).records()
     assert json.loads(first["stack"]) == ["model.py(20): forward", "train.py(5): <module>"]
@@ -60,7 +60,7 @@ def test_in_python(store: Path, stacks: Path) -> None:
 def test_another_file_is_an_error(
     store: Path, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 1, without a traceback."""
+    """A file of another format ends with exit code 1, without a traceback."""
     path = tmp_path / "other.json"
     path.write_bytes(content)
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1

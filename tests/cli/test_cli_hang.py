@@ -18,7 +18,7 @@ HOSTILE = pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsy
 def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The cause comes first."""
+    """The cause of the hang comes first."""
     assert main(["hang", str(RECORDED / "rank_missing")]) == 4
     out = capsys.readouterr().out
     assert "rank_missing: 4 dumps (ranks 0-3): 1 group stuck" in out
@@ -32,7 +32,7 @@ def test_a_hang_is_a_sentence_a_map_a_table_and_exit_code_4(
 
 
 def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
-    """The output says that nothing hangs."""
+    """For a healthy job the output says that nothing hangs."""
     assert main(["hang", str(RECORDED / "healthy")]) == 0
     assert "nothing hangs" in capsys.readouterr().out
 
@@ -40,7 +40,7 @@ def test_a_healthy_job_ends_with_exit_code_0(capsys: pytest.CaptureFixture[str])
 def test_a_store_is_named_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command can be pasted."""
+    """The printed next command names the store, and can be pasted."""
     store = tmp_path / "job.store"
     assert main(["ingest", str(RECORDED / "rank_missing"), "-o", str(store)]) == 0
     assert "4 Flight Recorder dumps, 19 operations" in capsys.readouterr().err
@@ -49,7 +49,7 @@ def test_a_store_is_named_in_the_next_command(
 
 
 def test_json_has_the_rows_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is the same."""
+    """JSON has the rows of the analysis, and the exit code is the same."""
     assert main(["hang", str(RECORDED / "other_operation"), "--format", "json"]) == 4
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["kind"], row["culprit_ranks"]) == ("mismatch", "3")
@@ -63,7 +63,7 @@ def test_a_store_without_dumps_says_how_to_get_them(capsys: pytest.CaptureFixtur
 
 
 def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ingest and hang report them, for a store and for a folder."""
+    """Ingest and hang report damaged dumps, for a store and for a folder."""
     job = training(4, 2, 3)
     del job.programs[1][7:]
     dumps, store = write_pickles(job, tmp_path / "dumps"), tmp_path / "job.store"
@@ -79,7 +79,7 @@ def test_damaged_dumps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_dump_that_is_refused_does_not_hide_what_the_others_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the other dumps show a hang, it is reported; otherwise the refused dump is an error, because its rank is unknown."""
+    """A hang in the other dumps is reported; without one, the refused dump is an error."""
     job = training(4, 2, 3)
     dumps = write_pickles(job, tmp_path / "dumps")
     (dumps / "nccl_trace_rank_2").write_bytes(HOSTILE)

@@ -40,7 +40,7 @@ def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path:
 
 
 def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Options reach the ingest."""
+    """The options for ranks and for the name of the run reach the ingest."""
     out = tmp_path / "a.store"
     done = cli("ingest", traces, "-o", out, "--ranks", "1", "--run", "named", "--jobs", "1")
     assert "Read 1 rank, 3 events" in done.err
@@ -72,7 +72,7 @@ def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
 def test_ingest_of_what_is_no_trace(
     cli: Cli, tmp_path: Path, name: str, content: str | None, words: list[str]
 ) -> None:
-    """The line contains the file and the problem."""
+    """The error for a file that is no trace has the file and the problem."""
     path = tmp_path / name
     if content:
         path.write_text(content)

@@ -102,7 +102,7 @@ def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_question_ends_a_usage_message() -> None:
-    """All other messages end with a full stop."""
+    """Messages end with a full stop, except usage messages that are questions."""
     for said, shown in (
         ("No such option. Did you mean '--a'?", "'--a'?"),
         ("No option", "option."),
@@ -145,7 +145,7 @@ def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_pat
 
 
 def test_run_says_that_shards_are_not_published(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Unpublished shards are not traces."""
+    """Unpublished shards are reported as such, not read as traces."""
     hta_sql.ingest_shard(traces, tmp_path / "job.store", shard=(1, 2))
     done = cli("run", tmp_path / "job.store", "temporal_breakdown")
     done.fails(1, f"hta-sql publish {tmp_path / 'job.store'}")

@@ -23,7 +23,7 @@ def two_runs(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", [pytest.param("advice", marks=pytest.mark.slow), "doctor"])
 def test_a_command_shows_the_selected_run_only(cli: Cli, two_runs: Path, command: str) -> None:
-    """The other run is not mentioned."""
+    """A command on ``STORE:RUN`` does not mention the other run."""
     assert "base" in cli(command, two_runs).out
     done = cli(command, f"{two_runs}:tuned")
     assert "tuned" in done.out
@@ -61,6 +61,6 @@ def test_a_run_is_named_once(cli: Cli, two_runs: Path) -> None:
 
 
 def test_an_analysis_without_runs_refuses_a_run() -> None:
-    """An analysis of your own may have no parameter ``runs``."""
+    """A run is refused for an analysis of your own that has no parameter ``runs``."""
     with pytest.raises(click.UsageError, match="has no parameter runs: omit :tuned"):
         select_run({"name": "mine"}, "tuned")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """The line has time per token, tokens per second, gaps, graphs, kinds of work and the next analysis."""
+    """Each phase has time per token, tokens per second, gaps, graphs and work."""
     lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
     assert lines[0] == (
         "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs a token of each request (p99 39.950 µs); "
@@ -35,14 +35,14 @@ def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 
 def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Without the peaks of the device, the line explains how to give them."""
+    """The line on the roofline explains how to give the peaks of an unknown device."""
     line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
     assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
     assert "give custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Waiting is unknown for a single rank."""
+    """The line on exchanges of experts says that waiting is unknown for a single rank."""
     out = cli("serving", trace_path("expert_parallel_0.json")).out
     assert (
         "DeepEP exchanges tokens of experts for 47.000 µs (combine 28.000 µs, dispatch 15.000 µs"
@@ -52,7 +52,7 @@ def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], o
 
 
 def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """JSON has all columns."""
+    """JSON has all columns of the analysis."""
     rows = json.loads(cli("serving", trace_path("serving_steps.json"), "--format", "json").out)
     assert [(row["phase"], row["iteration_count"]) for row in rows] == [
         ("decode", 2),

@@ -72,7 +72,7 @@ def test_what_is_no_regular_file_is_written_into(
 
 @pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
-    """The note is on stderr for file formats, and below a table."""
+    """The note on omitted rows is on stderr for file formats, and below a table."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
     done = cli(*query, "--limit", "2", "--format", "csv")
     assert done.out == "n\n0\n1\n"
@@ -97,7 +97,7 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
 
 
 def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
-    """The suggested command has the correct order and can be pasted."""
+    """If the query is before its store, the suggested command has the correct order."""
     swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
     cli("sql", "SELECT 1", store).fails(2, "comes after the store", swapped)
     cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")
@@ -177,7 +177,7 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
 
 @pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The store itself stays read-only."""
+    """With --unsafe there is no sandbox, but the store itself stays read-only."""
     # In a process of its own: the sandbox of other tests belongs to this process.
     (tmp_path / "more.csv").write_text("more\n42\n")
     query = f"FROM read_csv('{tmp_path}/more.csv')"

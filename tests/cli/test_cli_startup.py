@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["list"], ["describe", "gpu_ops"]])
 def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
-    """Help does not import the engine."""
+    """Help and descriptions do not import the engine."""
     code = (
         "import sys; from hta_sql.cli import main; main(sys.argv[1:]); "
         "slow = {'duckdb', 'pandas', 'numpy', 'pyarrow', 'altair', 'rich', 'fsspec'}; "
@@ -52,7 +52,7 @@ STARTING = {
 
 @pytest.mark.parametrize("started", STARTING)
 def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
-    """Most of the time of a short command is imports."""
+    """Starting imports only what the command uses, because imports take most of a short command."""
     needless = STARTING[started] | {"altair", "rich", "hta_sql.charts", "hta_sql.hta", "unittest"}
     if "STORE" not in started:
         needless |= {"duckdb", "numpy", "pandas", "pyarrow", "fsspec"}
@@ -75,20 +75,20 @@ def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
 
 
 def test_the_version_says_which_reader_is_at_work(cli: Cli) -> None:
-    """The compiled reader may be missing or disabled."""
+    """The version says whether the compiled reader is used, missing or disabled."""
     said = f"hta-sql {hta_sql.__version__} (reader: {reader_at_work()})\n"
     assert cli("--version").out == said
 
 
 def test_the_reference_is_current() -> None:
-    """If this fails, run ``make docs``."""
+    """docs/cli.md is current; if this fails, run ``make docs``."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert text == updated(text)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    """Each has a help text, and a line in docs/cli.md."""
+    """Each command and option has a help text, and a line in docs/cli.md."""
     import click  # noqa: PLC0415
 
     command = command_of(name)

@@ -104,7 +104,7 @@ def test_long_sentences_stand_below_the_table(
 def test_a_narrow_terminal_shows_the_columns_that_answer(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """The header of an analysis lists them in reading order; the note below names the others."""
+    """A narrow table has the columns that the analysis's header lists; a note names the others."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli("run", store, "kernel_table").out.splitlines()
     names = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1]
@@ -114,7 +114,7 @@ def test_a_narrow_terminal_shows_the_columns_that_answer(
 
 
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:
-    """They appear in the given order in every format; an unknown name is reported."""
+    """Chosen columns appear in the given order in every format; an unknown name is reported."""
     query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
     assert cli(*query, "--columns", "c,a", "--format", "csv").out == "c,a\n3,1\n"
     assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"

@@ -87,7 +87,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
 def test_no_format_acts_on_the_terminal(
     at_a_terminal: Callable[..., Printed], store: Path, format_name: str
 ) -> None:
-    """The rows show escaped characters."""
+    """The rows of every format show escaped characters."""
     code, out, _ = at_a_terminal("sql", store, SQL, "--format", format_name, "--limit", "5")
     assert code == 0
     assert acting(out) == set()
@@ -97,7 +97,7 @@ def test_no_format_acts_on_the_terminal(
 
 
 def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], store: Path) -> None:
-    """It parses to the same value as the file."""
+    """JSON on a terminal parses to the same value as in a file."""
     _, out, _ = at_a_terminal("sql", store, SQL, "--format", "json")
     with hta_sql.open(store) as opened:
         assert json.loads(out) == opened.sql(SQL).records()
@@ -107,7 +107,7 @@ def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], st
 def test_files_and_pipes_have_the_names_as_they_are(
     cli: Cli, store: Path, tmp_path: Path, format_name: str
 ) -> None:
-    """The bytes are those of the format's writer."""
+    """Files and pipes have the bytes of the format's writer."""
     file = tmp_path / f"rows.{format_name}"
     assert cli("sql", store, SQL, "-o", file).code == 0
     piped = cli("sql", store, SQL, "--format", format_name).raw
@@ -165,7 +165,7 @@ def test_no_command_acts_on_the_terminal(
     tmp_path: Path,
     command: tuple[str, ...],
 ) -> None:
-    """Neither data nor messages, errors and progress contain control characters."""
+    """No command prints control characters in data, messages, errors or progress."""
     places = {"STORE": store, "TRACES": traces, "OUT": tmp_path}
     words = list(command)
     for name, path in places.items():

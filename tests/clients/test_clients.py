@@ -51,7 +51,7 @@ def agrees(client: Client, store: Path, environments: Path) -> None:
 
 @pytest.mark.parametrize("client", LIGHT, ids=lambda client: client.name)
 def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
-    """Clients in the environment of the tests agree."""
+    """Clients in the environment of the tests agree with the Python API."""
     agrees(client, store, environments)
 
 
@@ -60,14 +60,14 @@ def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
 def test_client_of_its_own_environment_agrees(
     client: Client, store: Path, environments: Path
 ) -> None:
-    """Clients that need their own environment agree."""
+    """Clients that need their own environment agree with the Python API."""
     if client.needs_npm and not shutil.which("npm"):
         pytest.skip("npm is not installed")
     agrees(client, store, environments)
 
 
 def test_a_wrong_answer_is_noticed(store: Path) -> None:
-    """The comparison can fail."""
+    """A client with a wrong answer fails the comparison."""
     wanted = expected(store)
     wrong = {name: [*rows, rows[0]] for name, rows in wanted.items()}
     assert differences(wrong, wanted) == list(wanted)
@@ -93,13 +93,13 @@ def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) ->
 
 
 def test_the_dashboard_is_what_its_sources_say() -> None:
-    """``make docs`` zips the text sources in docs/superset/datasets and docs/generate."""
+    """The zip equals what ``make docs`` creates from the text sources."""
     packed = Path(superset.__file__).parents[1] / "superset" / "hta_sql_dashboard.zip"
     assert superset.content(packed.read_bytes()) == superset.content(superset.zipped())
 
 
 def test_charts_use_columns_that_their_datasets_have() -> None:
-    """Filters use columns of their datasets, too."""
+    """Charts and their filters use only columns that their datasets have."""
     for chart in superset.CHARTS:
         columns = set(superset.selected(chart["dataset"]))
         asked = superset.query(chart, {})

@@ -42,7 +42,7 @@ def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
 
 @pytest.mark.slow
 def test_the_late_rank_is_named(con: duckdb.DuckDBPyConnection) -> None:
-    """The first query names it."""
+    """The first query of the page names the late rank."""
     rows = con.sql(QUERIES[0]).fetchall()
     assert [(rank, verdict) for rank, verdict, _ in rows if verdict != "none"] == [(2, "straggler")]
     assert all((message is not None) == (rank == 2) for rank, _, message in rows)

@@ -43,7 +43,7 @@ def unnumbered(
 
 
 def test_every_question_has_an_answer() -> None:
-    """All questions have one, and their numbers have no gap."""
+    """Every question of the page has an answer, and the question numbers have no gap."""
     assert list(QUERIES) == list(ANSWERS) == list(range(1, 33))
 
 
@@ -57,6 +57,6 @@ def test_answer(number: int, catalog: duckdb.DuckDBPyConnection) -> None:
 def test_collectives_without_a_number_have_the_same_waits(
     number: int, unnumbered: duckdb.DuckDBPyConnection
 ) -> None:
-    """Collectives are matched without the profiler's numbers, too."""
+    """Without the profiler's numbers, collectives are matched with the same waits."""
     assert unnumbered.sql("SELECT count(seq) FROM gpu_ops").fetchall() == [(0,)]
     assert unnumbered.sql(QUERIES[number]).fetchall() == ANSWERS[number]

@@ -47,7 +47,7 @@ def ranks_of(folder: Path, store: Path) -> list[int]:
 def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
     dumps: Path, tmp_path: Path, name: str
 ) -> None:
-    """The rank is the number at the end of the name."""
+    """The rank of a dump is the number at the end of its name."""
     for rank in range(4):
         (dumps / f"nccl_trace_rank_{rank}").rename(dumps / name.format(rank))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
@@ -56,7 +56,7 @@ def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
 def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
     dumps: Path, tmp_path: Path
 ) -> None:
-    """The only difference is stacks, which JSON does not contain."""
+    """All formats have the same rows, except for stacks, which JSON does not contain."""
     as_json, packed, archive = tmp_path / "json", tmp_path / "packed", tmp_path / "dumps.zip"
     as_json.mkdir()
     packed.mkdir()
@@ -77,7 +77,7 @@ def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
 
 
 def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
-    """Each rank has both; traces have the same events as without dumps."""
+    """Each rank has its trace and its dump, and the same events as without dumps."""
     folder = tmp_path / "job"
     folder.mkdir()
     for name in ("waits_0.json", "waits_1.json"):
@@ -110,14 +110,14 @@ def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path
 
 
 def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> None:
-    """They are numbered like several traces of a rank."""
+    """Several dumps of a rank are numbered like several traces of a rank."""
     shutil.copytree(dumps, dumps / "again")
     with hta_sql.ingest(dumps, tmp_path / "job.store", run="job") as store:
         assert store.runs() == ["job", "job-capture2"]
 
 
 def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> None:
-    """Repair reads it from the dump, which still exists."""
+    """Repair reads a lost file again from the dump, which still exists."""
     hta_sql.ingest(dumps, tmp_path / "job.store").close()
     lost = next((tmp_path / "job.store" / "tables" / "fr_entries").rglob("*.parquet"))
     lost.unlink()
@@ -143,7 +143,7 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
 
 
 def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
-    """The verdict is the same, also for a rank whose dump is damaged."""
+    """The verdict of a redacted store is the same, also for a rank with a damaged dump."""
     job = training(4, 2, 2)
     del job.programs[3][4:]
     write_pickles(job, dumps)
@@ -168,7 +168,7 @@ def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path:
 
 
 def test_other_pickles_in_a_folder_are_left_out(dumps: Path, tmp_path: Path) -> None:
-    """A memory snapshot is not a dump."""
+    """A memory snapshot in the folder is not taken for a dump."""
     (dumps / "trace_dump_7.pkl").write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
 
@@ -212,6 +212,6 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
-    """The folder is read as it was recorded; the golden test has the rows."""
+    """The folder is read as it was recorded, and gives the rows of the golden test."""
     with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:
         assert bool(store.run("hang").rows()) == (job != "healthy")

@@ -37,7 +37,7 @@ def good(trace_path: Callable[[str], Path]) -> bytes:
 def test_members_of_a_tar_that_are_no_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes, kind: bytes, target: str
 ) -> None:
-    """They are skipped, and the trace next to them is read."""
+    """Members of a tar that are not files are skipped, and the trace next to them is read."""
     path = tmp_path / "job.tar"
     with tarfile.open(path, "w") as archive:
         plain, special = tarfile.TarInfo("rank0.json"), tarfile.TarInfo("rank1.json")
@@ -53,7 +53,7 @@ def test_members_of_a_tar_that_are_no_files(
 def test_an_absolute_member_of_a_zip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes
 ) -> None:
-    """It is refused, and the trace next to it is read."""
+    """A member with an absolute path is refused, and the trace next to it is read."""
     path = tmp_path / "job.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("rank0.json", good)
@@ -63,7 +63,7 @@ def test_an_absolute_member_of_a_zip(
 
 
 def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
-    """The message contains the fault."""
+    """The message for a damaged member contains the fault."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1}'
     with zipfile.ZipFile(path, "w") as archive:
@@ -141,7 +141,7 @@ def pad(archive: tarfile.TarFile) -> None:
 
 
 def crowd(archive: tarfile.TarFile, count: int = 400) -> None:
-    """Add many empty members, so that looking at each takes as long as a bomb."""
+    """Add many empty members, so that listing them takes as long as unpacking a bomb."""
     for number in range(count):
         archive.addfile(tarfile.TarInfo(f"rank{number}.json"))
 
@@ -153,7 +153,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
     good: bytes,
     fill: Callable[[tarfile.TarFile], None],
 ) -> None:
-    """Names of members in a compressed tar lie between its bytes, so listing them unpacks everything."""
+    """A bomb is refused when members are listed, which unpacks a compressed tar."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -172,7 +172,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
 def test_many_members_of_a_tar_are_listed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not listed again for each member."""
+    """The members of a tar are listed once, not again for each member."""
     listed: list[str] = []
     with tarfile.open(tmp_path / "many.tar", "w") as archive:
         crowd(archive, 20)
@@ -190,7 +190,7 @@ def test_many_members_of_a_tar_are_listed_once(
 
 
 def test_a_packed_tar_by_its_content(tmp_path: Path, good: bytes) -> None:
-    """It is detected regardless of its suffix."""
+    """A compressed tar is detected by its content, regardless of its suffix."""
     for name in ("job.tgz", "job.tar.gz", "job.tar"):
         with tarfile.open(tmp_path / name, "w:gz") as archive:
             for rank in range(2):

@@ -45,7 +45,7 @@ def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
 def test_what_is_no_file(
     folder: Path, caplog: pytest.LogCaptureFixture, make: Make, said: str
 ) -> None:
-    """A pipe would block an ingest forever, and a broken link would end it."""
+    """A pipe, which would block an ingest forever, and a broken link are skipped with a warning."""
     make(folder / "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
     (warning,) = [text for text in caplog.messages if text.startswith("Skipped")]
@@ -55,7 +55,7 @@ def test_what_is_no_file(
 
 @pytest.mark.parametrize("what", ["pipe", "dangling link"])
 def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
-    """If the user passes such a path itself, it is an error."""
+    """A pipe or broken link that the user passes is an error."""
     make, said = SPECIAL[what]
     make(folder / "rank1.json")
     with pytest.raises((TraceFormatError, TraceNotFoundError), match=said):
@@ -63,7 +63,7 @@ def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
 
 
 def test_a_trace_that_became_a_pipe(folder: Path) -> None:
-    """Comparing a file with the manifest never waits for a writer."""
+    """Comparing a trace that became a pipe with the manifest never waits for a writer."""
     os.mkfifo(folder / "rank1.json")
     with pytest.raises(TraceFormatError, match="is not a regular file: it is a pipe"):
         fingerprint(str(folder / "rank1.json"))
@@ -119,7 +119,7 @@ def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCapture
 
 
 def test_unreadable_ones_are_named_first(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Files that may be traces come first."""
+    """Of unreadable files, those that may be traces come first."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     (folder / "trace.json").symlink_to("gone.json")

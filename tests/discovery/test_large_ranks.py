@@ -16,7 +16,7 @@ from tests.discovery.test_mixed_jobs import trace
 def test_a_stated_rank_beyond_its_type(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, rank: int
 ) -> None:
-    """Such a number ended in an error of the engine for all ranks."""
+    """A stated rank that is too large affects its own file only, not all ranks."""
     for number, stated in enumerate((0, rank)):
         (tmp_path / f"{number}.json").write_text(json.dumps(trace(stated)))
     assert [file.rank for file in discover(str(tmp_path))] == [0]
@@ -24,7 +24,7 @@ def test_a_stated_rank_beyond_its_type(
 
 
 def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:
-    """The user can pass another number."""
+    """An explicit rank that is too large is an error that names the rank and the file."""
     (tmp_path / "a.json").write_text(json.dumps(trace(None)))
     with pytest.raises(RankError, match=r"Rank 2147483648 of .*a\.json"):
         discover({1 << 31: str(tmp_path / "a.json")})

@@ -36,7 +36,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
-    """The files contain steps, operators, links and figures of the whole rank."""
+    """The files of a rank have its steps, operators, links and figures."""
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
         assert store.ranks() == [0, 1]
         assert store.sql("SELECT world_size, event_count FROM ranks WHERE rank = 0").rows() == [
@@ -81,7 +81,7 @@ def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_less_is_enough(job: Path, tmp_path: Path) -> None:
-    """A rank may contain communication only."""
+    """A rank may have data on communication only."""
     for name in FILES[:3]:
         (job / name).unlink()
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
@@ -101,7 +101,7 @@ def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
 def test_other_files_of_the_profiler_are_named(
     job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are skipped, and the warning lists the names that are supported."""
+    """Other files of the profiler are skipped, and the warning lists the supported names."""
     (job / "ascend_timeline_display_0.json").write_text("[]")
     (job / "framework_raw_0.csv").write_text("a,b\n")
     with caplog.at_level(logging.WARNING):

@@ -119,7 +119,7 @@ SEVERAL = {
 def with_pid(
     pid: int, *traced: Any, groups: list[str] | None = None, **stated: Any
 ) -> dict[str, Any]:
-    """A trace whose process recorded an operator, in the named process groups."""
+    """Return a trace whose process recorded an operator, in the named process groups."""
     if groups:
         stated["pg_config"] = [{"pg_name": name, "ranks": [0, 1]} for name in groups]
     content = trace(*traced, **stated)
@@ -192,7 +192,7 @@ ONE = {
 
 @pytest.mark.parametrize("kind", ONE)
 def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
-    """Missing metadata, captures, declared roles and a folder for each host are valid."""
+    """One job may have missing metadata, captures, declared roles or a folder for each host."""
     for name, content in ONE[kind].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
@@ -200,7 +200,7 @@ def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:
-    """Rank 7 of 2."""
+    """Rank 7 of a world of 2 is refused with its file."""
     traces = {"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}
     with pytest.raises(RankError, match=r"world size of 2, so there is no rank 7: b\.json"):
         ingest(traces)
@@ -216,7 +216,7 @@ def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: objec
 
 
 def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """The missing ranks are not listed one by one."""
+    """With a large world size, missing ranks are not listed one by one."""
     size = 1 << 24
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
@@ -226,7 +226,7 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
 
 @pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Their clocks are unrelated; the key may follow the events."""
+    """A base time on some ranks only is reported, because their clocks are unrelated."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
     with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
         assert "clocks_mixed" in findings(store)
@@ -237,7 +237,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """One capture is stored under the names of two ranks."""
+    """One capture that is stored under the names of two ranks is reported."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
     with ingest(traces) as store:
         assert "same_capture" in findings(store)
@@ -268,7 +268,7 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
 
 @pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A valid folder gives no warning."""
+    """A valid folder of one job gives no warning."""
     healthy = {
         f"{rank}.json": trace(rank, world_size=3, backend="nccl", trace_id=f"T{rank}")
         for rank in range(3)
@@ -305,7 +305,7 @@ def test_one_job_says_nothing_of_folders(
 def test_dumps_of_jobs_of_different_sizes_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Never the dumps of one job next to those of another one."""
+    """Dumps of jobs of different sizes are separate runs, and never mixed."""
     for folder, size in (("a", 1), ("b", 3)):
         (tmp_path / folder).mkdir()
         for rank in range(size):

@@ -93,7 +93,7 @@ def test_it_is_refused_by_name(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_evidence_may_stand_far_behind(tmp_path: Path) -> None:
-    """A trace may start with a megabyte of unknown events before its kernels."""
+    """A trace is recognized even if a megabyte of unknown events precedes its kernels."""
     events = [COMPLETE | {"cat": "brand_new", "name": "x" * 200} for _ in range(5000)]
     peek(write(tmp_path, {"traceEvents": [*events, COMPLETE | {"cat": "kernel"}]}))
     with pytest.raises(TraceFormatError, match="another program"):
@@ -108,7 +108,7 @@ def test_kineto_is_accepted(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_empty_list_is_nothing(tmp_path: Path) -> None:
-    """An empty list shows no format."""
+    """An empty list is refused as a file without trace events."""
     with pytest.raises(TraceFormatError, match="without trace events"):
         hta_sql.ingest(write(tmp_path, []), tmp_path / "job.store")
 
@@ -150,7 +150,7 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_store_is_no_folder_of_traces(tmp_path: Path) -> None:
-    """It is recognized under any name."""
+    """A store is recognized under any name, and not read as a folder of traces."""
     ingest_only(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results")
     with pytest.raises(TraceNotFoundError, match="is a store"):
         hta_sql.ingest(tmp_path / "results", tmp_path / "job.store")

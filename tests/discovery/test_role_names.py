@@ -1,4 +1,4 @@
-"""Roles in the names of folders and files: only names that state at least two, never phases of one process."""
+"""Roles in names: at least two must be stated, and phases of one process are no roles."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ NONE = [
 
 @pytest.mark.parametrize(("name", "role"), ROLES.items())
 def test_a_name_states_a_role_as_a_part_of_its_own(name: str, role: str) -> None:
-    """Between separators, with or without a number."""
+    """A role in a name stands between separators, with or without a number."""
     assert role_in_name(name) == role
 
 
 @pytest.mark.parametrize("name", NONE)
 def test_other_words_several_roles_and_phases_are_no_role(name: str) -> None:
-    """Phases that one process records are named by the frameworks."""
+    """Other words, several roles in a name, and phases as the frameworks name them are no role."""
     assert role_in_name(name) is None
 
 
@@ -84,7 +84,7 @@ def found(folder: Path, roles: DiscoveredRoles | None = None) -> list[tuple[int,
 def test_two_roles_in_names_are_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, pids: tuple[int | None, ...]
 ) -> None:
-    """In the order of their names; one message says where they are from."""
+    """Two roles in names are roles, in the order of their names; a message states the source."""
     for role, pid in zip(("prefill", "decode"), pids, strict=True):
         write(tmp_path, f"{role}/0.json", pid)
     with caplog.at_level(logging.WARNING):
@@ -95,14 +95,14 @@ def test_two_roles_in_names_are_roles(
 
 
 def test_one_role_in_names_is_none(tmp_path: Path) -> None:
-    """A folder ref next to another one may be a run to compare with."""
+    """A single role in names is none: a folder ref may be a run to compare with."""
     write(tmp_path, "ref/0.json", 1)
     write(tmp_path, "new/0.json", 2)
     assert found(tmp_path) == [(0, None)]
 
 
 def test_a_folder_above_all_traces_does_not_count(tmp_path: Path) -> None:
-    """It does not tell them apart."""
+    """A folder above all traces does not count, because it does not distinguish them."""
     write(tmp_path, "rollout/trainer/0.json", 1)
     write(tmp_path, "rollout/reward/0.json", 2)
     assert found(tmp_path) == [(0, "reward"), (1, "trainer")]
@@ -111,7 +111,7 @@ def test_a_folder_above_all_traces_does_not_count(tmp_path: Path) -> None:
 def test_phases_of_one_process_are_no_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One server that was profiled twice, once in each phase."""
+    """Two phases of one server that was profiled twice are no roles."""
     for number, name in enumerate(("prefill", "decode")):
         write(tmp_path, f"{name}/0.json", 7, note=number)
     with caplog.at_level(logging.WARNING):
@@ -123,7 +123,7 @@ def test_phases_of_one_process_are_no_roles(
 def test_what_a_trace_states_and_the_option_win_over_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A trace that contradicts its name is named in a warning."""
+    """The trace and the option win over names, with a warning if they contradict."""
     write(tmp_path, "actor/0.json", 1, role="trainer")
     write(tmp_path, "rollout/0.json", 2)
     write(tmp_path, "reward/0.json", 3)

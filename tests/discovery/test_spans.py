@@ -75,7 +75,7 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 
 def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
-    """Steps and sums are those of the two runs."""
+    """On request the spans are one run, with the steps and sums of the two runs."""
     folder = tmp_path / "job"
     folder.mkdir()
     for path in RECORDED:
@@ -91,7 +91,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
-    """The statement of the documentation adds up the spans."""
+    """The SQL statement of the documentation adds up the spans."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     folder = tmp_path / "NAME"
     folder.mkdir()
@@ -105,7 +105,7 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """For export_chrome_trace(f"trace_{prof.step_num}.json"), the process and the times identify one rank."""
+    """Files of export_chrome_trace with a step number are one rank, by process and times."""
     traces = {
         f"trace_{number}.json": content(path) for number, path in zip((4, 8), RECORDED, strict=True)
     }
@@ -123,7 +123,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Containers reuse process numbers; events that overlap in time, or come from another host, are another rank."""
+    """Two processes with one number are two ranks if they overlap or are on two hosts."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)
@@ -137,7 +137,7 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
 
 @pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Its only file belongs to the span during which it was recorded, not to the first one."""
+    """The only file of a rank belongs to the span in which it was recorded."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),

@@ -29,7 +29,7 @@ WAITS = {0: "waits_0.json", 1: "waits_1.json"}
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two ranks that wait for each other, three steps."""
+    """Ingest a job of three steps, whose two ranks wait for each other."""
     store = tmp_path_factory.mktemp("explorer") / "job.store"
     traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
     ingest_only(traces, store, run="job", jobs=1)
@@ -44,14 +44,14 @@ def store(path: Path) -> Iterator[hta_sql.TraceStore]:
 
 
 def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
-    """Each is in one topic; analyses with a chart come first."""
+    """Each analysis is in one topic, in which those with a chart come first."""
     listed = [name for names in views.topics(store).values() for name in names.values()]
     assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
     assert "Where the time goes" in views.topics(store)
 
 
 def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
-    """Analyses with scope parameters use them; an empty one has a reason."""
+    """Analyses with scope parameters use the selected scope; an empty answer has a reason."""
     found = views.answer(store, "profiler_steps", "job", [1], [])
     assert isinstance(found, Result)
     assert {row["rank"] for row in found.records()} == {1}
@@ -63,7 +63,7 @@ def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, path: Path) -> None:
-    """A failing query returns a message."""
+    """A query that would do more than read the store fails with a message."""
     rows = views.asked(store, "SELECT count(*) AS n FROM range(20000)")
     assert isinstance(rows, Result)
     assert len(views.asked(store, "FROM range(20000)")) == views.ROWS
@@ -83,7 +83,7 @@ def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> No
 
 
 def test_a_selection_leaves_its_rows() -> None:
-    """Other selections and missing columns have no effect."""
+    """A selection leaves its own rows; other selections and missing columns have no effect."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
     chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
     assert views.selected(rows, chosen).index.tolist() == [1, 2]
@@ -123,7 +123,7 @@ def rows_shown(page: Browser) -> str:
 
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
-    """The page also ends if its command is killed."""
+    """The server of the page ends with its command, even if the command is killed."""
     with explored(path) as (process, url):
         port = urlsplit(url).port
         process.terminate()
@@ -137,7 +137,7 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_taken_port_is_an_error(path: Path) -> None:
-    """The error names the port, and nothing else is printed."""
+    """The error of a taken port names it, and nothing else is printed."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print", "--port", port]

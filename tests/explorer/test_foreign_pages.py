@@ -155,7 +155,7 @@ def test_http_needs_the_token(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -> None:
-    """The page asks for the password, and nothing else opens it."""
+    """With a chosen password, the page asks for it, and nothing else opens the page."""
     file = tmp_path / "password"
     file.write_text(PASSWORD + "\n", encoding="utf-8")
     with explored(store, "--token-file", str(file)) as (_, url):
@@ -185,7 +185,7 @@ def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
 def test_an_unusable_password_is_refused(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """An empty password would admit everybody."""
+    """An empty password is refused, because it would admit everybody."""
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
     assert main(["explore", str(store), "--print", "--token-file", str(file)]) == 2
@@ -215,7 +215,7 @@ def test_an_unusable_password_is_refused(
     ],
 )
 def test_what_the_guard_passes(kind: str, headers: list[tuple[bytes, bytes]], passes: bool) -> None:
-    """Only the addresses on which the server listens pass; all other requests never reach the app."""
+    """Only requests to the addresses on which the server listens reach the app."""
     reached: list[Any] = []
     sent: list[MutableMapping[str, Any]] = []
 

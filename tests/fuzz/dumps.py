@@ -1,8 +1,8 @@
-"""Corrupt Flight Recorder dumps at random: each is read or refused with a message, and no code in it runs.
+"""Corrupt Flight Recorder dumps at random: each is read or refused, and none runs code.
 
 ``python -m tests.fuzz.dumps SECONDS [SEED]``. The only allowed outcomes of a reader are a value or a
-TraceFormatError.
-An audit hook ends the process if the reader imports a module, opens a file or starts a program.
+TraceFormatError. An audit hook ends the process if the reader imports a module, opens a file or starts
+a program.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.ingestion.readers import needs_native
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
-    """The position at which a read ends has no effect."""
+    """Walking a text in parts gives the same as walking the whole, wherever a read ends."""
     random, wholes = Random(seed), seeds()
     for _ in range(100):
         check_walk(random, mutated(random, wholes))
@@ -23,7 +23,7 @@ def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_ways_agree(seed: int, tmp_path: Path) -> None:
-    """The way in which a file is read has no effect, whatever its contents."""
+    """The result does not depend on the way in which a file is read, whatever its contents."""
     random, wholes = Random(seed), seeds()
     path = tmp_path / "trace.json"
     path.write_bytes(mutated(random, wholes))

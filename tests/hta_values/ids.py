@@ -1,4 +1,4 @@
-"""Numbers of the expectations in HTA's own tests, and their subjects. A: traces; C: small examples."""
+"""Ids of the values in HTA's own tests, and their subjects. A: traces; C: small examples."""
 
 from __future__ import annotations
 

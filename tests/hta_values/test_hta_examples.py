@@ -111,7 +111,7 @@ def test_c5_short_names(name: str, short: str) -> None:
     ],
 )
 def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
-    """A name has at most 45 letters."""
+    """A name on the timeline has at most 45 letters."""
     assert simplify_name(name) == simple
 
 
@@ -135,7 +135,7 @@ def test_c7_kinds_of_devices(
 
 
 def test_c8_call_stack(reading: Reading) -> None:
-    """Parents, depths and heights.
+    """Parents, depths and heights are HTA's, except for an event that ends after the one before.
 
     The last event, 16 to 19, starts in one that ends at 18 and so is not inside it: its parent is
     the one around both, and it is marked. HTA's stack says that it is inside (parent 7, depth 2,
@@ -185,7 +185,7 @@ def test_c12_kernels_of_an_operator(reading: Reading) -> None:
 
 
 def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
-    """Their recorded times are unchanged (HTA trims them to 15, 10, 8, 6 and 5).
+    """Children that end after their parent retain their times (HTA trims to 15, 10, 8, 6 and 5).
 
     Events that end after an earlier one in time, not only in id, are marked: 4 to 14 and 6 to 26.
     """
@@ -240,7 +240,7 @@ def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int)
 
 
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
-    """They have no stream and cause no idle time; their step is the one in which they start.
+    """Commands without stream or launch cause no idle time; their step is where they start.
 
     If a job has several steps, HTA takes the lane for the stream, which it calls deprecated.
     """

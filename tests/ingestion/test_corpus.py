@@ -124,5 +124,5 @@ def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("case", OTHERS, ids=case_name)
 def test_a_fault_costs_itself_in_every_place(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """Each fault alone at each position, in each of the other containers, gives the same."""
+    """Each fault has its stated fates alone at each position, in each of the other containers."""
     check(tmp_path, *case)

@@ -8,7 +8,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def test_a_definition_is_that_of_the_own_rank() -> None:
-    """One engine holds several ranks at once, each in its own database."""
+    """Tables have the definition of their own rank, although one engine holds several."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE staged_steps (own BIGINT)")
         con.execute("ATTACH ':memory:' AS another")

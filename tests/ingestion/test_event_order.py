@@ -59,7 +59,7 @@ def ids(rows: list[tuple[object, ...]]) -> list[int]:
 @needs_native
 @pytest.mark.parametrize("odd", [0, 1, 7, 40])
 def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
-    """Events of a chunk that is not plain are parsed after the others of their batch, and still sorted."""
+    """Rows are in event order, although a chunk that is not plain is parsed after its batch."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(400, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -96,7 +96,7 @@ def test_what_is_copied_beside_the_reading(
 
 
 def test_what_ascend_moves(tmp_path: Path) -> None:
-    """Device activity is found among the other events, here after a kernel at the end of the file."""
+    """Ascend's device activity is found among other events, even after the last kernel."""
     path = tmp_path / "trace.json"
     kernel = EVENTS[6] | {"ts": 1.0}
     events = json.loads(ASCEND.read_bytes())
@@ -108,7 +108,7 @@ def test_what_ascend_moves(tmp_path: Path) -> None:
 
 
 def test_tables_out_of_order_are_told() -> None:
-    """They are detected even with more rows than one core takes at once."""
+    """Tables out of order are detected, even with more rows than one core takes at once."""
     with duckdb.connect(config={"threads": 4}) as con:
         for table in staged_tables.EXTRACTED:
             con.execute(
@@ -134,7 +134,7 @@ def test_links_of_another_event_are_refused() -> None:
 
 
 def test_what_a_task_raises_is_raised_at_the_next() -> None:
-    """It is raised once: at the next task, or on waiting."""
+    """An exception of a task is raised once: at the next task, or on waiting."""
 
     def fail(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("FROM nothing")

@@ -46,7 +46,7 @@ def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore
 
 
 def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """The name states the rank; events and nodes are of one run."""
+    """The name of an execution trace states its rank, and nodes are in the run of the events."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(FILES / "trace.json", folder / "rank0.json")
@@ -59,7 +59,7 @@ def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -
 
 
 def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
-    """PyTorch 2.0 stored everything in the node."""
+    """Nodes of PyTorch 2.0, which stored everything in the node, have the same rows."""
     value = nodes()
     for node in value["nodes"]:
         node |= {item["name"]: item["value"] for item in node.pop("attrs")}
@@ -80,7 +80,7 @@ def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path: Path) -> None:
-    """One of three nodes whose id is in the trace has the name of its event, which is a coincidence."""
+    """If one of three nodes has an event with its id and name, ids are of another numbering."""
     trace = json.loads((FILES / "trace.json").read_text(encoding="utf-8"))
     for event in trace["traceEvents"][1:]:
         event["name"] = "aten::other"
@@ -100,7 +100,7 @@ def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path:
 def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: str, node_count: int
 ) -> None:
-    """A job that was killed while writing leaves such a file."""
+    """A file whose writer was killed is read up to its last complete node."""
     text = (FILES / "nodes.json").read_text(encoding="utf-8")
     end = [n for n in range(len(text)) if text.startswith(cut, n)][5 if cut == "ctrl_deps" else 0]
     path = tmp_path / "et.json"
@@ -131,7 +131,7 @@ def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_execution_trace_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows only once."""
+    """An unchanged execution trace is not read again, and the store has its rows only once."""
     pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json").close()
     with pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json") as store:
         assert store.sql("SELECT count(*) FROM et_nodes").rows() == [(9,)]
@@ -172,7 +172,7 @@ CHAKRA = {
     ],
 )
 def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
-    """The message says what to pass instead."""
+    """The message for an export of Chakra says what to pass instead."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=r"Chakra.*ExecutionTraceObserver"):
@@ -180,7 +180,7 @@ def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, conten
 
 
 def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
-    """The message names the file."""
+    """The error for a file without nodes names the file."""
     path = tmp_path / "et.json"
     path.write_text('{"schema": "1.1.1", "pid": 1}', encoding="utf-8")
     assert not is_execution_trace(path.read_bytes())
@@ -190,7 +190,7 @@ def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
-    """All calls of PyTorch 2.13 have their event."""
+    """All calls of a pair that PyTorch 2.13 recorded have their event."""
     observed = SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
     trace = SHARED / "traces" / "torch_cpu" / CONVNET / "trace.json.gz"
     with pair(tmp_path / "job", trace, observed) as store:
@@ -199,7 +199,7 @@ def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> None:
-    """218 of 928 nodes have an event with their id and name by chance; at their position, all have the name.
+    """All 928 nodes are joined by position, although 218 match other events by id and name.
 
     All 201 nodes with a sequence number have that of their event.
     """
@@ -217,7 +217,7 @@ def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
-    """The execution trace is of a data-parallel job, the trace is not: 581 nodes have an event of their id and name by chance."""
+    """Nothing is joined, although 581 nodes have an event with their id and name by chance."""
     with pair(
         tmp_path / "job", PARAM / "resnet_kineto.json.gz", PARAM / "resnet_et.json.gz"
     ) as store:
@@ -228,7 +228,7 @@ def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks end anywhere: inside of nodes, numbers and characters of several bytes."""
+    """Blocks of a file may end inside of nodes, numbers and characters of several bytes."""
     value = nodes()
     value["nodes"][4]["name"] = "ä" * 40
     value["nodes"].insert(3, 123456789)
@@ -244,7 +244,7 @@ def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its quote is missing: the rest of the file would be its name."""
+    """A node whose quote is missing does not make the rest of the file its name."""
     monkeypatch.setattr(execution_trace, "BLOCK_BYTES", 64)
     monkeypatch.setattr(execution_trace, "MAX_NODE_CHARACTERS", 1000)
     path = tmp_path / "et.json"

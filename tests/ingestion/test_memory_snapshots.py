@@ -50,7 +50,7 @@ def ingested(path: Path, store: Path) -> TraceStore:
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: Path) -> None:
-    """Torch's protocol and later ones work, in any order of keys and batches."""
+    """Pickles of torch's protocol and later ones are read like JSON, in any order of keys."""
     path = tmp_path / "rank0_snapshot.pickle"
     path.write_bytes(pickle.dumps(snapshot(), protocol))
     with ingested(TRAINING, tmp_path / "a.store") as a, ingested(path, tmp_path / "b.store") as b:
@@ -60,7 +60,7 @@ def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: P
 
 
 def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
-    """The memo of the pickle stores stacks that later events refer to."""
+    """Stacks in the memo of the pickle are read with each event that refers to them."""
     # PyTorch gives events of one call the same list, and stacks the same frames.
     frames = [{"name": "f", "filename": "a.py", "line": 1}]
     other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]
@@ -78,7 +78,7 @@ def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> 
 
 
 def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path) -> None:
-    """Nothing is imported and no function is called."""
+    """A pickle that runs a command is refused; nothing is imported and no function called."""
     witness = tmp_path / "witness"
 
     class Evil:
@@ -103,7 +103,7 @@ def _ignore() -> SnapshotSink:
 def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A job that was killed while writing leaves such a file."""
+    """A snapshot whose writer was killed is read up to its last complete event."""
     whole = pickle.dumps(snapshot(), 4)
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
@@ -115,7 +115,7 @@ def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
 
 
 def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """The name states the rank; the file may be compressed."""
+    """The name of a snapshot states its rank; the file may be compressed."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TRACES / "memory_of_training.json", folder / "rank1.json")
@@ -128,7 +128,7 @@ def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
 
 
 def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> None:
-    """Torchtitan writes one per folder; runs are compared."""
+    """Several snapshots of a rank, one per folder as torchtitan writes them, are runs."""
     for iteration in (1, 2):
         folder = tmp_path / "job" / f"iteration_{iteration}"
         folder.mkdir(parents=True)
@@ -140,7 +140,7 @@ def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> No
 
 
 def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
-    """The store has its rows only once."""
+    """An unchanged snapshot is not read again, and the store has its rows only once."""
     path = tmp_path / "snapshot.json"
     shutil.copy(TRAINING, path)
     ingested(path, tmp_path / "store").close()
@@ -168,14 +168,14 @@ def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> 
 
 
 def test_a_dump_and_a_trace_are_no_snapshots() -> None:
-    """The first key of the pickle distinguishes them."""
+    """The first key of the pickle distinguishes dumps and traces from snapshots."""
     assert is_snapshot(pickle.dumps(snapshot(), 5))
     assert not is_snapshot(pickle.dumps({"version": "2.4", "entries": []}))
     assert not is_snapshot(b'{"traceEvents": [], "segments": []}')
 
 
 def test_bytes_by_stack_are_those_of_torch_memory_viz(tmp_path: Path) -> None:
-    """Requested bytes and gaps of each stack are equal."""
+    """Requested bytes and gaps by stack equal those of torch's memory_viz."""
     # Lines of torch.cuda._memory_viz.memory of PyTorch 2.6, added up by stack.
     expected = {
         ("active_allocated", "<gaps>"): 36,
@@ -210,7 +210,7 @@ def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
 
 @pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
 def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
-    """The file is from mosaic's tests."""
+    """Figures of a snapshot from mosaic's tests equal those of mosaic and torch."""
     with ingested(MOSAIC, tmp_path / "store") as store:
         (summary,) = store.run("snapshot_summary").records()
         # test_cmds.py of mosaic: EXPECTED_MEM_PEAK. Its static memory are the blocks of the segments.
@@ -244,7 +244,7 @@ def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
 
 
 def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_path: Path) -> None:
-    """The pickler appends 1,000 events at once; the list of frames of an earlier batch is gone by then."""
+    """Shared stacks of an earlier batch of 1,000 events are found by their number."""
     frames = [{"name": f"f{number}", "filename": "a.py", "line": number} for number in range(9)]
     stacks = [frames[number:] for number in range(9)]
     events = [
@@ -273,7 +273,7 @@ def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> 
 def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Runs are numbered in order of the names, numbers by value; the one that ends first is the control."""
+    """Runs are numbered in order of their names; the snapshot that ends first is the control."""
     later = snapshot()
     later["device_traces"][0].append(
         {"action": "alloc", "addr": 71536, "size": 256, "time_us": 1_700_000_001_000_000}
@@ -290,7 +290,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
 
 
 def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
-    """A segment that was allocated after the error is in the snapshot, and was not there."""
+    """A segment that was allocated after the error is not counted as reserved."""
     value = snapshot()
     segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
     value["segments"].append(segment)
@@ -303,7 +303,7 @@ def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path)
 
 
 def test_layers_and_losses_have_categories(tmp_path: Path) -> None:
-    """A constructor of torch.nn makes parameters; torch.nn.functional makes activations."""
+    """Constructors of torch.nn make parameters, and torch.nn.functional makes activations."""
     torch = "/lib/python3/torch/nn"
     stacks = {
         256: [f"{torch}/modules/linear.py:__init__", "/job/model.py:__init__"],

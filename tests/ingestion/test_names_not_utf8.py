@@ -49,7 +49,7 @@ def test_the_text_of_a_path_is_reversible(name: bytes) -> None:
 
 
 def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
-    """The store records the path as a URL, and recognizes the file again."""
+    """The store records such a path as a URL, and recognizes the file again."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     entries = read_manifest(store).entries
@@ -67,7 +67,7 @@ def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
 
 @pytest.mark.slow
 def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Commands accept it by name, in its folder, and from the store."""
+    """Commands accept such a trace by name, in its folder, and from the store."""
     store = job.parent / "job.store"
     slice_ = job.parent / "slice.json"
     for command in (
@@ -91,7 +91,7 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Repair reads it from its trace."""
+    """A damaged rank with such a name is repaired from its trace."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     for file in read_manifest(store).entries[0].files.values():
@@ -102,6 +102,6 @@ def test_a_damaged_rank_with_such_a_name_is_read_again(
 
 
 def test_a_store_with_such_a_path_is_refused(tmp_path: Path) -> None:
-    """The engine cannot open such a path."""
+    """A store with such a path is refused, because the engine cannot open it."""
     with pytest.raises(hta_sql.StoreError, match=r"must be UTF-8.*%FF"):
         hta_sql.open(tmp_path / os.fsdecode(b"\xff.store"))

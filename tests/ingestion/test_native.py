@@ -45,7 +45,7 @@ def chunks_of(path: Path, size: int) -> Iterator[bytes]:
 
 @needs_native
 def test_small_traces() -> None:
-    """Every trace of the tests agrees in small chunks, most of which are plain."""
+    """Both readers agree on every test trace in small chunks, most of which are plain."""
     texts = list(chain.from_iterable(chunks_of(path, 2000) for path in TRACES))
     assert len(check_readers_agree(texts)) > 0.9 * len(texts)
 
@@ -83,7 +83,7 @@ def test_ids_go_on_behind_a_refused_chunk() -> None:
 
 @needs_native
 def test_a_refused_chunk_leaves_nothing_behind() -> None:
-    """Its partial rows are rolled back, even in the middle of a byte of a bitmap."""
+    """Partial rows of the chunk are rolled back, even in the middle of a byte of a bitmap."""
     plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
     odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
     texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]
@@ -99,7 +99,7 @@ def test_of_arguments_with_one_name_the_first_counts() -> None:
 
 @needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The columns are outside of the engine's memory limit; the rows do not depend on the batch size."""
+    """A batch ends when enough columns are held; the rows do not depend on its size."""
     path = tmp_path / "trace.json"
     texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
@@ -112,7 +112,7 @@ def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.Mo
 @needs_native
 @pytest.mark.parametrize("most_held", [0, 500, ANY])
 def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_path: Path) -> None:
-    """The reasons are memory, a later event that is not plain, or Ascend events that move to other tables."""
+    """Rows are copied if memory is short, a later event is not plain, or Ascend events move."""
     plain = [event(name=f'"{n}"') for n in range(100)]
     named = (
         b'{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 1, '
@@ -127,7 +127,7 @@ def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_pa
 
 @needs_native
 def test_what_grows_beyond_its_text_is_refused() -> None:
-    """Each series of a counter repeats its arguments, so 64 of 5 MB would exceed the text."""
+    """A counter whose series repeat large arguments is refused, as it would exceed its text."""
     long = b'"' + b"n" * (5 << 20) + b'"'
     series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
     text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)
@@ -138,7 +138,7 @@ def test_what_grows_beyond_its_text_is_refused() -> None:
 
 
 def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader may be disabled by an environment variable, or missing."""
+    """The compiled reader may be disabled by an environment variable, or missing."""
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert compiled.reader_at_work() == "SQL"
     assert native_batch() is None
@@ -150,14 +150,14 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another version may read differently or lay out memory differently."""
+    """A reader of another version is not used, because its memory layout may differ."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None
 
 
 def test_versions_are_the_same() -> None:
-    """The versions of the source and of Python are raised together."""
+    """The versions of the compiled reader in its source and in Python are equal."""
     source = (ROOT / "native" / "src" / "lib.rs").read_text(encoding="utf-8")
     assert re.findall(r"VERSION: u32 = (\d+);", source) == [str(compiled.VERSION)]
 
@@ -167,7 +167,7 @@ def test_versions_are_the_same() -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the public traces are not here")
 @pytest.mark.parametrize("job", sorted(path.name for path in SHARED.glob("*")))
 def test_public_traces(job: str) -> None:
-    """Real traces agree, including malformed ones."""
+    """Both readers agree on real traces, including malformed ones."""
     for path in sorted((SHARED / job).rglob("*.json*")):
         check_readers_agree(list(_some(path)))
 
@@ -189,7 +189,7 @@ def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_native
 def test_columns_of_another_type_are_refused() -> None:
-    """The library reads columns in place, so a wrong type would be misinterpreted."""
+    """Columns of another type are refused, because the library reads columns in place."""
     columns_of = {
         "thread": pa.int64(),
         "ts": pa.int64(),

@@ -43,19 +43,19 @@ class HasState:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_plain_values_are_what_was_pickled(protocol: int) -> None:
-    """This holds for every protocol that Python writes."""
+    """Plain values of every protocol that Python writes are read as pickled."""
     assert read_pickle(pickle.dumps(VALUE, protocol), "dump").value == VALUE
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/nccl_trace_rank_*")), ids=str)
 def test_recorded_dumps_are_read_as_python_reads_them(path: Path) -> None:
-    """Dumps of torch's own pickler are read."""
+    """Dumps of torch's own pickler are read as Python reads them."""
     assert read_pickle(path.read_bytes(), "dump").value == pickle.loads(path.read_bytes())  # noqa: S301 - ours
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, protocol: int) -> None:
-    """The function is not called."""
+    """A pickle that calls a function is refused by name, and the function is not called."""
     data = pickle.dumps({"entries": [RunsACommand(tmp_path / "ran")]}, protocol)
     with pytest.raises(
         TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing of it was run"
@@ -66,7 +66,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_object_of_a_class_is_refused(protocol: int) -> None:
-    """Its module is not imported."""
+    """An object of a class is refused, and its module is not imported."""
     with pytest.raises(TraceFormatError, match=r"GLOBAL \('"):
         read_pickle(pickle.dumps(HasState(), protocol), "dump")
 
@@ -95,7 +95,7 @@ def test_an_object_of_a_class_is_refused(protocol: int) -> None:
 def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     data: bytes, name: str
 ) -> None:
-    """The message has the byte offset of the opcode."""
+    """Opcodes for more than plain values are refused by name, with their byte offset."""
     with pytest.raises(TraceFormatError) as refused:
         read_pickle(data, "dump")
     assert f"no opcode {name}, as at byte" in str(refused.value)
@@ -116,13 +116,13 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     ],
 )
 def test_damaged_pickles_are_refused_with_their_path(data: bytes) -> None:
-    """The reader itself never fails with another error."""
+    """Damaged pickles are refused with their path, and never fail with another error."""
     with pytest.raises(TraceFormatError, match="'dump' is a damaged pickle: byte "):
         read_pickle(data, "dump")
 
 
 def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
-    """A process that was killed while writing a dump has written earlier entries completely."""
+    """A dump whose writer was killed yields its complete entries."""
     whole = pickle.dumps({"entries": [{"a": 1}, {"a": 2}, {"a": 3}]}, 2)
     for end in range(len(whole)):
         read = read_pickle(whole[:end], "dump")
@@ -141,13 +141,13 @@ def test_lengths_beyond_the_file_take_no_memory() -> None:
 
 
 def test_millions_of_lists_are_refused() -> None:
-    """One byte creates a list of sixty bytes."""
+    """Millions of lists are refused, because one byte creates a list of sixty bytes."""
     with pytest.raises(TraceFormatError, match="more than 4,000,000 lists and dicts"):
         read_pickle(b"\x80\x02" + b"]" * (MAX_CONTAINERS + 2), "dump")
 
 
 def test_values_that_hold_themselves_are_read() -> None:
-    """References form cycles without any call."""
+    """Values that refer to themselves are read, because such cycles need no call."""
     value: list[Any] = []
     value.append(value)
     read = read_pickle(pickle.dumps(value, 2), "dump").value

@@ -1,4 +1,4 @@
-"""Roles given at the ingest: each process of the run has a rank of its own, whatever its role counts."""
+"""Roles given at ingest: each process has its own rank in the run, even if roles count from 0."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(path: Path, rank: int, size: int, **info: Any) -> None:
 
 @pytest.fixture
 def worlds(tmp_path: Path) -> Path:
-    """Two ranks of each of two roles; both count from 0."""
+    """Write two ranks of each of two roles; both roles count from 0."""
     for role in ("prefill", "decode"):
         for rank in range(2):
             write(tmp_path / "job" / f"engine_{role}" / f"rank{rank}.json", rank, 2)
@@ -62,7 +62,7 @@ PLACED = [
 
 
 def roles(folder: Path) -> dict[str, str]:
-    """Role ─▶ folder, in an order that is not that of the names."""
+    """Return role ─▶ folder, in an order that is not that of the names."""
     return {role: str(folder / "job" / f"engine_{role}") for role in ("prefill", "decode")}
 
 
@@ -70,7 +70,7 @@ def roles(folder: Path) -> dict[str, str]:
 def test_roles_that_count_from_0_have_ranks_of_their_own(
     worlds: Path, caplog: pytest.LogCaptureFixture, *, listed: bool
 ) -> None:
-    """In the order of the option, whatever the order of the files; one message says so."""
+    """Ranks follow the order of the option, not that of the files, and one message says so."""
     job = worlds / "job"
     traces = sorted(map(str, job.rglob("*.json"))) if listed else str(job)
     with (
@@ -87,7 +87,7 @@ def test_roles_that_count_from_0_have_ranks_of_their_own(
 
 
 def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None:
-    """A collective of one role is not matched with that of another."""
+    """Groups and partners are ranks of the run, so collectives of two roles never match."""
     with hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)) as store:
         groups = store.sql(
             "SELECT rank, pg_ranks FROM gpu_ops WHERE pg_ranks IS NOT NULL ORDER BY ALL"
@@ -107,7 +107,7 @@ def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None
 
 
 def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> None:
-    """A role that comes later has ranks after those that exist, whatever a later option says first."""
+    """A role that is added later has ranks after existing ones, whatever the option says."""
     given = roles(worlds)
     with hta_sql.ingest(given["prefill"], worlds / "s", run="job", role="prefill"):
         pass
@@ -139,7 +139,7 @@ def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
 
 
 def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
-    """Roles of one world have the ranks of that world; the rank in the role counts."""
+    """Roles of one world have the ranks of that world, and are numbered from 0 within each role."""
     for rank in range(4):
         write(tmp_path / "job" / f"rank{rank}.json", rank, 4)
     given = {
@@ -152,7 +152,7 @@ def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
 
 
 def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path) -> None:
-    """Its ranks cannot move any more."""
+    """A role that would take ranks of another is refused, because its stored ranks cannot move."""
     write(tmp_path / "a" / "x.json", 0, 2)
     write(tmp_path / "b" / "x.json", 1, 2)
     for role, folder in (("trainer", "a"), ("rollout", "b")):
@@ -165,7 +165,7 @@ def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path
 def test_the_option_wins_over_the_trace_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As an explicit rank does."""
+    """The option wins over the trace with a warning, as an explicit rank does."""
     write(tmp_path / "a.json", 0, 1, role="actor")
     with caplog.at_level(logging.WARNING):
         store = hta_sql.ingest(tmp_path / "a.json", tmp_path / "s", role="trainer")
@@ -175,7 +175,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:
-    """So that they have the same ranks if roles are read one after the other."""
+    """Traces without a rank are numbered in their role, also if roles are read one by one."""
     for role in ("a", "b"):
         for name in ("x", "y"):
             path = tmp_path / "job" / role / f"{name}.json"
@@ -192,7 +192,7 @@ def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> 
 
 
 def test_dumps_have_the_ranks_of_their_role(worlds: Path) -> None:
-    """With the ranks of their groups."""
+    """Dumps have the ranks of their role, and so have the groups in them."""
     for role, folder in roles(worlds).items():
         for rank in range(2):
             dump = {
@@ -238,7 +238,7 @@ def test_the_command_takes_roles(worlds: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
-    """Both messages name them."""
+    """The error names the role without a trace, or the wrong name."""
     with pytest.raises(TraceNotFoundError, match="Role trainer: none of the traces is at or below"):
         hta_sql.ingest(worlds / "job", worlds / "s", role={"trainer": str(worlds / "other")})
     with pytest.raises(ParameterError, match="Role 'a,b'"):
@@ -247,7 +247,7 @@ def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
 
 @pytest.mark.slow
 def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
-    """They read links to the files, or the same objects."""
+    """A safe store of roles reads links to the files, and one at a URL reads the same objects."""
     with hta_sql.ingest(worlds / "job", worlds / "s", run="job", role=roles(worlds)) as store:
         rows = store.run("gpu_kernel_types", roles=["decode"]).records()
     assert {row["rank"] for row in rows} <= {2, 3}
@@ -262,7 +262,7 @@ def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
 
 
 def test_a_redacted_copy_keeps_the_ranks_of_roles(worlds: Path) -> None:
-    """With roles under other names."""
+    """A redacted copy has the same ranks, and other names of roles."""
     hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)).close()
     copy = str(worlds / "copy.duckdb")
     assert main(["export", str(worlds / "s"), "-o", copy, "--redact"]) == 0

@@ -36,5 +36,5 @@ def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("info", [{}, {"role": None}, {"role_rank": 1 << 40}, {"role_rank": "a"}])
 def test_a_role_that_is_not_stated_is_null(tmp_path: Path, info: dict[str, Any]) -> None:
-    """A value that is not a rank is NULL, too."""
+    """A role that is not stated is NULL, and so is a value that is not a rank."""
     assert roles(tmp_path, [info, {}]) == [(0, None, None), (1, None, None)]

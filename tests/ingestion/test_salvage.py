@@ -33,7 +33,7 @@ def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
 
 
 def test_what_cannot_be_repaired_is_lost_alone() -> None:
-    """The events next to it are stored unchanged."""
+    """Events next to one that cannot be repaired are stored unchanged."""
     spans = list(rescue(GOOD + b', {"ph":"X","args":{"a":1}, ' + GOOD + b", garbage, " + GOOD))
     assert [span.text for span in spans] == [GOOD, None, GOOD, None, GOOD]
 

@@ -29,7 +29,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
 
 @pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It exists while the tables are written, in the temporary folder only."""
+    """Spilled data exists while the tables are written, in the temporary folder only."""
     spilled: list[Path] = []
 
     def looking(*given: object) -> object:
@@ -44,7 +44,7 @@ def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_spill_of_a_refused_trace_is_gone(job: RankJob) -> None:
-    """A strict ingest ends at the last event, which is broken."""
+    """The spill of a trace is deleted when a strict ingest refuses its last event."""
     path = Path(job.path)
     path.write_bytes(path.read_bytes().replace(b'"Record Window End"', b'"Record Window End'))
     with pytest.raises(TraceFormatError):

@@ -12,7 +12,7 @@ from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
-    """It has its own values, its own connection, and the tables of that moment."""
+    """Each run of a statement has its own values and connection, and the tables of that moment."""
     ask = "SELECT t.a + $more FROM t"
     for more in (1, 2):
         with duckdb.connect() as con:
@@ -23,7 +23,7 @@ def test_each_run_is_one_of_its_own() -> None:
 
 
 def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernel class rules of users create more statements, so a long-lived process evicts old ones."""
+    """Old statements are evicted, because rules of users create more in a long-lived process."""
     monkeypatch.setattr(statements, "_parsed", {})
     monkeypatch.setattr(statements, "_MOST", 3)
     with duckdb.connect() as con:

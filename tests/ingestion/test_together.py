@@ -63,7 +63,7 @@ def facts(result: object) -> RankResult:
 def test_each_has_the_rows_that_it_has_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This includes equal ids, threads, steps and correlations: one trace is read twice."""
+    """Each trace has the rows that it has alone, even with ids equal to another's."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
     # None of them is left to be read alone.
@@ -74,7 +74,7 @@ def test_each_has_the_rows_that_it_has_alone(
 
 
 def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
-    """It is read alone, with its own quarantine; a file that is not a trace raises its own error."""
+    """A trace that is not plain is read alone; a file that is not a trace raises its own error."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
@@ -88,7 +88,7 @@ def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
 def test_more_text_than_their_sizes_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Text above the limit is read alone, so memory stays bounded."""
+    """Text above the promised size is read alone, so memory stays bounded."""
     monkeypatch.setattr(together, "MAX_TEXT_BYTES", (TRACES / f"{PLAIN[0]}.json").stat().st_size)
     jobs = jobs_of(PLAIN[:3], tmp_path)
     assert list(map(tables_of, ingest_together(jobs))) == [
@@ -97,7 +97,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """There are as few batches as memory allows, but work for each worker; large traces and spans of a rank are read alone."""
+    """Batches are as few as memory allows, but give work to each worker."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]

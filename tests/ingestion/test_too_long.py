@@ -74,7 +74,7 @@ def _short_events() -> object:
     ],
 )
 def test_it_costs_itself(case: str, slot: int, tmp_path: Path) -> None:
-    """Its offset and length are known, and all others are stored, however the file is read."""
+    """An event that is too long is lost alone, with its offset and length, in every way."""
     path = tmp_path / "trace.json"
     texts = [*WHOLE[:slot], LONG[case], *WHOLE[slot:]]
     path.write_bytes(HEAD + b", ".join(texts) + END)

@@ -52,7 +52,7 @@ def told(path: Path) -> tuple[list[str], str]:
 def test_as_event_by_event(
     name: str, chunk_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The events are equal, and a broken file has the same error with the same offset."""
+    """The events, or the error and its offset, equal those of reading event by event."""
     path = tmp_path / "trace.json"
     path.write_bytes(FILES[name])
     in_chunks = partial(TraceReader, chunk_bytes=chunk_bytes)

@@ -206,7 +206,7 @@ def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) -> None:
-    """The error says what the file is."""
+    """The error for a file that is no trace says what the file is."""
     path = tmp_path / "trace.json"
     path.write_bytes(data)
     for careful in (False, True):
@@ -227,7 +227,7 @@ def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) ->
     ],
 )
 def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> None:
-    """The content shows the compression, and the rows equal those of the plain file."""
+    """The content, not the suffix, determines the compression of a file."""
     for file, content in (("plain.json", document()), (name, data)):
         (tmp_path / file).write_bytes(content)
     plain, other = (staged(tmp_path / file, Way()) for file in ("plain.json", name))
@@ -236,7 +236,7 @@ def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("whole", [0, 30])
 def test_the_limit_of_broken_events_is_that_of_every_way(whole: int, tmp_path: Path) -> None:
-    """Too many broken events refuse the file, however it is cut."""
+    """A file with too many broken events is refused, however it is cut."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([*texts("a", whole), *[event(name="oops")] * 80]) + END)
     with patch.object(staging, "MAX_BROKEN", 60):

@@ -1,4 +1,4 @@
-"""Read one file in all ways that must give the same result, and return the result."""
+"""Read one file in several ways, check that all of them agree, and return the result."""
 
 from __future__ import annotations
 

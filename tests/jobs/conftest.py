@@ -28,7 +28,7 @@ class Jobs:
     runs: dict[str, tuple[PlantedJob, list[Trace]]]
 
     def collectives(self, run: str) -> list[Collective]:
-        """Return the parts in collectives that are in the traces of all their ranks."""
+        """Return each rank's part in the collectives that are in the traces of all their ranks."""
         _, traces = self.runs[run]
         parts = [c for trace in traces for c in trace.did.collectives if c.event is not None]
         found: dict[object, int] = {}

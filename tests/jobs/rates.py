@@ -1,8 +1,8 @@
-"""Measure error rates and power of the verdict: ``python -m tests.jobs.rates --jobs 36`` and ``--power``.
+"""Measure error rates and power of the verdict: ``python -m tests.jobs.rates``.
 
-The first counts ranks that are named in jobs without a slow rank, by kind of noise, ranks and steps. The second
-counts
-how often a planted rank is found. Both fill the tables that the verdict reads: no trace is written.
+``--jobs 36`` counts ranks that are named in jobs without a slow rank, by kind of noise, ranks and steps.
+``--power`` counts how often a planted rank is found. Both fill the tables that the verdict reads: no trace
+is written.
 """
 
 from __future__ import annotations

@@ -124,15 +124,15 @@ class PlantedJob:
     writes_steps: bool = True
 
     def host_of(self, rank: int) -> str:
-        """Return the name of its host."""
+        """Return the name of the host of a rank."""
         return f"node-{self.host_number(rank)}"
 
     def host_number(self, rank: int) -> int:
-        """Return the number of its host."""
+        """Return the number of the host of a rank."""
         return rank * self.hosts // self.ranks
 
     def tp_group(self, rank: int) -> tuple[int, ...]:
-        """Return the ranks that split its layers."""
+        """Return the ranks that split the layers of a rank."""
         first = rank - rank % self.tp
         return tuple(range(first, first + self.tp))
 

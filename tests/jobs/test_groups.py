@@ -36,7 +36,7 @@ def found_of(trace: Trace) -> list[Any]:
     "run", every_kind([run for run, job in KINDS.items() if job.metadata != "none"])
 )
 def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> None:
-    """Ranks, number and bytes agree; in a pipeline, they are the pairs of the rank."""
+    """Ranks, numbers and bytes of groups agree; in a pipeline, groups are the pairs of the rank."""
     _, traces = jobs.runs[run]
     rows = [row for row in asked(jobs, "process_group_costs_v1", run) if row["part"] == "group"]
     found = {(row["rank"], row["kind"]): row["collective_count"] for row in rows}
@@ -70,7 +70,7 @@ def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) 
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "noise, overlap", "experts"])
 def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, run: str) -> None:
-    """The count agrees between any two boundaries: no computation, and no kernel of another group."""
+    """Time that one group exposes alone has no computation, and no kernel of another group."""
     of = {"run": run}
     computing = jobs.con.execute(
         "SELECT ts, ts + dur FROM gpu_ops WHERE run = $run AND rank = 1 AND class = 'computation'",
@@ -105,7 +105,7 @@ def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, ru
 
 @pytest.mark.parametrize("run", ["bound by devices", "bound by hosts", "experts", "late captures"])
 def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: str) -> None:
-    """The sum includes communication that is not on the path, and is exact to the nanosecond."""
+    """Blocking and coincident time, and that off the path, sum to the exposed time exactly."""
     wanted = {
         (row["rank"], row["pg_name"]): row["exposed_transfer_ns"] + row["exposed_wait_ns"]
         for row in asked(jobs, "process_group_costs_v1", run)
@@ -206,7 +206,7 @@ def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
 
 
 def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
-    """It takes three times as long among sixteen links between hosts; with equal links none is named."""
+    """The slow one of sixteen links takes three times as long; with equal links none is named."""
     slow = asked(jobs, "links_v1", "slow pair")
     assert {(row["src_rank"], row["dst_rank"]) for row in slow if row["is_slow"]} == {(2, 10)}
     assert {row["spans_hosts"] for row in slow} == {True}
@@ -238,7 +238,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
     ],
 )
 def test_groups_have_equal_rows_on_any_number_of_threads(jobs: Jobs, call: str) -> None:
-    """Ratios are equal to the last bit."""
+    """Ratios are equal to the last bit on any number of threads."""
     answers = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

@@ -1,4 +1,4 @@
-"""Ranks that run different collectives in planted jobs are found, and nothing else is."""
+"""Ranks that run different collectives in planted jobs are found, and no others."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
 def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """Its all-reduce of one element meets the next one of the others, of a million elements."""
+    """The additional small all-reduce meets the next one of the others, of a million elements."""
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
@@ -81,7 +81,7 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
 def test_a_rank_with_elements_of_another_type(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """It has two reductions of halves in one step, and the first is marked."""
+    """The rank has two reductions of halves in one step, and the first of them is marked."""
     rows = mismatches(out_of_step, run)
     assert [(r["rank"], r["step"], r["differs_in"], r["is_first"]) for r in rows] == [
         (2, 3, "elem_type", True),

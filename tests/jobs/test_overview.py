@@ -57,13 +57,13 @@ def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", QUIET)
 def test_noise_names_nobody(jobs: Jobs, run: str) -> None:
-    """Ranks of a pipeline with two per stage are not compared."""
+    """Noise names no rank, and ranks of a pipeline with two per stage are not compared."""
     verdicts = {row["verdict"] for row in rows(jobs.con, "cluster_overview", run)}
     assert verdicts <= {"as usual", None}
 
 
 def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
-    """Both ranks of it are named in every step, and no other stage."""
+    """Both ranks of the slow stage are named in every step, and no other stage is."""
     found = rows(slow, "cluster_overview", "stage")
     assert len(found) == 8 * (SLOW_STAGE.steps - 1)
     for row in found:
@@ -72,7 +72,7 @@ def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnection) -> None:
-    """All four ranks of it have the verdict in every step."""
+    """All four ranks of the slow host have its verdict in every step."""
     found = rows(slow, "cluster_overview", "host")
     assert len(found) == 8 * (SLOW_HOST.steps - 1)
     for row in found:
@@ -117,7 +117,7 @@ def union(intervals: list[tuple[int, int]]) -> int:
 def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
     jobs: Jobs, run: str, name: str, verdict: dict[int, str]
 ) -> None:
-    """Starts are on the clock that all ranks share."""
+    """The planted rank runs the kernel slowly; starts are on the clock that all ranks share."""
     found = [row for row in rows(jobs.con, "operator_across_ranks", run) if row["name"] == name]
     assert {row["rank"] for row in found} == set(range(4))
     for row in found:
@@ -125,7 +125,7 @@ def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
 
 
 def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -> None:
-    """The clocks differ by 3 ms; without correction, so would the starts."""
+    """Corrected starts agree on both hosts, although their clocks differ by 3 ms."""
     starts = defaultdict(list)
     for row in rows(jobs.con, "operator_across_ranks", "hosts 3 ms apart"):
         if row["name"] == "ampere_sgemm_128x64_tn":

@@ -59,7 +59,7 @@ def parts_of(kernels: list[tuple[int, int, str]]) -> list[int]:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> None:
-    """They agree for every rank in every step."""
+    """Stages and micro-batches agree for every rank in every step."""
     job, _ = jobs.runs[run]
     found = rows(jobs, "pipeline_stages", run)
     assert {(row["rank"], row["step"]) for row in found} == {
@@ -74,7 +74,7 @@ def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> 
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """They agree to the nanosecond; the parts sum to the span, and with warm-up and cool-down to the pipeline's."""
+    """Bubbles agree to the nanosecond; with warm-up and cool-down, parts sum to the span."""
     _, traces = jobs.runs[run]
     kernels = {trace.did.rank: kernels_of_steps(trace) for trace in traces}
     names = ("span_ns", "compute_ns", "exposed_other_ns", "send_alone_ns", "receive_alone_ns")
@@ -111,7 +111,7 @@ def test_messages_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
 
 
 def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
-    """With several runs, only the pipelines have rows."""
+    """Of several runs, only the pipelines have rows."""
     for name in ("pipeline_stages", "p2p_pairs"):
         runs = jobs.con.execute(f"FROM {name}()").fetchall()
         assert {run for run, *_ in runs} == {*PIPELINES, *LINKS, "slow stage"}
@@ -122,7 +122,7 @@ def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
     "name", ["pipeline_stages", "p2p_pairs", "cluster_step_trace", "cluster_step_means"]
 )
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
-    """The order is the same."""
+    """Rows have the same order on any number of threads."""
     found = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")
@@ -132,7 +132,7 @@ def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_receiving_alone_and_stage_time_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """This holds for consecutive steps on the device, and the parts of each step sum up."""
+    """Both equal a brute force on the device's steps, and parts of each step sum up."""
     _, traces = jobs.runs[run]
     found = {(row["rank"], row["step"]): row for row in rows(jobs, "cluster_step_trace", run)}
     for trace in traces:
@@ -157,7 +157,7 @@ def test_receiving_alone_and_stage_time_are_those_of_a_brute_force(jobs: Jobs, r
 
 
 def test_a_job_without_a_pipeline_has_no_stage_time(jobs: Jobs) -> None:
-    """Unknown values are NULL."""
+    """Stage times of a job without a pipeline are NULL."""
     found = rows(jobs, "cluster_step_trace", "slower clocks")
     assert found
     assert {(r["receive_alone_ns"], r["collective_alone_ns"], r["stage_ns"]) for r in found} == {

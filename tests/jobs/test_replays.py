@@ -56,7 +56,7 @@ def test_unchanged_it_is_as_recorded(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", every_kind(sorted(set(KINDS) - UNSURE)))
 def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> None:
-    """The tolerance is 2 us, the accuracy of clocks across traces."""
+    """Operations end within 2 us of the recording, the accuracy of clocks across traces."""
     replay = read_replay(jobs.con, run)
     (ends,) = Sweep(replay.graph).ends([recorded(replay)])
     is_operation = replay.graph.is_operation
@@ -66,7 +66,7 @@ def test_unchanged_every_operation_ends_as_recorded(jobs: Jobs, run: str) -> Non
 
 @pytest.mark.parametrize("run", every_kind(ONE_LATE))
 def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: str) -> None:
-    """The tolerance is 2 %, because the noise of the slow rank's own work becomes the median."""
+    """The replay is within 2 % of the job without the fault, whose noise differs."""
     job, _ = jobs.runs[run]
     healthy = replace(
         job, slower_clock={}, throttled={}, slower_kernel={}, more_kernels={}, bigger_batch={}, host_bound={}, loading={}
@@ -77,7 +77,7 @@ def test_without_the_late_rank_it_is_the_job_without_its_fault(jobs: Jobs, run: 
 
 
 def test_a_call_that_waits_before_every_operation_is_replayed(tmp_path: Path) -> None:
-    """A server synchronizes with the device before a capture begins, and none of the awaited work is recorded."""
+    """A wait for work from before the capture is replayed, although that work is missing."""
     document = trace([decode(is_graph=True)] * 3)
     wait = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
     document["traceEvents"].append(wait | {"ts": 1, "dur": 4, "args": {}})

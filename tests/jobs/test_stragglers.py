@@ -20,7 +20,7 @@ KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccu
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
-    """The row has its cause and a message that names it."""
+    """The row of the late rank has its cause and a message; no other rank is named."""
     job, _ = jobs.runs[run]
     rows = jobs.con.execute(
         "SELECT rank, is_straggler, cause, message FROM stragglers_v1(runs := [$run])",
@@ -73,7 +73,7 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:
-    """The limit holds for fifty jobs of each size and kind of noise, with 40 collectives each."""
+    """At most ten of a thousand jobs name a rank: fifty of each size and kind of noise."""
     random = np.random.default_rng(2)
     for size in SIZES:
         for kind in KINDS_OF_NOISE:

@@ -44,7 +44,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
 def test_each_rank_has_the_level_of_what_is_planted(
     jobs: Jobs, run: str, expected: dict[int, tuple[str, str]]
 ) -> None:
-    """The row also has its cause, which explains most of the delay."""
+    """Each rank has the planted level, and a cause that explains most of its delay."""
     rows = judged(jobs, run)
     assert verdicts(rows) == expected
     for row in rows:
@@ -69,7 +69,7 @@ def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
 
 
 def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) -> None:
-    """Its ranks have the cause, and the link has its ratio."""
+    """The ranks of the group have that cause, and the link has its ratio."""
     rows = judged(jobs, "slow group")
     linked = {row["rank"] for row in rows if row["cause"] == "slower transfer"}
     assert linked == {2, 6, 10, 14}
@@ -90,7 +90,7 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
 
 @pytest.mark.always
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
-    """Both ranks of the stage compute 1.4 times as long, and the other stages wait."""
+    """A stage whose ranks compute 1.4 times as long makes others wait, but names none."""
     rows = judged(jobs, "slow stage")
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
@@ -99,14 +99,14 @@ def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
 
 
 def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
-    """One of the two ranks of stage 1 is slow."""
+    """One slow rank of the two of stage 1 is a straggler, and its stage is not slow."""
     rows = judged(jobs, "pipeline of micro-batches")
     assert verdicts(rows) == {2: ("straggler", "slower compute")}
     assert not any(row["is_slow_stage"] for row in rows)
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """The other ranks have this reason and no verdict."""
+    """If a rank is missing, the others have this reason and no verdict."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:

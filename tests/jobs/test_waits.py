@@ -30,7 +30,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
 
 @pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
-    """No other collective has the same number."""
+    """All ranks of a collective share one number, which no other collective has."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, collective_id, is_last FROM matched_collectives WHERE run = $run",
         {"run": run},
@@ -48,7 +48,7 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
-    """The sum is exact to the nanosecond, and no part is negative."""
+    """The parts sum to the step to the nanosecond, and none is negative."""
     parts = (
         "compute_ns, exposed_transfer_ns, exposed_wait_ns, exposed_memory_ns, idle_before_ns, "
         "idle_between_ns, idle_after_ns"

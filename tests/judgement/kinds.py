@@ -21,10 +21,9 @@ NOISES: tuple[Noise, ...] = ("gauss", "heavy tails", "bursts", "autocorrelated",
 def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
     """Return a job of a kind, its simulation, and the truth about it.
 
-    A fault that costs less than 2.5 % is drawn again, because it is too small to judge. So is one whose cost ends
-    with the
-    first step: the host then runs ahead and overlaps the delay, and a capture that starts in this step does not show
-    it.
+    A fault that costs less than 2.5 % is drawn again, because it is too small to judge. So is a fault whose
+    cost ends with the first step: the host then runs ahead and overlaps the delay, and a capture that starts
+    in this step does not show it.
     """
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")

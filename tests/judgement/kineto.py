@@ -1,4 +1,4 @@
-"""Write what a job did as Kineto traces, one file a rank, as a profiler would have captured it."""
+"""Write a simulated job as Kineto traces, one file per rank, as a profiler would capture it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SEED = 7300
 def test_a_kernel_twice_as_fast_saves_what_the_faster_job_takes_less(
     kind: str, tmp_path: Path
 ) -> None:
-    """The tolerance is a point or a tenth of the saving; communication in no time equals the scenario without transfers."""
+    """The saving is within a point or a tenth; zero-time communication has no transfers."""
     job, _, _ = planted(kind, SEED)
     slow = replace(job, faults=(Fault("slower kernel", tuple(range(job.ranks)), 2.0),))
     machine = simulate(slow)

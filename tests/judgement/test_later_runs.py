@@ -43,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -> None:
-    """The prediction is right, and the recorded step is no prediction of it."""
+    """The prediction equals the fixed run's step, and the recorded step does not."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     right, recorded = rows["no late rank"], rows["as recorded"]
@@ -55,7 +55,7 @@ def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -
 
 
 def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
-    """The faulty run is compared with itself."""
+    """A run that still has its fault is slower than the prediction without it."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "faulty"]).arrow().to_pylist())
     assert rows["as recorded"]["verdict"] == "as predicted"
@@ -66,7 +66,7 @@ def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
 def test_compare_shows_predictions_next_to_the_measured_step(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text, Markdown and JSON have them; only whole runs have predictions."""
+    """Text, Markdown and JSON have predictions, but only for whole runs."""
     runs = [f"{store}:faulty", f"{store}:fixed"]
 
     def told(*options: str) -> str:
@@ -104,7 +104,7 @@ def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path:
 def test_other_faults_that_are_removed_are_as_predicted(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    """The cases are a slow link, and accumulated gradients."""
+    """Predictions hold for a removed slow link, and for accumulated gradients."""
     with hta_sql.open(both_runs(kind, tmp_path)) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     assert rows[scenario]["verdict"] == "as predicted"

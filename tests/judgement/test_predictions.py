@@ -52,7 +52,7 @@ def is_near(answer: float | None, right: float) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STRAGGLERS)
 def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> None:
-    """The tolerance is a point or a tenth of the cost."""
+    """Removing the slow rank saves what the fault costs, within a point or a tenth of the cost."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no late rank"], right["no straggler"])
     assert is_near(answered["no transfer"], right["no transfer"])
@@ -61,7 +61,7 @@ def test_no_late_rank_saves_what_the_fault_costs(kind: str, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LINKS)
 def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path) -> None:
-    """The tolerance is a point or a tenth of the cost."""
+    """A slow link at the speed of its peers saves what it costs, within a point or a tenth."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["link at peers' speed"], right["link at peers' speed"])
 
@@ -71,7 +71,7 @@ def test_a_link_at_its_peers_speed_saves_what_it_costs(kind: str, tmp_path: Path
 def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
     kind: str, tmp_path: Path
 ) -> None:
-    """The tolerance is a point or a tenth of the cost; no scenario is a loss."""
+    """Removing transfers saves what they cost, within a point or a tenth; no scenario is a loss."""
     right, answered = answers(kind, tmp_path)
     assert is_near(answered["no transfer"], right["no transfer"])
     assert all(saved is None or saved >= 0 for saved in answered.values())
@@ -82,7 +82,7 @@ def test_no_transfer_saves_what_transfers_cost_and_nothing_costs_time(
 def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
     kind: str, tmp_path: Path
 ) -> None:
-    """It continues after a pause in which the device ran out of work."""
+    """A host without recorded waits continues after a pause in which its device ran out of work."""
     right, answered = answers(kind, tmp_path, writes_waits=False)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
@@ -95,14 +95,14 @@ def test_a_host_whose_waits_are_not_recorded_still_follows_its_device(
 def test_a_capture_that_begins_within_a_run_saves_as_the_whole_run(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
-    """Ranks start late, operations were launched before the trace, and a prefetch is seen late on one rank."""
+    """Savings are those of the whole run, although ranks start late, after launches."""
     right, answered = answers(kind, tmp_path, seed)
     for scenario in right.keys() - {"no straggler"}:
         assert is_near(answered[scenario], right[scenario])
 
 
 def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) -> None:
-    """Hosts launch all steps ahead of their devices, and the final synchronization is not in the traces."""
+    """Savings are lower bounds if hosts launch all steps ahead, and no wait is in the traces."""
     job, machine, _ = planted("slow link, rank", 1002)
     write(tmp_path / "traces", replace(job, writes_waits=False), machine)
     rows = rows_of(tmp_path)
@@ -112,7 +112,7 @@ def test_savings_are_lower_bounds_if_no_host_was_seen_to_wait(tmp_path: Path) ->
 
 
 def test_one_slow_host_is_no_recorder_that_writes_launches_late(tmp_path: Path) -> None:
-    """Its launches count, although it is never ahead of its device and no waiting call is in the traces."""
+    """Launches of one slow host count, although no waiting call of it is recorded."""
     job, machine, truth = planted("FSDP, hidden", 7100)
     assert [fault.kind for fault in job.faults] == ["host-bound"]
     write(tmp_path / "traces", replace(job, writes_waits=False), machine)
@@ -137,7 +137,7 @@ def without_some_kernels(events: list[Row]) -> list[Row]:
 
 @pytest.mark.parametrize("is_late", [True, False])
 def test_savings_are_lower_bounds_if_a_trace_lost_events(is_late: bool, tmp_path: Path) -> None:
-    """For lost events of the straggler or of another rank, no saving exceeds the truth by more than the tolerance."""
+    """If a trace lost events, no saving exceeds the truth by more than the tolerance."""
     job, machine, truth = planted("pp x dp", 7000)
     write(tmp_path / "traces", job, machine)
     (late,) = truth.late
@@ -170,7 +170,7 @@ def test_savings_of_work_are_lower_bounds_if_data_sizes_differ(tmp_path: Path) -
 
 
 def test_a_rank_that_loads_longer_costs_what_the_job_takes_less_without_it(tmp_path: Path) -> None:
-    """The tolerance is a point; the last launch is followed immediately by the call that waits."""
+    """A rank that loads longer costs what the job takes less without it, within a point."""
     delayed = JobSpec(ranks=4, steps=4, stragglers={2: 3_000_000})
     lengths = []
     for name, spec in (("late", delayed), ("healthy", replace(delayed, stragglers={}))):

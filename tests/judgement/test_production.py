@@ -64,7 +64,7 @@ def slowdowns(store: TraceStore, kind: str) -> dict[str, float]:
 
 
 def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[str, Any]) -> None:
-    """The slowdown is the recorded time over the uniform one."""
+    """The slowdown, the recorded time over the uniform one, equals the published figure."""
     rows = {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
     uniform = rows["uniform"]
     slowdown = uniform["recorded_ns"] / uniform["replayed_ns"]
@@ -72,7 +72,7 @@ def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[st
 
 
 def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str, Any]) -> None:
-    """The last one is slow."""
+    """The slowdown of each stage is the published one: the last stage is slow."""
     found = slowdowns(store, "stage")
     expected = published["blocking_decompose_by_stage"]
     assert found == pytest.approx(expected, rel=TOLERANCE)
@@ -82,7 +82,7 @@ def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str,
 def test_data_parallel_ranks_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """Both are equally fast."""
+    """The slowdown of both data-parallel ranks is the published one: they are equally fast."""
     expected = published["blocking_decompose_by_dp_rank"]
     assert slowdowns(store, "data-parallel rank") == pytest.approx(expected, rel=TOLERANCE)
 
@@ -90,7 +90,7 @@ def test_data_parallel_ranks_are_as_slow_as_published(
 def test_kinds_of_operations_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """Computation comes first, in the order of passes."""
+    """The slowdown of each kind is the published one, with computation first."""
     found, expected = slowdowns(store, "operation"), published["blocking_decompose_by_optype"]
     for kind, kernel in KERNELS.items():
         assert found[kernel] == pytest.approx(expected[kind], rel=TOLERANCE), kind

@@ -64,7 +64,7 @@ OTHER_PROPERTIES = 4
 
 @dataclass(frozen=True)
 class Judge:
-    """A test: its query, its place, and its check."""
+    """A test: its query, its place (the traces that it runs on), and its check."""
 
     name: str
     traces: str
@@ -122,7 +122,7 @@ BESIDE_OTHERS = {"kpi_trends"}
 
 
 class Court:
-    """All judges of this process, and their open places."""
+    """All judges of this process, and the engines that they have open."""
 
     def __init__(self) -> None:
         self._order: dict[str, list[Judge]] = {}

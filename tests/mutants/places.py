@@ -1,7 +1,7 @@
 """Engine over the rows of all tiny traces, with the library and one mutant.
 
-One file of the library is mutated at a time; the previous file is restored. Derived tables that a change
-cannot affect are computed once for each place.
+A place is the set of traces that a test runs on. One file of the library is mutated at a time; the
+previous file is restored. Derived tables that a change cannot affect are computed once for each place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MUTATED = -1
 
 
 class Place:
-    """An engine, and the text of each file that it currently uses.
+    """The engine of a place, and the text of each library file that it currently uses.
 
     Args:
         con: The engine.
@@ -99,7 +99,7 @@ class Place:
 
 
 class AllPlaces(Place):
-    """The rows of all places in one catalog, selected by a variable."""
+    """The rows of all tiny traces in one catalog; a variable selects those of a place."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(dir=_in_memory())

@@ -1,4 +1,4 @@
-"""The rows of all tiny traces in one file, with the number of their place.
+"""The rows of all tiny traces in one file, with the number of their place, a set of traces.
 
 Setting a variable selects a place. The file is in the folder .hta_sql and survives the run: only
 new traces, and traces that another ingest has read, are read again.

@@ -40,7 +40,7 @@ log = logging.getLogger("mutants")
 
 
 def chosen_files(wanted: Iterable[str]) -> list[Path]:
-    """Return the files of the library whose path contains one of some texts; all files without any."""
+    """Return the files whose path contains one of some texts, or all without texts."""
     paths = sorted(path for part in FOLDERS for path in sql_root().glob(f"{part}/*.sql"))
     parts = list(wanted)
     return [p for p in paths if not parts or any(part in str(p) for part in parts)]

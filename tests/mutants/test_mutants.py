@@ -82,7 +82,7 @@ def changes(sql: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_changes_of_a_statement(sql: str, changed: set[str]) -> None:
-    """Each mutation is separate, and there are no others."""
+    """A statement has exactly the expected mutations, each of them separate."""
     assert changes(sql) == changed
 
 
@@ -111,7 +111,7 @@ def test_users_are_found_through_macros() -> None:
 
 
 def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
-    """This does not hold if its rows exist already."""
+    """What computes a derived table is part of its readers, unless its rows exist already."""
     assert "_collective_calls" in parts_in("FROM links_v1()")
     assert "_collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
@@ -130,7 +130,7 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 @pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
-    """An analysis has at least its golden cases."""
+    """Each object has a judge: an analysis has at least its golden cases."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
@@ -146,7 +146,7 @@ def test_each_object_has_a_judge(court: Court) -> None:
     ids=["wrong", "not whole", "written in another way", "refused"],
 )
 def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> None:
-    """A test or the engine kills it; an equivalent mutant survives."""
+    """A test or the engine kills a wrong mutant; an equivalent mutant survives."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     assert re.search(who, court.judge(Mutant(DEVICE, 1, "", text.replace(old, new))).who)
 
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> N
 def test_who_is_as_before_is_not_asked_again(
     court: Court, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Both killing and passing tests are cached; a new test runs."""
+    """Verdicts of unchanged tests, killing or passing, are cached; a new test runs."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     wrong = Mutant(DEVICE, 1, "", text.replace("'^([A-Z ]|$)'", "'^([a-z ]|$)'"))
     found = court.judge(wrong)
@@ -208,7 +208,7 @@ def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    """The result contains the confidence interval of the whole."""
+    """A seed draws the same sample, and the result has the confidence interval of the whole."""
     mutants = [Mutant("a", line, "", "") for line in range(100)]
     assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
     assert len(drawn(mutants, 0.1, 1)) == 10
@@ -224,7 +224,7 @@ def test_nothing_is_found_where_nothing_changed() -> None:
 
 
 def test_a_process_stays_with_its_file() -> None:
-    """The longest file is first; an idle process helps with the remaining files."""
+    """A process stays with its file: the longest is first; idle processes help with the rest."""
     queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
     taken: list[str] = []
 
@@ -250,7 +250,7 @@ def test_accepted_mutants_are_there() -> None:
 
 
 def test_a_line_of_the_list_may_leave_open_what_stands_beside() -> None:
-    """Three dots match any text; everything else matches literally."""
+    """Three dots in an accepted mutation match any text; everything else matches literally."""
     line = Accepted("lib/a.sql", "count(*) … [[= -> <>]] …", "because")
     assert line.covers(Mutant("lib/a.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
     assert not line.covers(Mutant("lib/b.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))

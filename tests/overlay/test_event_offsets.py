@@ -53,7 +53,7 @@ CHANGES: dict[str, Callable[[Event], bytes | None] | None] = {"none": None, "som
 def test_traces_are_written_alike_with_and_without_places(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace of the tests is equal byte for byte, and so is its report."""
+    """Each trace and its report are equal byte for byte, with and without known offsets."""
     written: list[list[Any]] = []
     for switch in ("1", "0"):
         monkeypatch.setenv(SWITCH, switch)
@@ -73,7 +73,7 @@ def _written(path: Path, target: Path, change: Callable[[Event], bytes | None] |
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_changed_events(seed: int) -> None:
-    """Keys, values and bytes change at random: an event with positions equals what Python parses."""
+    """After random changes, an event with offsets equals what Python parses."""
     random = Random(seed)
     texts = [b",".join(changed_event(random) for _ in range(3)) for _ in range(400)]
     texts += [fault.text for fault in faults()]
@@ -120,5 +120,5 @@ def _refused(constant: str) -> None:
     ],
 )
 def test_what_is_not_plain_has_no_places(text: bytes) -> None:
-    """Events that Python would read differently, or not at all, have no positions."""
+    """Events that Python would read differently, or not at all, have no offsets."""
     assert event_offsets(text) is None

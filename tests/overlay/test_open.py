@@ -1,4 +1,4 @@
-"""``hta-sql open``: the trace reaches a page in a browser, once, and nobody else."""
+"""``hta-sql open`` serves the trace once, to the page in the browser and to nobody else."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def answer(
 
 
 def test_a_trace_is_served_once() -> None:
-    """A client that knows its name gets the whole trace; then the server ends."""
+    """A client that knows the name of the trace gets all of it; then the server ends."""
     with serving(TRACE) as server:
         assert answer(server, server.name, Origin=PAGE) == (200, TRACE.read_bytes())
     assert server.is_read
@@ -87,7 +87,7 @@ def test_only_the_page_with_the_link_reads_the_trace() -> None:
 
 
 def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Browsers open connections in advance and use others."""
+    """A silent connection does not block the trace; browsers open some in advance."""
     monkeypatch.setattr(serving_module._Handler, "timeout", 0.1)
     with (
         serving(TRACE) as server,
@@ -97,7 +97,7 @@ def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyP
 
 
 def test_nobody_comes() -> None:
-    """The server ends after a timeout."""
+    """If nobody comes, the server ends after a timeout."""
     with TraceServer(TRACE, PAGE, 0) as server:
         assert server.serve(0.05) is False
 
@@ -133,7 +133,7 @@ def test_idle_connections_do_not_keep_a_page_waiting() -> None:
 
 
 def test_a_reader_that_stops_does_not_prolong_the_wait(tmp_path: Path) -> None:
-    """The trace is larger than the socket buffer of a connection."""
+    """A client that stops reading does not block the end, although its socket buffer is full."""
     trace = tmp_path / "trace.json"
     trace.write_bytes(b" " * (64 << 20))
     with (
@@ -147,7 +147,7 @@ def test_a_reader_that_stops_does_not_prolong_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_taken_port_is_said() -> None:
-    """The error contains a remedy."""
+    """The error of a taken port contains a remedy."""
     with (
         TraceServer(TRACE, PAGE, 0) as server,
         pytest.raises(ParameterError, match="Perfetto's page reads from this port only"),
@@ -179,7 +179,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_slice_is_written(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With -o nothing is served."""
+    """With -o the slice is written, and nothing is served."""
     target = tmp_path / "slice.json"
     assert main(["open", str(store), "-o", str(target)]) == 0
     said = capsys.readouterr()
@@ -191,7 +191,7 @@ def test_a_slice_is_written(
 def test_the_url_is_printed_and_the_wait_ends(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A user can open it by hand."""
+    """The printed URL can be opened by hand, and the server ends after its timeout."""
     assert main(["open", str(store), "--print", "--port", "0", "--wait", "0.1"]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A")

@@ -70,7 +70,7 @@ def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> None:
-    """None removes an event; a changed text replaces it; other events are unchanged."""
+    """None removes an event, a changed text replaces it, and other events are unchanged."""
 
     def change(event: Event) -> bytes | None:
         assert event.fields == EVENTS[event.event_id]
@@ -219,7 +219,7 @@ def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    """The compressed file contains no time and no name."""
+    """Equal input gives equal bytes: the compressed file contains no time and no name."""
     source = tmp_path / "trace.json"
     source.write_bytes(document())
     for name in ("a.json.gz", "b.json.gz"):

@@ -65,7 +65,7 @@ def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
 def test_a_whole_rank_is_its_file(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Events are in file order; the name of a process contains its rank and its own name."""
+    """A slice of a whole rank has its events in file order, and the rank in process names."""
     found = sliced(store, tmp_path)
     named = [event for event in found if event not in recorded(files[0])]
     assert [event for event in found if event not in named] == recorded(files[0])
@@ -75,7 +75,7 @@ def test_a_whole_rank_is_its_file(
 def test_a_window_has_every_event_that_is_in_it(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Events that begin before or end after it are included; names of processes and threads are always included."""
+    """A window has all events that overlap it, and all names of processes and threads."""
     events = recorded(files[0])
     look = look_at(store, steps=[1])
     zero = min(event["ts"] for event in events if event["ph"] != "M")
@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """It extends from the annotation to the end on the device, with all its kernels and none of another iteration."""
+    """The window extends from the annotation to its last kernel, without other kernels."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -114,7 +114,7 @@ def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> N
 def test_what_overlaps_has_a_track_beside_it(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """A viewer nests calls, and omits a kernel that begins before the previous one has ended."""
+    """A kernel that overlaps the previous one has its own track, as a viewer would omit it."""
     where = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     spans = {"first": (100, 10), "inside": (101, 2), "early": (108, 30), "later": (140, 5)}
     kernels = [
@@ -144,7 +144,7 @@ def test_what_overlaps_has_a_track_beside_it(
 def test_categories_are_chosen(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """Only names are included in addition."""
+    """A slice of categories has only their events and the names."""
     found = sliced(store, tmp_path, categories=("kernel",))
     kernels = [event for event in recorded(files[0]) if event.get("cat") == "kernel"]
     assert [event for event in found if event["ph"] != "M"] == kernels != []
@@ -173,7 +173,7 @@ def test_ranks_are_beside_each_other_on_one_clock(
 
 
 def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Each has a start and an end, in one rank."""
+    """Each arrow has its start and its end in one rank."""
     found = sliced(store, tmp_path, ranks=(0, 1), critical_path=True)
     arrows = [event for event in found if event["ph"] in ("s", "f")]
     ids = Counter(event["id"] for event in arrows)
@@ -184,7 +184,7 @@ def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path
 def test_a_path_and_counters_are_added(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """They are limited to the window."""
+    """The critical path and the counters in a slice are limited to its window."""
     window = look_at(store, steps=[1]).wanted.window
     found = sliced(store, tmp_path, window=window, critical_path=True, counters=True)
     assert {"critical_path", "Queue Length"} <= {event["name"] for event in found}
@@ -196,7 +196,7 @@ def test_a_path_and_counters_are_added(
 
 
 def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
-    """The view is the step, or the event with its surroundings."""
+    """The initial view is the step or the event, on the clock of the file."""
     written_zero = 10**15
     written = Slice("", 0, written_zero, {})
     step = look_at(store, steps=[1])
@@ -217,7 +217,7 @@ def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore
 
 
 def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) -> None:
-    """The view shows the worst rank, and the event if there is one."""
+    """The initial view of a finding shows the worst rank, and the event if there is one."""
     row = next(row for row in store.run("advice").records() if row["is_worst"])
     for name in (row["rule"], row["finding_id"]):
         look = look_at(store, finding=name)
@@ -240,7 +240,7 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
 def test_what_is_not_there_is_said(
     store: hta_sql.TraceStore, asked: Json, error: type[Exception], message: str
 ) -> None:
-    """The error lists the existing values."""
+    """The error for an unknown selection lists the existing values."""
     with pytest.raises(error) as caught:
         look_at(store, **asked)
     assert message in str(caught.value)

@@ -53,7 +53,7 @@ result, and not every copy has the largest traces.
 
 
 class NotPromised(Exception):  # noqa: N818 - what it says
-    """A missing name of HTA is used."""
+    """Raised if a test uses a missing name of HTA."""
 
 
 class NotPromisedName:

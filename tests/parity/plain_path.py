@@ -4,7 +4,8 @@ Q51: host events of zero duration are excluded, with their launches. Q52: six na
 weight, and no copy leads back to its call. burst: a launch binds a kernel only if the queue is
 empty at both ends, and gaps of 1,500 µs bind nothing. threads: all calls that take the lock are ordered
 one after the other, and a backward thread is joined to a forward thread by names alone.
-graph: one kernel of a launch has a place. rows: a host thread with an event that has a stream has none.
+graph: only one kernel of a launch is in the graph. rows: a host thread with an event that has a
+stream is not in it.
 """
 
 from __future__ import annotations
@@ -286,7 +287,7 @@ class Path:
         return [row for row in self.window.host if row.cat == "cuda_sync" and row.partner >= 0]
 
     def _wait(self, row: Row, last: dict[int, Bound]) -> None:
-        """Link the operations that a recorded wait of the host was for to the call: one stream, or all of them."""
+        """Link the operations that the host waited for, of one stream or of all, to the call."""
         if row.name == "Event Sync":
             source = self._recorded(row)
             if source is not None and source.event in self.nodes and row.partner in self.nodes:

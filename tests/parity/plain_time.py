@@ -35,7 +35,7 @@ def merged(rows: Iterable[Row]) -> list[tuple[Any, Any]]:
 
 
 def length(spans: Iterable[tuple[Any, Any]]) -> Any:
-    """Return the sum of their lengths."""
+    """Return the sum of the lengths of spans."""
     return sum(end - start for start, end in spans)
 
 
@@ -59,7 +59,7 @@ def temporal(job: Job, causes: Causes, classes: Classes, *, whole: bool = False)
 
 
 def whole_temporal(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Return the same, including the last profiler step."""
+    """Return :func:`temporal` including the last profiler step."""
     return temporal(job, causes, classes, whole=True)
 
 

@@ -56,7 +56,7 @@ class Row:
 
     @property
     def is_device(self) -> bool:
-        """Return whether it has a stream, which HTA takes for device activity."""
+        """Return whether the row has a stream, which HTA takes for device activity."""
         return self.stream != -1
 
     @property
@@ -66,7 +66,7 @@ class Row:
 
     @property
     def is_work(self) -> bool:
-        """Return whether its category is a kernel, copy or memset; waits on the device are not."""
+        """Return whether the row is a kernel, copy or memset; waits on the device are not."""
         return self.cat in DEVICE_CATEGORIES and not self.name.startswith("event_")
 
 

@@ -88,6 +88,6 @@ def test_every_kernel_has_its_launch_and_operator(store: TraceStore) -> None:
 
 
 def test_every_event_stays(store: TraceStore) -> None:
-    """Events that move to another table are not duplicated or lost."""
+    """Events that move to another table are neither duplicated nor lost."""
     rows = store.sql("SELECT rank, count(*), count(DISTINCT event_id) FROM events GROUP BY ALL")
     assert sorted(rows.rows()) == [(rank, 7969, 7969) for rank in (0, 1)]

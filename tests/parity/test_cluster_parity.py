@@ -70,7 +70,7 @@ def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore)
 def test_buckets_sum_to_the_busy_time_and_parts_to_the_step(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """No public job is a pipeline."""
+    """Both sums hold on the public jobs, none of which is a pipeline."""
     busy: dict[int, int] = defaultdict(int)
     for row in jobs_store.run("utilization_over_time", runs=[job]).arrow().to_pylist():
         busy[row["rank"]] += row["busy_ns"] or 0

@@ -44,7 +44,7 @@ def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
-    """Each has one row with its match method; gloo's on the host are included."""
+    """Each communication kernel has one row with its match method, including gloo's on the host."""
     found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
     rows = found.to_pylist()
     wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}
@@ -69,7 +69,7 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
 
 
 def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: TraceStore) -> None:
-    """No collective is missing, except at the start and end of the capture."""
+    """All ranks run the same collectives, except at the start and the end of the capture."""
     assert jobs_store.run("collective_mismatches").rows() == []
 
 

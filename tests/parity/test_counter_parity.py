@@ -76,7 +76,7 @@ def rows(store: TraceStore, name: str, **parameters: Any) -> list[dict[str, Any]
 def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operations(
     scope: str, jobs_store: TraceStore
 ) -> None:
-    """Each stream of each file agrees; each operation changes the queue twice."""
+    """The longest queue of each stream agrees, and each operation changes it twice."""
     found: dict[tuple[str, str], dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     files = {
         (run, rank): (run.split("-capture")[0], source.rsplit("/", 1)[-1])
@@ -251,7 +251,7 @@ def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
 def test_most_streams_have_nothing_that_explains_a_difference(
     jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """The comparisons above are not empty, and every excluded job has a cause."""
+    """Most streams are compared with HTA, and every excluded job has a cause."""
     assert {run for (run,) in jobs_store.sql(GPU_STEPS).rows()} >= BY_DEVICE_STEPS
     compared = [
         (job, rank, stream)

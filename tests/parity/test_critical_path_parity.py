@@ -114,7 +114,7 @@ def check(graph: CPGraph) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_rank_of_every_job_has_an_answer(job: str, jobs_store: TraceStore) -> None:
-    """This holds with and without inferred waits, and for jobs on which HTA crashes."""
+    """Every rank has a path, with and without inferred waits, also on jobs on which HTA crashes."""
     for run in (run for run in jobs_store.runs() if run in {job, f"{job}-capture2"}):
         for rank in jobs_store.ranks(run):
             for options in ({}, {"infer_syncs": False, "include_launch_edges": True}):

@@ -18,7 +18,7 @@ EXPOSED = ("exposed_transfer_ns", "exposed_wait_ns")
 
 @pytest.mark.parametrize("job", JOBS)
 def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -> None:
-    """Each rank agrees to the nanosecond, and the parts of a group sum to its time."""
+    """Exposed time of groups and steps agrees, and the parts of a group sum to its time."""
     wanted: Counter[tuple[int, str]] = Counter()
     found: Counter[tuple[int, str]] = Counter()
     for row in jobs_store.run("step_accounting", runs=[job]).arrow().to_pylist():
@@ -33,7 +33,7 @@ def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -
 
 @pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
 def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> None:
-    """TraceLens counts in MiB and excludes kernels without metadata."""
+    """Bytes of groups equal TraceLens's, in MiB and without kernels that lack metadata."""
     with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
         theirs = [float(row["Full msg size (MB)"]) * 1024**2 for row in csv.DictReader(file)]
     rows = jobs_store.run("process_group_costs", runs=[job], include_last_profiler_step=True)
@@ -46,7 +46,7 @@ def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_what_is_not_recorded_is_no_number(job: str, jobs_store: TraceStore) -> None:
-    """No public job records split sizes, so each all-to-all has a reason instead of bytes."""
+    """Each all-to-all has a reason instead of bytes, because no public job records split sizes."""
     rows = jobs_store.run("all_to_all_traffic", runs=[job], include_last_profiler_step=True)
     (count,) = jobs_store.sql(
         "SELECT count(*) FROM matched_collectives WHERE run = $run AND collective = 'all_to_all'",
@@ -61,7 +61,7 @@ def test_what_is_not_recorded_is_no_number(job: str, jobs_store: TraceStore) -> 
 def test_ranks_wait_and_communicate_as_long_as_their_kernels_run(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """The sum includes unmatched time."""
+    """Waiting, communicating and unmatched time sum to the duration of the kernels."""
     rows = jobs_store.run("communication_by_rank", runs=[job], include_last_profiler_step=True)
     lengths = dict(
         jobs_store.sql(
@@ -76,7 +76,7 @@ def test_ranks_wait_and_communicate_as_long_as_their_kernels_run(
 
 @pytest.mark.parametrize("job", JOBS)
 def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: TraceStore) -> None:
-    """The sum includes unknown time and is exact to the nanosecond."""
+    """Blocking, other and unknown time sum to the exposed communication, to the nanosecond."""
     wanted: Counter[int] = Counter()
     found: Counter[int] = Counter()
     for row in jobs_store.run("process_group_costs", runs=[job]).arrow().to_pylist():
@@ -91,7 +91,7 @@ def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: 
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_the_path_is_that_of_a_walk(rank: int, jobs_store: TraceStore) -> None:
-    """The walk goes backwards from the last node, each time to the latest dependency."""
+    """A walk backwards, each time to the latest dependency, finds the same path."""
     of = {"run": "nanogpt_8rank_h100", "rank": rank}
     edges = jobs_store.sql(
         "SELECT end_node_id, begin_node_id, event_id, weight_ns, bound_by FROM "

@@ -27,7 +27,7 @@ needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are n
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """Exactly the listed cells differ; where HTA crashes, we answer."""
+    """Exactly the listed cells differ; if HTA crashes, we answer."""
     listed = [line.fact for line in read_ledger() if line.job == job]
     assert [line.fact for line in lines_of_job(jobs_store, job)] == listed
 
@@ -50,14 +50,14 @@ def test_the_ledger_covers_every_job_and_frame() -> None:
 
 @needs_numbers
 def test_what_hta_cannot_load_is_what_the_document_says() -> None:
-    """Jobs without a frame of HTA's are bare lists of events."""
+    """The jobs that HTA cannot load are bare lists of events, as the document says."""
     for job in JOBS:
         if job != hta_on_cpu_only.JOB:
             assert is_bare_list(job) == (not list((HTA / job).glob("*.parquet"))), job
 
 
 def test_every_frame_is_in_one_table() -> None:
-    """The document omits no analysis."""
+    """Every frame is in one table of the document."""
     shown = [frame for table in TABLES.values() for frames in table.values() for frame in frames]
     assert sorted(shown) == sorted(FRAMES)
 
@@ -72,7 +72,7 @@ def test_every_difference_has_a_cause_that_the_document_explains() -> None:
 
 
 def test_the_document_is_that_of_the_ledger() -> None:
-    """docs/hta_parity.md is current, and has no empty cell."""
+    """docs/hta_parity.md equals the document that the ledger generates, and has no empty cell."""
     text = MATRIX.read_text(encoding="utf-8")
     assert text == document(read_ledger())
     assert "|  |" not in text

@@ -1,4 +1,4 @@
-"""Numbers that HTA's own tests expect of its traces, by their number in the list.
+"""Numbers that HTA's own tests expect of its traces, by their id in tests/hta_values/ids.py.
 
 If HTA's number is itself wrong, ours is asserted and the docstring names the quirk
 (docs/hta_differences.md). The tests of the critical path, trace diff, filters, call stacks and counters have more.
@@ -38,7 +38,7 @@ def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]
 
 
 def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """There are three names, and their sums are those of the events."""
+    """Annotations on the GPU have three names, whose sums are those of the events."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(True, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -52,7 +52,7 @@ def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> 
 
 
 def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """There are twelve names."""
+    """Annotations on the host have twelve names."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(False, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -60,7 +60,7 @@ def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) ->
 
 
 def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The five longest, two that match the pattern, and the others are shown."""
+    """The frame has the five longest names, two that match the pattern, and the others."""
     frame = analysis("hta_ns_resolution").get_gpu_user_annotation_breakdown(
         False, visualize=False, num_kernels=5, allowlist_patterns=["Optimizer"]
     )
@@ -105,7 +105,7 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
 def test_a15_sequences_of_an_operator_that_launches_none(
     analysis: Callable[[str], TraceAnalysis], tmp_path: Path
 ) -> None:
-    """The frame is empty, and no trace is written."""
+    """An operator that launches nothing has an empty frame, and no trace is written."""
     frame = analysis("hta_df_index_resolver").get_frequent_cuda_kernel_sequences(
         "aten::clone", output_dir=str(tmp_path), rank=1
     )
@@ -142,7 +142,7 @@ def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The result is empty, without an error."""
+    """A rank without a GPU has an empty result, without an error."""
     job = analysis("hta_cpu_only")
     ranks = job.store.ranks(job.run)
     assert job.get_queue_length_time_series(ranks) == {}
@@ -153,7 +153,7 @@ def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a20_counters_of_the_device_by_operator(
     analysis: Callable[[str], TraceAnalysis],
 ) -> None:
-    """There are 77 ranges; the sixth in time belongs to a convolution."""
+    """The counters have 77 ranges; the sixth in time belongs to a convolution."""
     frame = analysis("hta_cupti_profiler").get_cupti_counter_data_with_operators()[0]
     assert len(frame) == 77
     row = frame.iloc[5]
@@ -165,7 +165,7 @@ def test_a20_counters_of_the_device_by_operator(
 
 
 def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
-    """There are 21 kernels, and the longest has these arguments."""
+    """Of 21 kernels of collectives, the longest has the expected arguments."""
     rows = (
         jobs_store.sql(
             "SELECT * FROM gpu_ops WHERE run = 'hta_nccl_parser_config' AND kind = 'kernel' "
@@ -210,7 +210,7 @@ def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a44_ranks_of_traces_that_do_not_say(
     analysis: Callable[[str], TraceAnalysis], job: str, rank: int
 ) -> None:
-    """The rank is 0, as in HTA."""
+    """A trace that states no rank is rank 0, as in HTA."""
     opened = analysis(job)
     assert opened.store.ranks(opened.run) == [rank]
 

@@ -41,7 +41,7 @@ ANNOTATED = {
 
 
 def test_arguments(trace_of: TraceOf) -> None:
-    """All argument columns of HTA are present; every cell was equal, and these are their sums."""
+    """All argument columns of HTA are present, and have the recorded sums."""
     trace = trace_of("nanogpt_8rank_h100")
     complete = Trace(job=trace.job, parser_config=ParserConfig(ParserConfig.ARGS_COMPLETE))
     frame, symbols = complete.get_trace(0), complete.symbol_table

@@ -1,4 +1,4 @@
-"""A6 to A14: values that HTA's own tests expect of MTIA, by their number in the list.
+"""A6 to A14: values that HTA's own tests expect of MTIA, by their id in tests/hta_values/ids.py.
 
 Only HTA's repository has the trace of A6 to A13, mtia_trace_single_rank. A trace of eleven events reproduces the
 situation of each: two streams, commands that a runFunction submits, a copy, a wait on the
@@ -85,7 +85,7 @@ def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
 
 
 def test_a10_idle_time(mtia: TraceAnalysis) -> None:
-    """There is a launch after the end of the previous work, and one before it; ratios of a stream sum to 1."""
+    """One launch is after the end of the previous work, one before; ratios sum to 1."""
     idle, stats = mtia.get_idle_time_breakdown(ranks=[0], show_idle_interval_stats=True)
     assert rows(idle, "stream", "idle_category", "idle_time", "idle_time_ratio") == [
         (1, "host_wait", 10.0, 1.0),

@@ -1,4 +1,4 @@
-"""A21 to A26, A30: critical paths that HTA's own tests expect, by their number in the list.
+"""A21 to A26, A30: critical paths of HTA's own tests, by their id in tests/hta_values/ids.py.
 
 HTA excludes host events of zero duration (Q51), and ends its path before a wait of zero weight. So our path
 is HTA's with 23 such events (46 nodes) and one more wait: without them the numbers are HTA's.
@@ -69,7 +69,7 @@ def arrows(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None:
-    """There are 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
+    """The path has 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
 
     The edges of events 286, 287, 1005, 1051, 1067 and 1275 are in test_critical_path_parity.py.
     """
@@ -119,7 +119,7 @@ def test_a23_all_events_and_edges_of_the_path(
 def test_a24_critical_events_alone(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """Only annotations and Python frames remain in addition."""
+    """With critical events alone, only annotations and Python frames remain in addition."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=True)
     kept = {"user_annotation", "python_function"}
@@ -171,6 +171,6 @@ def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path
 
 
 def test_a30_an_annotation_that_is_not_there(jobs_store: TraceStore) -> None:
-    """There is no graph, and no exception."""
+    """A missing annotation gives no graph, and no exception."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         assert job.critical_path_analysis(0, "no such annotation", 0) is None

@@ -62,7 +62,7 @@ def plugin(file: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("run", "file"), CASES)
 def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) -> None:
-    """Only the host has a peak, because there was no device."""
+    """The peak of the host equals the plugin's; there was no device."""
     (theirs,) = plugin(file)["peaks"].values()
     (peak,) = store.run("memory_peaks", runs=[run], ranks=[0]).arrow().to_pylist()
     assert (peak["device_type"], peak["peak_allocated_bytes"]) == (0, theirs)
@@ -72,7 +72,7 @@ def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) 
 def test_what_operators_allocate_is_what_the_plugin_says(
     run: str, file: str, store: TraceStore
 ) -> None:
-    """Bytes and allocations of all operators in the plugin agree, and their calls where it lost none."""
+    """Bytes and allocations agree, and so do calls, unless the plugin lost some."""
     options: dict[str, Any] = {"runs": [run], "ranks": [0], "include_last_profiler_step": True}
     rows = store.run("memory_by_operator", **options).arrow().to_pylist()
     ours = {row["operator_name"]: row for row in rows if row["operator_name"]}

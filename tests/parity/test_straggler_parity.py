@@ -31,7 +31,7 @@ def answer(job: str, name: str) -> Any:
 
 @pytest.mark.parametrize("job", [j for j in JOBS if answer(j, "profiler_steps") is not None])
 def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
-    """The last step is excluded."""
+    """The steps equal HTA's, and the last one is excluded."""
     want = answer(job, "profiler_steps")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         steps = analysis.get_profiler_steps()
@@ -42,7 +42,7 @@ def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
 def test_stragglers_are_htas_and_every_job_of_several_ranks_has_an_answer(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """HTA answers two of the seven and raises on the others (Q45).
+    """Stragglers equal HTA's on two of seven jobs; HTA raises on the others (Q45).
 
     With last_only the analysis considers what HTA considers: the last kernel of a step that is long
     on its own rank.

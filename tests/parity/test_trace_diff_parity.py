@@ -42,7 +42,7 @@ def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
 
 
 def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
-    """On the host, 5 are as often, 3 more, 1 less; on the device 1 is less."""
+    """On the host 5 are as frequent, 3 more and 1 less frequent; on the device 1 is less."""
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     host = TraceDiff.compare_traces(*chosen, DeviceType.CPU, use_short_name=True)
     assert host["counts_change_categories"].value_counts().to_dict() == {"=": 5, "+": 3, "-": 1}
@@ -51,7 +51,7 @@ def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
 
 
 def test_a34_operators_that_came_and_went(jobs_store: TraceStore) -> None:
-    """The names agree."""
+    """The names of added and removed operators agree."""
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     assert TraceDiff.ops_diff(*chosen, DeviceType.CPU) == {
         "added": ["AddmmBackward0", "All2All_Pooled_Req", "CatBackward0"],

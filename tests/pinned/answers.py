@@ -1,7 +1,8 @@
-"""Digests of what each analysis returns for the pinned jobs: one of each column and one of each run.
+"""Digests of what each analysis returns for the pinned jobs: one per column and one per run.
 
-``python -m tests.pinned.answers [PLACE ...]`` rewrites them, after a change that is intended to change numbers;
-its commit message names the changed columns and the reason.
+A place is a set of runs whose answers are pinned in one file. ``python -m tests.pinned.answers [PLACE ...]``
+rewrites them, after a change that is intended to change numbers; its commit message names the changed columns
+and the reason.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ _ANALYSIS = re.compile(r"\w+_v\d+\(")
 
 
 def whole_answers() -> dict[str, Case]:
-    """Return a case for each query on tiny traces, by its key; those of one ``traces`` line in a row."""
+    """Return a case for each query on tiny traces, by its key, grouped by ``traces`` line."""
     found: dict[str, Case] = {}
     for case in sorted(all_cases(), key=lambda case: case.traces):
         if call := whole_answer(case):

@@ -1,4 +1,4 @@
-"""Hundreds of jobs that together cover more than any single one, each next to all the others.
+"""Hundreds of small jobs in one catalog, which together cover more than any single one.
 
 ``tiny``: each ``traces`` line of the golden cases, and random jobs. ``planted``: each kind of tests/jobs, with
 times in whole ticks, so that many events end when others begin, and fully random jobs.

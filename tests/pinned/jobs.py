@@ -1,4 +1,4 @@
-"""The jobs whose answers are pinned: each covers something else, and all of them are in one catalog."""
+"""The jobs whose answers are pinned: each covers a different feature, all in one catalog."""
 
 from __future__ import annotations
 

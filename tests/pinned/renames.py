@@ -112,7 +112,7 @@ def _old_text(value: Any) -> Any:
 
 
 def pinned_in(revision: str, place: str) -> dict[str, Digests]:
-    """Return what a revision of git pins of a place."""
+    """Return the answers that a git revision pins for a place."""
     path = file_of(place).relative_to(Path(__file__).parents[2]).as_posix()
     done = subprocess.run(  # noqa: S603 - our own arguments
         ["git", "show", f"{revision}:{path}"],  # noqa: S607

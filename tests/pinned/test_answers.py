@@ -76,7 +76,10 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
     ],
 )
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
-    """After an intended change, run ``make pinned`` and state the change and its reason."""
+    """An answer equals its pinned one.
+
+    After an intended change, run ``make pinned`` and state the change and its reason.
+    """
     assert changes(answer(jobs, query), pinned()[query]) == []
 
 
@@ -85,7 +88,7 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
 def test_an_answer_about_a_crowd_is_what_was_pinned(
     place: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Errors between runs and ranks of different kinds appear here."""
+    """Hundreds of jobs in one catalog show errors between runs and ranks of different kinds."""
     with catalog(tmp_path_factory, place) as con:
         queries = [query for queries in queries_of(place).values() for query in queries]
         found = {query: answer(con, query, place) for query in queries}
@@ -107,13 +110,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", WHOLE)
 def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
-    """Rows that it does not show are compared, too."""
+    """Columns and rows that a golden case does not show are compared, too."""
     found = whole_of(*engine.ask(WHOLE[key]))
     assert changes(found, pinned(GOLDEN)[key]) == []
 
 
 def test_each_call_is_pinned_and_nothing_else() -> None:
-    """A new analysis or golden case must be pinned."""
+    """Every call of an analysis and every golden case is pinned, and nothing else is."""
     for place in PLACES:
         asked = [query for queries in queries_of(place).values() for query in queries]
         assert list(pinned(place)) == asked
@@ -121,7 +124,7 @@ def test_each_call_is_pinned_and_nothing_else() -> None:
 
 
 def test_of_a_golden_case_its_call_is_asked() -> None:
-    """The query contains the case's parameters, in any text, without the case's own projection."""
+    """The query has the golden case's parameters, in any text, without its projection."""
     asked = "SELECT a FROM x_v1(b := 'c)', d := [lower('E')]) WHERE a > 1"
     case = Case(Path("x_v1.test"), 1, "", "t.json", asked, [])
     assert whole_answer(case) == "FROM x_v1(b := 'c)', d := [lower('E')])"
@@ -129,7 +132,7 @@ def test_of_a_golden_case_its_call_is_asked() -> None:
 
 
 def test_a_change_is_named_by_column_and_run() -> None:
-    """A number and the order of two rows are detected; the last digits of a fraction are ignored."""
+    """A changed number or row order is named; last digits of fractions are ignored."""
     columns = ["run", "rank", "busy_ns", "share"]
     rows = [("a", 0, 5, 0.1), ("a", 1, 5, 0.2), ("b", 0, 7, 1e-17)]
     wanted = digests_of(columns, rows)

@@ -49,7 +49,7 @@ def queue_length_series(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_length_summary(world: World, scope: Scope) -> list[Row]:
-    """Summarize these points."""
+    """Summarize the points of the queue series."""
     rows = []
     series = queue_length_series(world, scope)
     for place, ops in grouped(world.ops(scope), lambda op: op.place).items():
@@ -144,7 +144,7 @@ def memory_bandwidth_series(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
-    """Summarize these values."""
+    """Summarize the values of the bandwidth series."""
     rows = []
     series = memory_bandwidth_series(world, scope)
     for key, spans in copies(world, scope).items():

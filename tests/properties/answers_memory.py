@@ -23,12 +23,12 @@ def place(event: Item) -> Place:
 
 
 def order(event: Item) -> tuple[int, int, int]:
-    """Return its sort key."""
+    """Return the sort key of a memory event."""
     return event.ts, event.args["Ev Idx"], event.id
 
 
 def size(event: Item) -> int:
-    """Return its change of memory [bytes]."""
+    """Return the change of memory by an event [bytes]."""
     return int(event.args["Bytes"])
 
 
@@ -83,7 +83,7 @@ class Block:
 
     @property
     def event(self) -> Item:
-        """Return its first event."""
+        """Return the first event of the block."""
         event = self.allocation or self.free
         assert event
         return event

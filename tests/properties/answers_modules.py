@@ -17,12 +17,12 @@ Home = tuple[str, int, str]
 
 
 def is_module(item: Item) -> bool:
-    """Return whether it is a call of a module."""
+    """Return whether an event is a call of a module."""
     return item.cat == "python_function" and item.name.startswith("nn.Module: ")
 
 
 def is_gradient(item: Item) -> bool:
-    """Return whether it is an operator that autograd runs in the backward pass."""
+    """Return whether an event is an operator that autograd runs in the backward pass."""
     if item.cat != "cpu_op" or item.name.startswith("autograd::engine::"):
         return False
     return item.args.get("Fwd thread id", 0) > 0 or item.name == "torch::autograd::AccumulateGrad"

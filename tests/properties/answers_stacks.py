@@ -23,7 +23,7 @@ def chain(item: Item | None) -> list[Item]:
 
 
 def named(items: list[Item]) -> Path:
-    """Return their names; all steps share one."""
+    """Return the names of events; all steps share one."""
     return tuple("ProfilerStep*" if item.is_step else item.name for item in items)
 
 

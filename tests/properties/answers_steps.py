@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Return its duration."""
+        """Return the duration of the window."""
         return self.high - self.low
 
 

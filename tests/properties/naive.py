@@ -45,7 +45,7 @@ class Item:
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the event."""
         return self.ts + self.dur
 
     @property
@@ -76,11 +76,11 @@ class Item:
 
     @property
     def is_step(self) -> bool:
-        """Return whether it is a profiler step of the host."""
+        """Return whether the event is a profiler step of the host."""
         return self.cat == "user_annotation" and self.name.startswith("ProfilerStep")
 
     def above(self) -> Iterator[Item]:
-        """Yield its ancestors, the innermost first."""
+        """Yield the ancestors of the event, the innermost first."""
         item = self.parent
         while item:
             yield item

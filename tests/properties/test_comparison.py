@@ -1,4 +1,4 @@
-"""Contents of steps and comparison of runs: nothing is lost, and noise is no change."""
+"""Contents of steps and comparison of runs: no time is lost, and noise is not a change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_contents_sum_to_the_steps(job: TraceStore) -> None:
-    """Each nanosecond of each step is in one row for any events."""
+    """Each nanosecond of each step is in one row, for any events."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     sums: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in job.run("step_contents", **last).records():
@@ -101,7 +101,7 @@ def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
 
 
 def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
-    """This holds on both sides and at every level; a run compared with itself has no change."""
+    """Rows sum to parts and parts to the step, on both sides and at every level."""
     for runs in (["a", "b.run-2"], ["b.run-2", "a"], ["a", "a"]):
         rows = job.run("comparison", runs=runs, include_last_profiler_step=True).records()
         for column in ("control_ns", "test_ns", "diff_ns"):
@@ -130,20 +130,20 @@ def assert_unchanged(told: Comparison) -> None:
 
 
 def test_noise_is_no_change(few: TraceStore) -> None:
-    """The pair differs only by its seed."""
+    """Two runs that differ only by their seed have no change."""
     assert_unchanged(compared(few, "noise0", "noise1"))
 
 
 @pytest.mark.slow
 def test_no_noise_is_a_change(many: TraceStore) -> None:
-    """Ten such pairs have no change, nor has one with fewer steps."""
+    """Ten pairs that differ only by their seed have no change, nor has one with fewer steps."""
     for control, test in [*combinations(NOISE, 2), ("noise0", "fewer_steps")]:
         assert_unchanged(compared(many, control, test))
 
 
 @pytest.mark.slow
 def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
-    """The step is two milliseconds longer, all of it before the host launches."""
+    """A loader that takes two milliseconds longer is idle time before the host launches."""
     told = compared(few, "noise0", "loading")
     assert told.step["verdict"] == "slower"
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)
@@ -186,7 +186,7 @@ def test_a_comparison_is_an_object_of_known_keys(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_store_compares_its_runs(few: TraceStore) -> None:
-    """The rows are the same as between any two sides."""
+    """Comparing two runs of one store gives the same rows as comparing any two sides."""
     rows = few.compare("noise0", "loading")
     assert rows.records() == compared(few, "noise0", "loading").rows.records()
     with pytest.raises(ValueError, match="noise7"):
@@ -195,7 +195,7 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
-    """The message lists the existing steps."""
+    """The error for a side without steps lists the existing steps."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
         compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[99]))
     with pytest.raises(ValueError, match="not a renaming such as"):

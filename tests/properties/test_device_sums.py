@@ -106,7 +106,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def test_sums_of_simulated_jobs_are_the_device_time(simulated: TraceStore) -> None:
-    """This includes operations without a launch in the trace."""
+    """Sums include operations without a launch in the trace."""
     assert_all_sums(simulated)
 
 
@@ -126,7 +126,7 @@ def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
 def test_sums_of_awkward_traces_are_the_device_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """The events are random, with partial overlaps and calls outside of the tree."""
+    """Sums equal the device time for partial overlaps and for calls outside of the tree."""
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         assert_all_sums(store)
 
@@ -134,7 +134,7 @@ def test_sums_of_awkward_traces_are_the_device_time(
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 def test_sums_of_real_traces_are_the_device_time(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Every readable job in the folder of real traces is checked."""
+    """Sums equal the device time of every readable job in the folder of real traces."""
 
     def make(store: Path) -> None:
         for job in sorted((SHARED / "traces").iterdir()):

@@ -73,7 +73,7 @@ def steps(days: float) -> list[Event]:
 
 
 def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Of sixty operators of ten to twenty years and one of a millisecond, only the last is measured."""
+    """Sixty operators of ten to twenty years are ignored, and one of a millisecond is measured."""
     long = [event for n in range(STREAMS) for event in operation(n, 3650 + n * 60)]
     good: Event = {
         "ph": "X",
@@ -104,7 +104,7 @@ def test_the_longest_that_are_kept_break_no_analysis(
 def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Millions of long events would overflow 64 bits, so such a trace is refused by name."""
+    """A trace whose many long events would overflow 64 bits together is refused by name."""
     monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):
@@ -116,7 +116,7 @@ def test_all_of_them_together_have_a_limit(
 def test_a_size_beyond_any_memory_is_none(
     ingest_trace: Callable[..., TraceStore], size: int
 ) -> None:
-    """Its column is NULL, and event_args has the recorded value."""
+    """An impossible size is NULL in its column, and event_args has the recorded value."""
     args = {"Bytes": size, "Total Allocated": size, "Device Type": 1, "Device Id": 0, "Addr": 1}
     event: Event = {"ph": "i", "s": "t", "pid": 1, "tid": 1, "name": "[memory]", "args": args}
     good = event | {"ts": 2, "args": args | {"Bytes": 1 << 50}}

@@ -68,7 +68,7 @@ def verdicts(outcome: Outcome) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_chance_passes(few: TraceStore) -> None:
-    """The candidate is another seed of the same job."""
+    """A candidate that is another seed of the same job passes."""
     outcome = gated(few, "noise1", COMPUTE, PART)
     assert (outcome.verdict, verdicts(outcome)) == ("passed", {})
 
@@ -86,7 +86,7 @@ def test_a_slower_loader_fails(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
-    """The runs are seeds of one job, judged by the default rules."""
+    """The default rules pass every pair of ten seeds of one job."""
     for baseline, candidate in combinations(NOISE, 2):
         outcome = gate([Side(many, baseline)], Side(many, candidate))
         assert outcome.verdict == "passed"
@@ -112,7 +112,7 @@ def test_planted_changes(
 
 @pytest.mark.slow
 def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
-    """The old name is missing, and the message contains the new one."""
+    """The old name of a renamed kernel is missing, and the message contains the new one."""
     rule = Rule(
         "gpu_kernels_by_name",
         "mean_ns",
@@ -162,7 +162,7 @@ def test_a_candidate_without_memory_events(
 
 @pytest.mark.slow
 def test_one_rank_more(many: TraceStore) -> None:
-    """It is not comparable unless allowed; its own rows have no baseline."""
+    """A run with one more rank is not comparable unless allowed; that rank has no baseline."""
     refused = gated(many, "more_ranks", COMPUTE)
     assert (refused.verdict, refused.comparability) == ("failed", "failed")
     assert "world size: 2 ▸ 3" in refused.reasons

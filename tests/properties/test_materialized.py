@@ -64,7 +64,7 @@ def test_views_show_what_is_computed(
 
 
 def test_all_but_a_few_can_be_kept() -> None:
-    """Analyses of two runs, and those with numbers across all runs, cannot be materialized."""
+    """Only analyses of two runs, and those with numbers across all runs, cannot be materialized."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
     of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends", "jobs"}

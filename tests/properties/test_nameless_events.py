@@ -61,7 +61,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
     is_missing: bool,
     reader: str,
 ) -> None:
-    """This holds for every table with names, with the compiled reader and without it."""
+    """Both readers store a missing name as the empty name, in every table with names."""
     store = ingest_trace(trace(None, is_missing=is_missing), store=f"{reader}.store")
     counted = "SELECT table_name, count(*) FROM events WHERE name = '' GROUP BY ALL"
     assert dict(store.sql(counted).rows()) == {
@@ -80,7 +80,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
 def test_analyses_count_them_as_they_count_an_unknown_name(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Every analysis returns the same rows except for that name."""
+    """Every analysis returns the same rows as for an unknown name, except for the name."""
     nameless = ingest_trace(trace(None), store="nameless.store")
     named = ingest_trace(trace(STAND_IN), store="named.store")
     differ = [
@@ -92,7 +92,7 @@ def test_analyses_count_them_as_they_count_an_unknown_name(
 
 
 def test_a_table_of_functions_shows_them(ingest_trace: Callable[..., TraceStore]) -> None:
-    """HTA's table and torch's table of averages are printed with missing names."""
+    """HTA's table and torch's table of averages print rows with missing names."""
     store = ingest_trace(trace(None))
     with TraceAnalysis(store=store.path, run="run") as analysis:
         printed = str(analysis.key_averages(group_by_stack_n=5))

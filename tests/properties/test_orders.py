@@ -1,4 +1,4 @@
-"""Answers have the order that is listed here.
+"""Each analysis returns its rows in the order that is listed here.
 
 ``-`` means descending; ``=`` means that equal values are adjacent.
 """
@@ -89,12 +89,12 @@ def check_order(store: TraceStore, name: str) -> None:
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("name", MOST_SLOW)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
-    """The order does not depend on threads."""
+    """Rows are in the listed order, which does not depend on threads."""
     check_order(job[1], name)
 
 
 def test_what_is_listed_is_there() -> None:
-    """Each name is that of an analysis with these columns."""
+    """Each listed name is that of an analysis with the listed columns."""
     for name, order in ORDERS.items():
         columns = {column.name for column in load_library().find(name).columns}
         assert {key.lstrip("-=") for key in order.split()} <= columns, name

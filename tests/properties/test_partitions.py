@@ -38,7 +38,7 @@ SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows and order agree, also with a selection of the caller."""
+    """Queries rank by rank give the whole answer in order, also for a selection of ranks."""
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
@@ -67,7 +67,7 @@ def test_an_executor_gives_the_whole(
     executor: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Types, rows and order agree, whether rows are returned or stored."""
+    """An executor gives the same types, rows and order, whether rows are returned or stored."""
     _, store = job
     monkeypatch.setattr(distributed, "LARGE_BYTES", large)
     taken = {parameter.name for parameter in LIBRARY.find(name).parameters}
@@ -83,7 +83,7 @@ def test_an_executor_gives_the_whole(
 
 
 def test_there_are_some() -> None:
-    """Expensive analyses of separate ranks declare it; the few that cross runs state the reason."""
+    """Expensive analyses can be partitioned; the few that cross runs state the reason."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
@@ -110,6 +110,6 @@ def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatc
 
 
 def test_large_jobs_are_a_few_tasks() -> None:
-    """A thousand ranks do not make a thousand tasks."""
+    """A thousand ranks become a few tasks, not a thousand."""
     sizes = [("job", rank, 250_000) for rank in range(1000)]
     assert len(partitions.tasks(LIBRARY.find("operator_table"), sizes)) == 67

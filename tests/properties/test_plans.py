@@ -47,7 +47,7 @@ def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[
 def test_another_plan_gives_the_same_rows(
     job: tuple[int, TraceStore], names: list[str], tmp_path: Path
 ) -> None:
-    """The order is equal, too, although events of these jobs begin and end at few instants."""
+    """Rows and order do not depend on the plan, although many events share their times."""
     _, store = job
     found: list[dict[str, list[Any]]] = []
     for setting in ("SET threads = 1", "PRAGMA disable_optimizer"):

@@ -209,7 +209,7 @@ def found_rows(
 
 @pytest.mark.parametrize("case", CASES)
 def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case: str) -> None:
-    """All rows and all recomputed columns agree."""
+    """All rows and all columns of the analysis agree with the recomputation."""
     seed, store = job
     name, options, _ = CASES[case]
     for number, scope in enumerate(scopes(seed)):
@@ -236,7 +236,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
     sums: list[str],
     recompute: Callable[[World, Scope], list[dict[str, Any]]],
 ) -> None:
-    """This is checked by operator; modules and categories are parts of that."""
+    """Memory in use by operator equals a recomputation; modules and categories are parts of it."""
     seed, store = job
     keys = ["run", "rank", "device_type", "device", *keys]
     for scope in scopes(seed):
@@ -292,7 +292,7 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
 def test_idle_causes_sum_to_the_idle_time_of_the_steps(
     job: tuple[int, TraceStore], level: str
 ) -> None:
-    """Each rank with device activity agrees in each scope to the nanosecond, and no part is negative."""
+    """The sum is exact to the nanosecond for each rank and scope with device activity."""
     seed, store = job
     active = set(
         store.sql(
@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """This holds for runs, ranks and steps of each side, and for a run compared with itself."""
+    """The diff equals the difference for runs, ranks and steps, and for a run and itself."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),
@@ -343,7 +343,7 @@ def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) 
 def test_critical_path_edges_go_forward_between_two_nodes_an_event(
     job: tuple[int, TraceStore],
 ) -> None:
-    """There is no cycle, no duplicate edge, no unknown node and no negative time."""
+    """The graph has no cycle, no duplicate edge, no unknown node and no negative time."""
     seed, store = job
     found = store.run("critical_path_nodes", include_last_profiler_step=True).arrow().to_pylist()
     nodes = {(n["run"], n["rank"], n["node_id"]): n for n in found}

@@ -100,7 +100,7 @@ def check_isolation(
 def test_runs_and_ranks_keep_to_themselves(
     job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:
-    """Rows are in order, with all their columns."""
+    """A run or rank alone has the rows of the whole answer, in order, with all their columns."""
     _, store = job
     found = check_isolation(store, name, runs, ranks)
     assert found or name.startswith(OF_OTHER_FILES) or name in WITHOUT_ROWS

@@ -77,7 +77,7 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     "name", [name for name, pair in PAIRS.items() if pair.verdicts[0] != "unchanged"]
 )
 def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: str) -> None:
-    """Signs and verdicts are swapped, and the slow steps are those of the control."""
+    """Swapping control and test swaps signs and verdicts; slow steps are the control's."""
     there = compared(store, name).step
     back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
     opposite = {
@@ -92,7 +92,7 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
 
 @pytest.mark.slow
 def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
-    """A rank that is late in both steps is a change by ratio, too few for a test; equal jobs are unknown."""
+    """A rank late in both steps is a change by ratio; equal jobs are unknown."""
     late = compare_steps(
         Side(store, "intermittent-control", steps=[11, 12]),
         Side(store, "intermittent-test", steps=[13, 17]),
@@ -119,7 +119,7 @@ PUBLIC = {
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
-    """The truth is the mean of the steps in the JSON files, without the last one."""
+    """The headline equals the mean of the steps in the JSON files, without the last one."""
     control, test, verdicts, lead = PUBLIC[name]
     for side in (control, test):
         folder = SHARED / "traces" / f"{name}_{side}"
@@ -217,5 +217,5 @@ def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> No
 
 @pytest.mark.slow
 def test_each_of_many_steps_has_the_operations_that_it_launched(store: TraceStore) -> None:
-    """The case has twenty steps of twenty runs."""
+    """Each of twenty steps of twenty runs has the operations that it launched."""
     assert store.sql(CONTENTS).rows() == store.sql(STEPS).rows() == store.sql(OWN).rows()

@@ -1,9 +1,8 @@
 """A fully known step of 1 ms on one GPU: the job for the questions of the docs.
 
-The host loads data until 200 us; model.py runs a product of two 1024 x 1024 matrices (300 us on the device) and then
-a
-ReLU (40 us); train.py reads a value, and the device, idle from 560 us, has work again at 650 us (an
-addition, until 940).
+The host loads data until 200 us; model.py runs a product of two 1024 x 1024 matrices (300 us on the
+device) and then a ReLU (40 us); train.py reads a value, and the device, idle from 560 us, has work again
+at 650 us (an addition, until 940).
 """
 
 from __future__ import annotations

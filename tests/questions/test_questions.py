@@ -61,7 +61,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_question_has_its_answer() -> None:
-    """Every answer has its question on the page."""
+    """Every answer of this test has its question on the page."""
     assert list(QUESTIONS) == list(TRUTH)
 
 
@@ -81,7 +81,7 @@ def test_a_question_is_answered(
 
 
 def test_shapes_are_those_of_the_call(stores: dict[str, Path]) -> None:
-    """They are lists of sizes."""
+    """Shapes are lists of sizes, as in the call."""
     with hta_sql.open(stores["job"]) as store:
         row = store.run("operator_unique_args").records()[0]
     assert json.loads(row["input_shapes"]) == SHAPES

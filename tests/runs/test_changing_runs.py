@@ -22,7 +22,7 @@ from tests.shared_stores import ingest_only
 
 
 def test_a_run_is_removed(store: Path) -> None:
-    """Its files, folders and tags are deleted; the other runs answer."""
+    """Removing a run deletes its files, folders and tags; the other runs answer."""
     size = sum((store / name).stat().st_size for name in files_of(store) if "run=day2" in name)
     freed = hta_sql.remove_runs(store, ["day2"])
     assert 0 < freed <= size
@@ -32,7 +32,7 @@ def test_a_run_is_removed(store: Path) -> None:
 
 
 def test_one_run_needs_no_list(store: Path) -> None:
-    """A single name is not taken for a list of letters."""
+    """A single name of a run is not taken for a list of letters."""
     hta_sql.tag_runs(store, "day2", {"ticket": "PERF-17"})
     hta_sql.remove_runs(store, "day1")
     assert read_manifest(store).tags["day2"]["ticket"] == "PERF-17"
@@ -55,7 +55,7 @@ def test_a_baseline_stays(store: Path) -> None:
 
 
 def test_all_runs_are_removed(store: Path, trace: str) -> None:
-    """An empty store opens, and accepts new runs."""
+    """A store whose runs are all removed opens, and accepts new runs."""
     hta_sql.remove_runs(store, ["day1", "day2", "day3"])
     assert runs_of(store) == []
     ingest_only(trace, store, run="new")
@@ -66,7 +66,7 @@ def test_all_runs_are_removed(store: Path, trace: str) -> None:
     "change", [["tag", "dya1", "a=b"], ["remove", "dya1"], ["rename", "dya1", "x"]]
 )
 def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
-    """The error contains the nearest name, and nothing changes."""
+    """The error for an unknown run contains the nearest name, and nothing changes."""
     before = (store / MANIFEST).read_bytes()
     command, run, *rest = change
     done = CliRunner().invoke(program, ["runs", command, str(store), run, *rest])
@@ -77,7 +77,7 @@ def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
 
 
 def test_a_run_is_renamed(store: Path) -> None:
-    """Its files and tags are unchanged under the new name."""
+    """A renamed run has its files and tags unchanged under the new name."""
     inodes = {path.stat().st_ino for path in (store / "tables").rglob("run=day1/*/*.parquet")}
     hta_sql.rename_run(store, "day1", "baseline")
     assert runs_of(store) == ["baseline", "day2", "day3"]
@@ -115,7 +115,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
-    """Publishing them again changes nothing, because they belong to the new name."""
+    """Publishing the shards again changes nothing, because they belong to the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, run="job.v1", shard=(1, 1))
@@ -144,7 +144,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path) -> None:
-    """The newest, the recent ones, and those of other tags stay; a dry run reports the same."""
+    """The newest runs, recent ones and those with other tags stay; a dry run reports the same."""
     assert hta_sql.retain_runs(store, **wanted, dry_run=True) == gone  # type: ignore[arg-type]
     assert read_manifest(store).runs() == ["day1", "day2", "day3"]
     assert hta_sql.retain_runs(store, **wanted) == gone  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path
 
 
 def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
-    """Its age is that of its ingest; without that, it stays."""
+    """The age of a run without a time of day is that of its ingest; without that, it stays."""
     ingest_only(write_trace(tmp_path / "rank0.json"), store, run="unknown")
     assert hta_sql.retain_runs(store, keep=1, dry_run=True) == ["day1", "day2", "day3"]
     manifest = json.loads((store / MANIFEST).read_text())
@@ -162,7 +162,7 @@ def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_to_go_by(store: Path) -> None:
-    """Without a number or an age, all runs would be removed, so it is refused."""
+    """Retention without a number or an age is refused, because it would remove all runs."""
     with pytest.raises(hta_sql.ParameterError, match="how many"):
         hta_sql.retain_runs(store)
 
@@ -194,13 +194,13 @@ def test_the_commands(store: Path) -> None:
     ],
 )
 def test_commands_that_cannot_be_understood(arguments: list[str]) -> None:
-    """The exit code is 2."""
+    """Commands that cannot be parsed end with exit code 2."""
     assert CliRunner().invoke(program, ["runs", *arguments]).exit_code == 2
 
 
 @pytest.mark.slow
 def test_an_object_storage(store: Path, tmp_path: Path) -> None:
-    """At a URL, a rename copies objects."""
+    """Renaming a run at a URL copies its objects."""
     bucket, url = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
     (store / ".lock").unlink()
     bucket.put(f"{store}/", f"/{tmp_path.name}/", recursive=True)

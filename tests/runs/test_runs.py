@@ -15,7 +15,7 @@ from tests.shared_stores import ingest_only
 
 
 def test_what_a_trace_says_of_its_run(trace: str, tmp_path: Path) -> None:
-    """The table ``runs`` has a row for it, without opening any file of the rank."""
+    """The table ``runs`` has what traces state, without opening any file of the rank."""
     with hta_sql.ingest(trace, tmp_path / "job.store", run="nightly") as store:
         (row,) = store.sql("FROM runs").records()
     known = {
@@ -42,7 +42,7 @@ def test_what_a_trace_says_of_its_run(trace: str, tmp_path: Path) -> None:
 
 
 def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
-    """A missing value is NULL instead of a guess; tags can supply it."""
+    """A property that no trace states is NULL instead of a guess; tags can supply it."""
     bare = write_trace(tmp_path / "rank0.json")
     query = "SELECT world_size, captured_at, device_names, host_count, framework, git_sha FROM runs"
     with hta_sql.ingest(bare, tmp_path / "job.store", run="job") as store:
@@ -54,7 +54,7 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> None:
-    """This holds if nothing is read, too; new tags are added."""
+    """Tags stay if traces are read again, and if nothing is read; new tags are added."""
     store = tmp_path / "job.store"
     ingest_only(trace, store, run="job", tags={"branch": "main", "batch": 32})
     ingest_only(trace, store, run="job", force=True)
@@ -66,7 +66,7 @@ def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> Non
 
 
 def test_tags_of_shards(tmp_path: Path) -> None:
-    """Each job of an array passes them; the published run has them."""
+    """The published run has the tags that each job of an array passes."""
     traces = {rank: write_trace(tmp_path / f"rank{rank}.json") for rank in (0, 1)}
     store = tmp_path / "job.store"
     for number in (1, 2):
@@ -77,14 +77,14 @@ def test_tags_of_shards(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tags", [{"": "x"}, {"a b": "x"}, {"a": "x\ny"}, {"a": "x" * 1001}])
 def test_tags_that_cannot_be(tags: dict[str, str], trace: str, tmp_path: Path) -> None:
-    """They are refused before anything is read."""
+    """Invalid tags are refused before anything is read."""
     with pytest.raises(hta_sql.ParameterError, match="ag '"):
         hta_sql.ingest(trace, tmp_path / "job.store", tags=tags)
     assert not (tmp_path / "job.store").exists()
 
 
 def test_ingest_takes_tags(trace: str, tmp_path: Path) -> None:
-    """The command has an option for them."""
+    """The command ``ingest`` has an option for tags."""
     called("ingest", trace, "-o", tmp_path / "s", "--tag", "branch=main", "--tag", "note=a=b")
     assert read_manifest(tmp_path / "s").tags == {"rank0": {"branch": "main", "note": "a=b"}}
 

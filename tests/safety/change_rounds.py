@@ -35,7 +35,7 @@ def busy(store: Path) -> str:
 
 
 def seen(store: Path) -> str:
-    """Query it in a child process."""
+    """Query the store in a child process."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, busy(store).encode()))
     os.close(writing)

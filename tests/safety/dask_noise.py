@@ -1,4 +1,4 @@
-"""Messages of a Dask cluster that no test is about."""
+"""Warning filters for messages of a Dask cluster that no test is about."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ PREPARED = {"repair": _cut_off}
 
 @dataclass
 class Made:
-    """A store, and a copy to restore."""
+    """A store, and a copy to restore it from."""
 
     store: Path
     backup: Path

@@ -147,7 +147,7 @@ class Faults:
                 self._bring_back(Path(place, name), inode)
 
     def _bring_back(self, path: Path, inode: int) -> None:
-        """Restore a name on the disk: possibly another file, and possibly empty."""
+        """Restore what the disk has under a name: another file, or an empty one."""
         assert self._shadow
         kept = self._shadow / str(inode)
         if str(path) in self.names:

@@ -4,10 +4,9 @@
 
     python -m tests.safety.hostile_queries STORE COUNT SEED
 
-Each query tries to crash the engine, to exceed its time limit or to use all memory. Reports for each interface how
-many
-processes of the user died, how many answers came later than limit + 2 s, and the p99 of ``SELECT 1`` next
-to nine of them.
+Each query tries to crash the engine, to exceed its time limit or to use all memory. Reports for each
+interface how many processes of the user died, how many answers came later than limit + 2 s, and the p99
+of ``SELECT 1`` next to nine of them.
 """
 
 from __future__ import annotations

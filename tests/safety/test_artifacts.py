@@ -127,7 +127,7 @@ def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path
 def test_a_run_is_renamed_and_removed(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """The answer does not change."""
+    """Renaming a run does not change its answer, and the run can be removed."""
     store = tmp_path / "expected.store"
     rename_run(store, "job", "night")
     assert rows_of(store, kind, runs=["night"]) == expected
@@ -140,7 +140,7 @@ def test_a_run_is_renamed_and_removed(
 def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
     kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
 ) -> None:
-    """The answer is the same afterwards."""
+    """Verify names the damaged table, and repair reads the file again: the answer is as before."""
     store = tmp_path / "expected.store"
     table = next((store / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
@@ -161,7 +161,7 @@ def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
 def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """The rank returns with the file."""
+    """A rank whose file is missing is quarantined with the reason, and returns with the file."""
     store = tmp_path / "expected.store"
     shutil.move(files, tmp_path / "moved")
     next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
@@ -175,7 +175,7 @@ def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
 def test_shards_are_published_together(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """They are published like those of traces."""
+    """Shards of these files are published together, like those of traces."""
     store = tmp_path / "job.store"
     for number in (1, 2, 3):
         hta_sql.ingest_shard(files, store, shard=(number, 3), run="job")
@@ -186,7 +186,7 @@ def test_shards_are_published_together(
 def test_an_interrupted_ingest_goes_on(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Files that were read are not read again."""
+    """After an interrupted ingest, files that were read are not read again."""
     store = tmp_path / "job.store"
 
     def interrupt(_result: Any, done: int, _total: int) -> None:
@@ -214,7 +214,7 @@ def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 def test_files_and_stores_are_at_urls(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], memory: str, tmp_path: Path
 ) -> None:
-    """They are read, added, verified and repaired there."""
+    """Files and stores at URLs are read, extended, verified and repaired there."""
     fs, top = fsspec.url_to_fs(f"{memory}/files")
     for path in files.iterdir():
         fs.pipe_file(f"{top}/{path.name}", path.read_bytes())
@@ -237,7 +237,7 @@ def test_files_and_stores_are_at_urls(
 def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """A refused file is named, and the others are in the store."""
+    """A Dask cluster reads the files; a refused one is named, and the others are stored."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None

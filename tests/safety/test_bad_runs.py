@@ -56,7 +56,7 @@ def lose(store: Path, run: str) -> None:
 def test_a_catalog_leaves_out_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The run is named in a warning with a remedy; ingesting the traces again restores it."""
+    """A run with missing files is named with a remedy; ingesting it again restores it."""
     lose(store, "bad")
     build_catalog(store)
     assert busy_times(store) == {0: 100.0}
@@ -67,7 +67,7 @@ def test_a_catalog_leaves_out_what_is_gone(
 
 
 def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
-    """After hta-sql catalog, every client can query the rest."""
+    """hta-sql catalog names the omitted run, after which every client can query the rest."""
     lose(store, "bad")
     done = cli("catalog", store)
     assert done.code == 0
@@ -79,7 +79,7 @@ def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
 def test_a_broken_file_is_found_where_the_engine_stumbles(
     store: Path, busy_times: BusyTimes
 ) -> None:
-    """The columns of a view come from its first file, here a broken one."""
+    """A broken file is found even if the engine takes a view's columns from it."""
     for path in store.glob("tables/gpu_ops/run=bad/*/*.parquet"):
         path.write_bytes(b"PAR1")
     build_catalog(store)
@@ -87,7 +87,7 @@ def test_a_broken_file_is_found_where_the_engine_stumbles(
 
 
 def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
-    """The error names the file."""
+    """The error for a store without a readable file names the file."""
     lose(store, "bad")
     lose(store, "good")
     with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
@@ -96,7 +96,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["abc\n", "\nabc", "a/b", "a b", "..", "é", "a\0"])
 def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
-    """A name with a line break at its end was once accepted, after which no store opened."""
+    """A name with a line break at its end is refused, because no store with it could be opened."""
     with pytest.raises(hta_sql.ParameterError, match="Run name"):
         hta_sql.ingest(store.parent / "good", store, run=name)
 
@@ -104,7 +104,7 @@ def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
 def test_a_manifest_with_such_a_name_opens(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The manifest is from a version that accepted it."""
+    """A manifest with such a name, written by a version that accepted it, opens."""
     for folder in store.glob("tables/*/run=bad"):
         folder.rename(folder.with_name("run=bad\n"))
     text = (store / MANIFEST).read_text()
@@ -139,7 +139,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The others are published; the shard is missing until it is ingested again."""
+    """The other shards are published; this one is missing until it is ingested again."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -161,7 +161,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
 def test_an_ingest_reads_again_what_is_gone(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The trace is unchanged, but its Parquet files are missing."""
+    """An ingest reads an unchanged trace again if its Parquet files are missing."""
     lose(store, "bad")
     with hta_sql.ingest(store.parent / "bad", store) as opened:
         assert opened.ingested
@@ -193,7 +193,7 @@ def test_an_open_store_goes_on_without_what_is_lost(
 
 @pytest.mark.parametrize("damage", ["cut off", "empty", "footer", "no permission"])
 def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
-    """This holds whether or not the engine names the file in its error."""
+    """A broken file counts as missing, whether or not the engine names it in its error."""
     (path,) = store.glob("tables/gpu_ops/run=bad/*/*.parquet")
     content = path.read_bytes()
     broken = {"cut off": content[:99], "empty": b"", "footer": bytes(len(content) - 8)}
@@ -208,7 +208,7 @@ def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
-    """The run is missing in the list of runs."""
+    """A query of a lost run is an error that lists the remaining runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
         with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):
@@ -218,7 +218,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
 
 @pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One of them reopens the store, and the others wait."""
+    """One of the threads reopens the store, and the others wait for it."""
     lose(store, "bad")
     with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: busy_times_of(opened), range(30)))
@@ -227,7 +227,7 @@ def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureF
 
 
 def test_nothing_left_of_an_open_store(store: Path) -> None:
-    """The error names the missing file."""
+    """The error of an open store whose files are all missing names the missing file."""
     with hta_sql.open(store) as opened:
         lose(store, "bad")
         lose(store, "good")
@@ -237,7 +237,7 @@ def test_nothing_left_of_an_open_store(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_lost_at_a_url(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The same holds if a catalog is built without reading the files."""
+    """A lost run at a URL is omitted, although the catalog is built without reading files."""
     memory = fsspec.filesystem("memory")
     for path in store.rglob("*"):
         if path.is_file() and "run=bad" not in path.as_posix():

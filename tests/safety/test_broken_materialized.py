@@ -53,7 +53,7 @@ def kept_of(store: Path, run: str) -> Path:
 
 
 def damage(path: Path, how: str) -> None:
-    """Truncate it, empty it, overwrite its end or its pages, or delete it."""
+    """Truncate or empty the file, overwrite its end or its pages, or delete it."""
     content = path.read_bytes()
     broken = {
         "cut off": content[:99],
@@ -85,7 +85,7 @@ def test_it_is_computed_again(
     run: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A warning names the file, and it is materialized again for the next reader."""
+    """A warning names the broken file, and the table is materialized again for the next reader."""
     path = kept_of(store, run)
     damage(path, how)
     with hta_sql.open(store) as opened:
@@ -104,7 +104,7 @@ def test_it_is_computed_again(
 def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another process writes the store, or it is at a URL: the manifest does not change."""
+    """If another process writes the store, or it is at a URL, each query recomputes the table."""
     damage(kept_of(store, "first"), "cut off")
     before = read_manifest(store)
     with store_lock(store_folder(store)), hta_sql.open(store) as opened:
@@ -116,7 +116,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
 
 @pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
-    """The same holds if a catalog is built without reading the files."""
+    """Each query recomputes the table, although the catalog is built without reading the files."""
     memory = fsspec.filesystem("memory")
     damage(kept_of(store, "second"), "cut off")
     for path in store.rglob("*"):

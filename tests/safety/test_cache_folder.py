@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def no_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Return four reasons for which nothing can be written there."""
+    """Make the cache folder unwritable, in each of four ways."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         break_cache(request.param, tmp_path_factory.mktemp("cache"), monkeypatch)
         forget()
@@ -70,7 +70,7 @@ def forget() -> None:
 def test_an_analysis_works_without_a_cache(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The traces are in a read-only folder, too; one warning states the cost."""
+    """Analyses work without a cache, even on read-only traces; a warning states the cost."""
     monkeypatch.setattr(location, "is_writable", lambda _: False)
     with hta_sql.TraceAnalysis(trace_dir=str(write_traces({0: 100.0}))) as analyzer:
         assert list(analyzer.get_temporal_breakdown(visualize=False)["compute_time(us)"]) == [100.0]
@@ -82,7 +82,7 @@ def test_an_analysis_works_without_a_cache(
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes
 ) -> None:
-    """Its catalog cannot be replaced by a reader."""
+    """A store that is being written opens without a cache or a new catalog."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     (store / "catalog.duckdb").unlink()
@@ -92,7 +92,7 @@ def test_a_store_that_is_being_written_opens_without_a_cache(
 
 @pytest.mark.usefixtures("no_cache")
 def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a folder for temporary files, the error is one of the library."""
+    """If there is no folder for temporary files, the error is one of the library."""
 
     def refuse(**_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
@@ -117,7 +117,7 @@ print(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
 def test_the_folder_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
-    """A child process does not delete it."""
+    """The folder is deleted when its process ends, and not when a child process ends."""
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}
     run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run

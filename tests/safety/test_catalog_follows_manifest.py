@@ -33,7 +33,7 @@ def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
 
 @pytest.mark.slow
 def test_a_writable_store_gets_the_right_catalog(between: Path, busy_times: BusyTimes) -> None:
-    """The first reader writes it."""
+    """The first reader of a writable store replaces the stale catalog."""
     old = (between / CATALOG).read_bytes()
     assert busy_times(between) == {0: 200.0}
     assert (between / CATALOG).read_bytes() != old
@@ -57,7 +57,7 @@ def test_a_store_that_is_being_written_is_left_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "no database", "empty"])
 def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, damage: str) -> None:
-    """A catalog holds no data, so nothing is lost."""
+    """A broken catalog is replaced without a loss, because it holds no data."""
     path = between / CATALOG
     path.unlink()
     if damage != "missing":

@@ -63,7 +63,7 @@ def test_rewritten_once(
     while_read: WhileRead,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is read again, and the manifest describes the file that was read."""
+    """A rewritten trace is read again, and the manifest describes the version that was read."""
     traces = write_traces({0: 100.0}, events=3)
     new = json.dumps(trace_of(0, 120.0, 3))
     opened = while_read(once(lambda path: path.write_text(new)))
@@ -85,7 +85,7 @@ def test_replaced_by_another_file(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """The open file still has the old bytes, but the store gets the new ones."""
+    """The open file still has the old bytes, but the store gets those of the new file."""
     traces = write_traces({0: 100.0})
 
     def replace(path: Path) -> None:
@@ -103,7 +103,7 @@ def test_still_being_written(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """Faults of the partial file are not reported for the complete one."""
+    """Faults of a partial file are not reported once the file is complete."""
     path = tmp_path / "rank0.json.gz"
     whole = gzip.compress(json.dumps(trace_of(0, 100.0, 2000)).encode())
     path.write_bytes(whole[: len(whole) // 2])
@@ -120,7 +120,7 @@ def test_changed_whenever_it_is_read(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """An error names it with a remedy, and the other ranks are in the store."""
+    """A trace that changes during every read is reported; the other ranks are stored."""
     traces = write_traces({0: 100.0, 1: 110.0})
 
     def grow(path: Path) -> None:
@@ -137,7 +137,7 @@ def test_changed_whenever_it_is_read(
 
 
 def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead) -> None:
-    """Without the file it is unknown whether its last version was read."""
+    """If a trace is gone after the read, it is unknown whether its last version was read."""
     traces = write_traces({0: 100.0})
     while_read(Path.unlink)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*gone"):
@@ -153,7 +153,7 @@ def test_gone_before_it_is_read(
     options: dict[str, Any],
     is_known: bool,
 ) -> None:
-    """If it disappears after discovery, its rank is reported as missing, and the others are stored."""
+    """If a trace disappears after discovery, its rank is reported, and the others are stored."""
     traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
     store = traces / "job.store"
     if is_known:

@@ -23,11 +23,11 @@ def kill_and_ask(folder: Path, kills: int, seed: int) -> str:
 
 
 def test_readers_see_the_old_store_or_the_new_one(tmp_path: Path) -> None:
-    """The next ingest deletes the orphaned files of a killed ingest, shard or publish."""
+    """Readers see the old or the new store after a kill; the next ingest deletes orphaned files."""
     assert kill_and_ask(tmp_path, kills=2, seed=2).startswith("2 kills survived")
 
 
 @pytest.mark.slow
 def test_readers_see_the_old_store_or_the_new_one_two_hundred_times(tmp_path: Path) -> None:
-    """The same holds for kills at every position."""
+    """Readers see the old or the new store after kills at every position."""
     assert kill_and_ask(tmp_path, kills=200, seed=1).startswith("200 kills survived")

@@ -85,7 +85,7 @@ def flipped(path: Path, at: int) -> None:
 
 
 def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
-    """Nothing is found or changed, and the exit code is 0."""
+    """An intact store passes: nothing is found or changed, and the exit code is 0."""
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
     done = cli("verify", store, "--deep", "--format", "json")
     told = json.loads(done.out)
@@ -95,7 +95,7 @@ def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
 
 
 def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path, Answers]) -> None:
-    """It is found, and the rank is read again from its trace: all answers are as before."""
+    """The flipped bit is found, and the rank is read again: all answers are as before."""
     flipped(file_of(store, "first", 1), 400)
     done = cli("verify", store)
     assert done.code == 1
@@ -110,7 +110,7 @@ def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path,
 def test_a_flipped_bit_in_the_manifest(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers]
 ) -> None:
-    """It is not used, and restored from the catalog."""
+    """A manifest with a flipped bit is not used, and is restored from the catalog."""
     text = (store / MANIFEST).read_bytes()
     flipped(store / MANIFEST, text.rindex(b'"event_count": ') + len(b'"event_count": '))
     done = cli("sql", store, "FROM runs")
@@ -124,14 +124,14 @@ def test_a_flipped_bit_in_the_manifest(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 200_000])
 def test_a_manifest_that_is_no_json(store: Path, content: bytes) -> None:
-    """It is restored, whatever its contents."""
+    """A manifest of invalid JSON is restored, whatever its contents."""
     changed(store / MANIFEST, content)
     with pytest.raises(hta_sql.StoreDamagedError, match=r"hta-sql repair"):
         hta_sql.open(store)
 
 
 def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) -> None:
-    """The catalog has a copy; without a catalog there is no store."""
+    """A missing manifest is restored from the catalog; without a catalog there is no store."""
     (store / MANIFEST).unlink()
     with pytest.raises(hta_sql.StoreNotFoundError, match=r"hta-sql repair"):
         hta_sql.open(store)
@@ -147,7 +147,7 @@ def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) 
 
 
 def test_a_file_over_that_of_another_rank(store: Path) -> None:
-    """The checksum differs, even if the size is equal."""
+    """A file that was replaced by another rank's is found by its checksum, even at equal size."""
     changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
     (fault,) = verify_store(store).faults
     assert (fault.run, fault.ranks) == ("first", (1,))
@@ -157,7 +157,7 @@ def test_a_file_over_that_of_another_rank(store: Path) -> None:
 def test_another_size_is_noticed_when_it_is_opened(
     store: Path, caplog: pytest.LogCaptureFixture, made: tuple[Path, Path, Answers]
 ) -> None:
-    """The engine would read a valid Parquet file without an error; its run is omitted."""
+    """A valid Parquet file of another size is noticed on opening, and its run is omitted."""
     longer = Path(f"{file_of(store, 'second', 1)}")
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
@@ -170,7 +170,7 @@ def test_another_size_is_noticed_when_it_is_opened(
 def test_a_store_that_stays_open_has_what_was_repaired(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """When it reopens its snapshot because files are gone, it omits nothing any more."""
+    """After a repair, an open store that reopens its snapshot omits nothing any more."""
     changed(file_of(store, "first", 1), b"")
     with hta_sql.open(store) as opened:
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -182,7 +182,7 @@ def test_a_store_that_stays_open_has_what_was_repaired(
 
 
 def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
-    """Each uses tens of MB: the old one is closed after its last query, and not earlier."""
+    """A replaced catalog is closed after its last query, because each uses tens of MB."""
     with hta_sql.open(store) as opened:
         connection_of = opened._connection
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -224,7 +224,7 @@ def test_what_others_replace_meanwhile_is_not_lost(
 def test_an_answer_that_is_kept_in_a_file_of_another_size(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """It is computed again."""
+    """A materialized answer whose file has another size is computed again."""
     first, second = (
         store / one.path
         for one in read_manifest(store).materialized
@@ -238,7 +238,7 @@ def test_an_answer_that_is_kept_in_a_file_of_another_size(
 def test_an_ingest_reads_again_what_is_not_there(
     store: Path, what: str, made: tuple[Path, Path, Answers]
 ) -> None:
-    """A rank with some or all files missing does not count as unchanged."""
+    """A rank with missing files does not count as unchanged, and is read again."""
     path = file_of(store, "first", 1)
     content = path.read_bytes()
     path.unlink()
@@ -269,7 +269,7 @@ def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
 
 
 def test_a_catalog_that_says_something_else(store: Path) -> None:
-    """Only its SQL shows a view over other rows in an intact file."""
+    """A catalog whose view reads other rows is found by its SQL, even if the file is intact."""
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
@@ -279,7 +279,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
 def test_what_cannot_be_read_again_is_set_aside(
     store: Path, cli: Cli, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The other runs answer; ingesting the trace again restores the run."""
+    """A run that cannot be read again is quarantined, until an ingest restores it."""
     flipped(file_of(store, "first", 1), 400)
     trace, hidden = store.parent / "first" / "rank1.json", store.parent / "hidden.json"
     trace.rename(hidden)
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_again_is_set_aside(
 
 
 def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
-    """Its contents are not those of the store; the user must ingest it."""
+    """A changed trace is not read again by a repair, because the store has its old contents."""
     flipped(file_of(store, "first", 0), 400)
     trace = store.parent / "first" / "rank0.json"
     content = trace.read_text()
@@ -319,7 +319,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is skipped with a warning, quarantined by a repair, and read again by its job."""
+    """The shard is skipped with a warning, quarantined by a repair, and read again by its job."""
     (shard,) = store.glob("shards/*.json")
     flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
     ingest_only(store.parent / "first", store, jobs=1, force=True)
@@ -334,7 +334,7 @@ def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFix
 
 
 def test_links_that_lead_nowhere(store: Path) -> None:
-    """Only a deep verify finds them, because no checksum covers them."""
+    """Only a deep verify finds ids of missing events, because no checksum covers them."""
     path = file_of(store, "first", 0)
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False)
@@ -365,7 +365,7 @@ def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers
 
 @pytest.mark.slow
 def test_a_thousand_random_damages(tmp_path: Path) -> None:
-    """The same holds with and without the traces."""
+    """No random damage gives a wrong answer, with and without the traces."""
     told = damages.rounds(tmp_path, 1000, 0)
     assert sum(told.values()) == 1000
 
@@ -396,7 +396,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Small ones are detected by checksums, large ones by the run in their footer."""
+    """Small exchanged answers are detected by checksums, large ones by the run in their footer."""
     files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
     whole = [path.read_bytes() for path in files]
     if has_one_size:
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its run is omitted with a warning that names the file; a query of other tables has all runs."""
+    """The run of the file is omitted with a warning; queries of other tables have all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:
@@ -439,7 +439,7 @@ def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
 def test_nothing_is_materialized_from_a_damaged_file(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Otherwise a wrong answer would get a valid checksum."""
+    """Nothing is materialized from a damaged file, or a wrong answer would get a valid checksum."""
     path = file_of(store, "first", 0)
     flipped(path, 400)
     found = {one.run for one in materialize_answers(store, ["gpu_kernels_by_name"])}
@@ -499,7 +499,7 @@ def test_verify_compares_files_of_any_size(
 
 
 def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
-    """Otherwise nothing is compared there, because each check is a request."""
+    """``verify`` compares objects of an object storage; queries do not: each check is a request."""
     memory = fsspec.filesystem("memory")
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -514,7 +514,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Random bits in every file of tables and materialized answers are tried."""
+    """Flip random bits in every file of tables and materialized answers."""
     whole = every_row(store)
     files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)

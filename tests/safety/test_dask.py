@@ -57,7 +57,7 @@ def address_of(cluster: Any) -> str:
 def test_the_command_line(
     cluster: Any, cli: Cli, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """``--executor dask://HOST:PORT`` reads on the cluster."""
+    """``--executor dask://HOST:PORT`` reads traces on the cluster."""
     store = tmp_path / "job.store"
     traces = write_traces(DURATIONS)
     done = cli("ingest", traces, "-o", store, "--executor", address_of(cluster))
@@ -70,7 +70,7 @@ def test_the_command_line(
 def test_a_worker_that_is_killed_costs_nothing(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Its tasks run again on another worker."""
+    """The tasks of a killed worker run again on another worker."""
     store = tmp_path / "job.store"
     traces = write_traces(DURATIONS, events=20_000)
     kill = killer(cluster)
@@ -120,11 +120,11 @@ def test_a_question_is_answered_by_the_cluster(
 
 @pytest.mark.slow
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
-    """The error names the path and the requirement; so does that of workers that see another store."""
+    """The error names the path and the requirement, also if workers see another store."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
 
         class Elsewhere(Executor):
-            """Workers that find another folder under the name of the store."""
+            """Workers that find another folder at the path of the store."""
 
             def submit(self, task: Any, /, *given: Any, **named: Any) -> Any:
                 there = [replace(one, root=str(tmp_path)) for one in given]
@@ -157,7 +157,7 @@ def killer(cluster: Any) -> Callable[[], None]:
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """The others are stored, including those on a worker that died."""
+    """The trace is named; the others are stored, including those on a worker that died."""
     folder = write_traces({**DURATIONS, 6: 1.0})
     (folder / "rank6.json").rename(folder / "dies6.json")
     paths = {rank: str(folder / f"rank{rank}.json") for rank in DURATIONS}
@@ -177,7 +177,7 @@ def test_a_trace_that_kills_every_worker_is_named(
 
 @pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """The error names the address; that of an unknown executor lists the existing ones."""
+    """The error names the address; for an unknown executor it lists the known ones."""
     traces = write_traces({0: 1.0})
     out = tmp_path / "job.store"
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):

@@ -42,7 +42,7 @@ def read_again(traces: Path, store: Path) -> bool:
 
 
 def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """Comments and layout do not count, in statements and in tables of rules."""
+    """Changes of comments and layout do not count, in statements and in tables of rules."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     counters = sql / "store" / "counters.sql"
@@ -60,7 +60,7 @@ def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Pat
 def test_another_definition(
     change: tuple[str, str, str], sql: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
-    """One character is enough."""
+    """A change of one character is another definition."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     file, old, new = change
@@ -73,7 +73,7 @@ def test_another_definition(
 def test_an_analysis_says_so_once(
     sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first analysis on such a store warns; findings has a row for it instead."""
+    """The first analysis on a store with other definitions warns; findings has a row instead."""
     store = tmp_path / "job.store"
     assert read_again(write_traces({0: 100.0, 1: 100.0}), store)
     (sql / "kernel_classes.csv").write_text("priority,regex,class,collective,vendor\n")
@@ -100,18 +100,18 @@ def test_an_analysis_says_so_once(
     ],
 )
 def test_texts_are_kept(one: str, other: str) -> None:
-    """Comments and spaces inside of quotes count."""
+    """Comments and spaces inside of quotes count as text."""
     assert definitions.tokens(one) != definitions.tokens(other)
 
 
 def test_a_quote_in_a_comment() -> None:
-    """It does not begin a text, and two dashes in a text do not begin a comment."""
+    """A quote in a comment begins no text, and two dashes in a text begin no comment."""
     assert definitions.tokens("SELECT 'it''s' -- it's\n, 1") == ["SELECT", "'it''s'", ",", "1"]
 
 
 @pytest.mark.parametrize("path", INGEST, ids=lambda path: path.stem)
 def test_the_engine_sees_the_same_comments(path: Path) -> None:
-    """The rest of a file equals what the engine's own tokenizer leaves."""
+    """A file without its comments equals what the engine's own tokenizer leaves."""
     text = path.read_text(encoding="utf-8").encode()
     found = [*duckdb.tokenize(text.decode()), (len(text), duckdb.token_type.comment)]
     kept = [

@@ -45,7 +45,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(
     small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
 ) -> None:
-    """The disk is full at the first table, in the middle, or at the catalog."""
+    """A disk that is full at any table, or at the catalog, leaves the old store intact."""
     store = small_disk / "job.store"
     ingest_only(write_traces({0: 100.0, 1: 100.0}), store)
     ballast = small_disk / "ballast"

@@ -85,7 +85,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
-    """The two calls run with the number of the job."""
+    """The two calls of the page run with the number of the job."""
     ingest, publish = blocks("An array of jobs", "python")
     for number in range(1, JOBS + 1):
         exec(compile(shell.here(ingest), "distributed.md", "exec"), globals() | {"number": number})  # noqa: S102
@@ -95,7 +95,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_slurm_without_a_job(shell: Shell) -> None:
-    """Nothing is published, and the missing shard is named."""
+    """If a job of the array is missing, nothing is published, and its shard is named."""
     ingest, publish = blocks("Slurm", "bash")
     shell.run(ingest, SLURM_ARRAY_TASK_ID=1, SLURM_ARRAY_TASK_COUNT=JOBS)
     with pytest.raises(AssertionError, match="2 of 3 shards are missing"):

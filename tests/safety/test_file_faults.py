@@ -1,4 +1,4 @@
-"""Each file operation of each writer fails, is the last one, or is followed by a loss of power.
+"""Each file operation of each writer fails, is the last before a crash, or precedes a power loss.
 
 After each fault a reader sees the old or the new store, and the next run repairs it.
 ``python -m tests.safety.fault_rounds FOLDER --list`` rewrites the list of operations.
@@ -30,7 +30,7 @@ QUICK = ("ingest", "materialize")
 
 
 def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
-    """Contents without a flush are lost, and names whose folder was not flushed."""
+    """Contents without a flush are lost, and so are names in a folder without a flush."""
     folder = tmp_path / "store"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "old").write_text("old")
@@ -48,7 +48,7 @@ def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
-    """Nothing after it is there."""
+    """A torn operation writes half of its data, and nothing after it is written."""
     with suppress(StoppedError), faults(tmp_path, 0, "torn"):
         (tmp_path / "half").write_text("1234")
         (tmp_path / "never").write_text("new")
@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """One of the first, one of the last and one in the middle run."""
+    """A writer survives faults in one of its first, one of its last and one middle operation."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(
@@ -96,7 +96,7 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
 def test_each_operation_in_order(
     writer: str, how: str, made: Made, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of them run, and the number is printed."""
+    """All operations are tried in order, and their number is printed."""
     found = round_of(made, writer, how)
     with capsys.disabled():
         sys.stdout.write(f"\n{found}\n")

@@ -109,7 +109,7 @@ def files_of(store: Path) -> set[str]:
 def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
-    """Readers see the old store until the new one is complete, and no file is orphaned."""
+    """The next ingest continues after those ranks; until then readers see the old store."""
     assert made.said.startswith("Interrupted: 2 ranks are stored but not published")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
@@ -138,7 +138,7 @@ def test_what_changed_meanwhile_is_read_again(
 
 
 def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyTimes) -> None:
-    """Ranks from the earlier interruption are retained."""
+    """Ranks from an earlier interruption are retained after another one."""
     interrupted(read_traces, store)
     assert left(store) == [1, 2, 3, 4]
     with hta_sql.ingest(read_traces, store) as opened:
@@ -161,7 +161,7 @@ def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
 def test_who_wants_none_of_it(
     read_traces: Path, store: Path, busy_times: BusyTimes, again: dict[str, Any]
 ) -> None:
-    """All traces are read again, and the retained ranks are deleted."""
+    """On request all traces are read again, and the retained ranks are deleted."""
     with hta_sql.ingest(read_traces, store, **again) as opened:
         assert opened.ingested
         assert opened.ingested.resumed == []
@@ -170,7 +170,7 @@ def test_who_wants_none_of_it(
 
 
 def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
-    """The store is unchanged, and the next ingest deletes the files."""
+    """An interrupted all-or-nothing ingest changes nothing, and the next one deletes its files."""
     store = tmp_path / "job.store"
     interrupted(traces, store, all_or_nothing=True)
     assert left(store) == []
@@ -213,7 +213,7 @@ def test_killed_between_two_records(
 def test_a_damaged_record_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes, damage: str
 ) -> None:
-    """It blocks nothing; a slow ingest has several records."""
+    """Ranks of a damaged record are read again; a slow ingest has several records."""
     records = list((store / "unfinished").glob("*.json"))
     assert records
     for record in records:
@@ -224,7 +224,7 @@ def test_a_damaged_record_is_read_again(
 
 
 def test_the_command_says_so(cli: Cli, read_traces: Path, store: Path) -> None:
-    """The line about the ingested ranks contains it."""
+    """The line about the ingested ranks states how many were retained."""
     done = cli("ingest", read_traces, "-o", store)
     assert "Read 2 ranks, 2 events" in done.err
     assert "2 ranks of an interrupted ingest taken over; 1 rank unchanged" in done.err

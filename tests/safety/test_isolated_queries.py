@@ -92,7 +92,7 @@ def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signa
 
 
 def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
-    """Queries do not notice it."""
+    """A worker that is killed between queries is replaced, and queries do not notice."""
     assert store.sql("SELECT 1 AS a").rows() == [(1,)]
     for worker in list(pool_of(store)._idle):
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) 
 def test_a_worker_killed_while_it_answers_is_an_error(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A partial table is not returned."""
+    """If a worker is killed while it answers, no partial table is returned."""
     whole = answer_of
 
     def killed(process: Any, most_bytes: int) -> Any:
@@ -120,7 +120,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
-    """The worker does not react to an interrupt in the parser, the planner, or one call of a function."""
+    """A worker that ignores interrupts in the parser, the planner or a function call is killed."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
         store.sql("SELECT 1")
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
@@ -150,7 +150,7 @@ def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
 def test_all_queries_together_have_one_memory_limit(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the sum exceeds the limit, the query with the most memory is ended."""
+    """If all queries exceed the memory limit, the one with the most memory is ended."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: the queries of this store together"):
@@ -193,7 +193,7 @@ def test_parameters_of_every_kind_are_bound_as_before(
 
 
 def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
-    """Class and message are equal, also for text that is not valid Unicode."""
+    """Class and message of an error are those of the engine, also for invalid Unicode."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
     with pytest.raises(QueryError, match="Only queries that read"):
@@ -209,7 +209,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
-    """Its output is not unpickled, and its lengths are not trusted."""
+    """Garbage from a worker is not unpickled, and its lengths are not trusted."""
 
     class Process:
         def __init__(self, content: bytes) -> None:
@@ -238,7 +238,7 @@ def processes_of(store: hta_sql.TraceStore) -> list[int]:
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
-    """A running query reports that the store was closed."""
+    """A closed store ends its processes, and a running query reports that it was closed."""
     closed = hta_sql.TraceStore(path, safe=True)
     processes = processes_of(closed)
     when_running(closed, lambda _: closed.close())
@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """This holds for a script without a main guard, and for a killed parent."""
+    """Workers end with their parent, even a killed one, or a script without a main guard."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
@@ -294,7 +294,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """This holds for a crash of the engine, and for a query that ignores interrupts."""
+    """The command reports a crash of the engine, and a query that ignores interrupts."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
     assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))

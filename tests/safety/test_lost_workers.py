@@ -82,13 +82,13 @@ def lose(folder: Path, at: int) -> Losing:
 
 @pytest.mark.slow
 def test_a_task_whose_result_is_lost(folder: Path) -> None:
-    """Its files are complete but unreferenced, and the next ingest deletes them."""
+    """The files of a lost task are complete but unreferenced, and the next ingest deletes them."""
     assert "rename tables/*/run=*/rank=*/*.parquet" in lose(folder, 1000).operations
 
 
 @pytest.mark.slow
 def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
-    """Each operation is tried."""
+    """A task is lost at each of its file operations in turn."""
     for at in range(len(lose(folder, 1000).operations)):
         lose(folder, at)
 

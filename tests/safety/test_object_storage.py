@@ -84,7 +84,7 @@ def put_traces(folder: str, durations: dict[int, float]) -> str:
 
 @pytest.mark.slow
 def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """They are ingested into a local store; unchanged ones are not read again."""
+    """Traces at a URL are ingested into a local store; unchanged ones are not read again."""
     traces, store = put_traces(f"{bucket}/a/job", DURATIONS), tmp_path / "job.store"
     hta_sql.ingest(traces, store).close()
     assert busy_times(store) == DURATIONS
@@ -96,14 +96,14 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
 
 
 def test_a_store_that_is_opened_twice(memory: str) -> None:
-    """Both answer; the engine of a process registers the storage once."""
+    """Two opened copies of one store answer; the engine registers the storage once per process."""
     traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
     with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
         assert busy_times_of(first) == busy_times_of(second) == DURATIONS
 
 
 def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """It is written, opened, extended, and queried in the sandbox."""
+    """A store at a URL is written, opened, extended, and queried in the sandbox."""
     traces, store = put_traces(f"{bucket}/b/job", DURATIONS), f"{bucket}/b/job.store"
     with hta_sql.ingest(traces, store) as opened:
         assert busy_times_of(opened) == DURATIONS
@@ -123,7 +123,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """The jobs share only the bucket."""
+    """Jobs that each ingest a shard share only the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -145,7 +145,7 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The listing contains size and ETag of every trace."""
+    """One listing, with size and ETag of every trace, shows that nothing has changed."""
     traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     requests = counted_requests(monkeypatch)
@@ -159,7 +159,7 @@ def test_unchanged_traces_cost_one_listing(
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The manifest and the catalog of a thousand ranks are read, and nothing is listed; the next time only the manifest is read."""
+    """A store of a thousand ranks opens by manifest and catalog, later by the manifest alone."""
     store = f"{s3}/e/job.store"
     use_cache(monkeypatch, tmp_path / "cache")
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()

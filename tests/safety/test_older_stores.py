@@ -133,7 +133,7 @@ def run_everything(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
-    """It answers 30 µs of a kernel, 10 of NCCL and 5 of a copy; the last step is excluded."""
+    """The store returns 30 µs of a kernel, 10 of NCCL and 5 of a copy, without the last step."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         assert store.runs() == ["cluster", "job"]
@@ -145,7 +145,7 @@ def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
 def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -> None:
-    """Every current table and analysis can be queried."""
+    """Every current table and analysis can be queried in a store of each release."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         run_everything(store)
@@ -162,7 +162,7 @@ def test_every_release_has_one() -> None:
 def test_columns_that_came_later(
     described: bool, every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """They are NULL in older rows for every kind of query; findings names them with a remedy."""
+    """Columns that were added later are NULL in older rows; findings names them with a remedy."""
     trace = {0: str(trace_path("every_table.json"))}
     age(every_table, "old", LATER, described=described)
     ingest_only(trace, every_table, run="new")
@@ -192,7 +192,7 @@ def test_columns_that_came_later(
 
 @pytest.mark.slow  # as the stores of releases do
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
-    """Missing columns are NULL."""
+    """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         run_everything(store)
@@ -202,7 +202,7 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """This holds if the files of a table are of several versions, too."""
+    """A query of one run reads only its files, even if files of a table are of several versions."""
     age(every_table, "old", LATER)
     ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
@@ -213,7 +213,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 
 @pytest.mark.slow
 def test_a_table_that_came_later(every_table: Path) -> None:
-    """It has no rows, and findings lists it."""
+    """A table that was added later has no rows, and findings lists it."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     del manifest["schemas"]["older"]["flows"]
@@ -226,7 +226,7 @@ def test_a_table_that_came_later(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_alone(every_table: Path) -> None:
-    """A note says that numbers may differ; columns are not mentioned."""
+    """If only definitions differ, a note says that numbers may differ."""
     age(every_table, "old")
     with hta_sql.open(every_table) as store:
         found = store.sql("SELECT severity, finding FROM findings WHERE finding LIKE 'older%'")
@@ -250,7 +250,7 @@ def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str
 
 @pytest.mark.slow
 def test_a_type_that_has_grown(every_table: Path) -> None:
-    """INTEGER is read as BIGINT, value by value."""
+    """An INTEGER column of an older store is read as BIGINT, value by value."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "INTEGER")
     with hta_sql.open(every_table) as store:
@@ -262,7 +262,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The run is omitted by name; without another run, the error names the column."""
+    """A run with an incompatible type is omitted by name; a single run is an error."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
@@ -288,7 +288,7 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
 
 @pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
-    """They are ignored; all columns of this version are there."""
+    """Columns of a newer version are ignored; all columns of this version are there."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     manifest["writer"] = "0.10.0"
@@ -303,7 +303,7 @@ def test_columns_of_a_newer_version(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
-    """The portable file has all current columns."""
+    """The portable file of an older store has all current columns."""
     age(every_table, "old", LATER)
     with hta_sql.open(every_table) as store:
         write_portable(store, tmp_path / "job.duckdb")
@@ -315,7 +315,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
-    """The views are created from no file, or from one of each table."""
+    """Views of an older store at a URL are created from no file, or from one of each table."""
     age(every_table, "old", LATER, described=described)
     bucket = fsspec.filesystem("memory")
     bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
@@ -327,7 +327,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 
 
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The manifest is from before digests."""
+    """A manifest from before digests opens."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
@@ -338,7 +338,7 @@ def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) 
 
 
 def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """The store is from before the first release; the remedy is to ingest the traces again."""
+    """A store from before the first release is refused: its traces must be ingested again."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     with pytest.raises(hta_sql.StoreVersionError) as raised:
         hta_sql.open(store)
@@ -354,7 +354,7 @@ def test_an_older_schema_version_is_refused_in_one_sentence(tmp_path: Path) -> N
 def test_commands_refuse_an_older_schema_version(
     command: tuple[str, ...], tmp_path: Path, cli: Cli
 ) -> None:
-    """Each command reports it and changes nothing."""
+    """Each command reports an older schema version and changes nothing."""
     store = Path(shutil.copytree(STORES / "schema_version_1", tmp_path / "job.store"))
     before = (store / MANIFEST).read_bytes()
     done = cli(command[0], store, *command[1:])
@@ -364,7 +364,7 @@ def test_commands_refuse_an_older_schema_version(
 
 
 def test_another_format(every_table: Path) -> None:
-    """A newer version wrote it, so the remedy is to upgrade."""
+    """A format of a newer version is refused with the remedy to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
     write_manifest(every_table, manifest | {"schema_version": 3})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
@@ -373,7 +373,7 @@ def test_another_format(every_table: Path) -> None:
 
 
 def test_types_of_a_newer_version(every_table: Path) -> None:
-    """Types that cannot be read have the same remedy."""
+    """Types that only a newer version can read have the remedy to upgrade."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())

@@ -95,7 +95,7 @@ def test_what_is_nested_too_deeply_is_refused_quickly(
 def test_what_is_no_query_is_refused_quickly(
     what: str, count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The parser backtracks at each bracket."""
+    """Text that is no query is refused quickly, although the parser backtracks at each bracket."""
     refuse_in_time(con, sandbox, BROKEN[what](count))
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_query_is_refused_quickly(
 def test_what_the_engine_copies_is_refused_quickly(
     what: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Twenty-five levels are short to write, and millions to bind."""
+    """Nested copies are refused: twenty-five levels are short to write, and millions to bind."""
     refuse_in_time(con, sandbox, COPYING[what](25))
     refuse_in_time(con, sandbox, f"EXPLAIN {COPYING[what](25)}")
 
@@ -112,20 +112,20 @@ def test_what_the_engine_copies_is_refused_quickly(
 def test_functions_that_recurse_into_values_are_refused(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A value may be deep although its query is not."""
+    """Functions that recurse into values are refused, because a value may be deep."""
     refuse_in_time(con, sandbox, query)
 
 
 @pytest.mark.parametrize("query", LARGE_BUT_ORDINARY, ids=range(len(LARGE_BUT_ORDINARY)))
 def test_large_queries_pass(query: str, store: TraceStore) -> None:
-    """Queries of programs have long lists, chains and unions."""
+    """Queries that programs write, with long lists, chains and unions, pass."""
     store.sql(query)
 
 
 def test_the_check_of_an_ordinary_query_is_quick(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The check takes less time than the engine's parser."""
+    """The check of an ordinary query takes less time than the engine's parser."""
     query = "SELECT name, sum(dur) FROM gpu_ops WHERE rank = 0 GROUP BY ALL ORDER BY 2 DESC LIMIT 5"
     sandbox.validated(con, query)
     before = time.thread_time()
@@ -198,7 +198,7 @@ def test_no_listed_function_recurses_into_a_value(catalog: Path) -> None:
 
 
 def test_listed_types_are_the_engines() -> None:
-    """A listed name that does not exist would allow any future type of that name."""
+    """Each listed type exists; a missing one would allow any future type of that name."""
     with duckdb.connect() as con:
         rows = con.execute("SELECT DISTINCT lower(type_name) FROM duckdb_types()").fetchall()
     assert READING_TYPES - {name for (name,) in rows} == set()

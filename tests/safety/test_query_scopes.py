@@ -106,13 +106,13 @@ def test_a_name_is_unknown_out_of_its_scope(
 def test_a_name_is_known_in_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """This holds if a view of the engine or a table of the store has the same name, too."""
+    """A name is known in its scope, even if a view of the engine or a table has the same name."""
     assert con.execute(sandbox.validated(con, query)).fetchall()
 
 
 @pytest.mark.parametrize("query", ["FROM passing('{}')", "FROM passing(rows := ['{}'])"])
 def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
-    """They are found through other macros, in FROM and in a SELECT list, for any text."""
+    """Macros that pass a name on are found through other macros, in FROM and in a SELECT list."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE known AS SELECT 1 AS v")
         con.execute(

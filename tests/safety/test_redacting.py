@@ -83,13 +83,13 @@ SAME = (
 
 @pytest.mark.parametrize(("kind", "name"), [(k, name) for k in KEPT for name in KEPT[k]])
 def test_names_of_libraries_stay(kind: str, name: str) -> None:
-    """Names of PyTorch, CUDA and NCCL reveal nothing about a user."""
+    """Names of PyTorch, CUDA and NCCL are kept, because they reveal nothing about a user."""
     assert Redactor("key")(kind, name) == name
 
 
 @pytest.mark.parametrize(("kind", "name"), CHANGED)
 def test_names_of_the_user_go(kind: str, name: str) -> None:
-    """The surrounding text stays, and so does a word for the kind of work of a kernel."""
+    """The text around a user's name stays, and so does a word for the kind of work."""
     new = Redactor("key")(kind, name)
     head, _, tail = CHANGED[kind, name].partition("*")
     assert new.startswith(head)
@@ -98,7 +98,7 @@ def test_names_of_the_user_go(kind: str, name: str) -> None:
 
 
 def test_a_key_makes_names_comparable() -> None:
-    """Without a key, two exports share no name."""
+    """With a key, names of two exports are comparable; without one they share none."""
     names = [Redactor(key)("host", PLANTED) for key in ("a", "a", "b", None, None)]
     assert names[0] == names[1]
     assert len(set(names)) == 4
@@ -232,7 +232,7 @@ def figures(store: TraceStore, name: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
-    """No byte of the file and no text of its tables contains a secret."""
+    """No byte of a redacted store and no text of its tables contains a secret."""
     target = tmp_path / "shared.duckdb"
     redact = Redactor("key")
     export_redacted(planted / "job.store", target, "duckdb", redact)
@@ -247,7 +247,7 @@ def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
 
 
 def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
-    """The file contains no secret and is a valid trace."""
+    """A redacted trace contains no secret and is a valid trace."""
     target = tmp_path / "shared.json.gz"
     assert main(["export", str(planted), "-o", str(target), "--redact"]) == 0
     text = gzip.decompress(target.read_bytes())
@@ -289,7 +289,7 @@ def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
 def test_a_dry_run_lists_what_goes(
     planted: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Names are listed by kind with examples, and nothing is written."""
+    """A dry run lists names by kind with examples, and writes nothing."""
     assert main(["export", str(planted / "job.store"), "--redact", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "host: 0 kept, 1 replaced" in lines
@@ -300,7 +300,7 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """A user could take the file for redacted if --dry-run were accepted alone."""
+    """Redaction options need --redact, or a user could take the file for redacted."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 
@@ -329,7 +329,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """Each event with ties, overlaps, odd threads or quotes in names is there, without secrets."""
+    """A redacted trace has each event with ties, overlaps or odd names, and no secrets."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))

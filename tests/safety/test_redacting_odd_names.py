@@ -96,7 +96,7 @@ def test_a_function_of_compiled_text_is_private(frame: str) -> None:
 
 @pytest.mark.parametrize("frame", PUBLIC_FRAMES)
 def test_frames_of_the_interpreter_stay(frame: str) -> None:
-    """Frozen modules of the standard library and common function names are public."""
+    """Frozen modules of the standard library and common function names are kept."""
     assert Redactor("key")("frame", frame) == frame
 
 
@@ -143,7 +143,7 @@ def test_odd_names_become_plain_text(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(JSON_KINDS.values())))
 def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
-    """JSON may be nested deeper than Python's recursion limit, have numbers with thousands of digits, or be invalid."""
+    """JSON that is too deep, has huge numbers, or is invalid is redacted or hashed."""
     deep = "[" * 900 + f'"{MARKER}"' + "]" * 900
     for text in (deep, "9" * 5000, f'{{"{MARKER}', f'["\\ud800{MARKER}"]', f'{{"{MARKER}": 3}}'):
         new = redacted_json(Redactor("key"), kind, text)
@@ -217,7 +217,7 @@ def target_of(folder: Path, name: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> None:
-    """Each export succeeds, and no byte of it has the secret."""
+    """Each export of odd names succeeds, and no byte of it has the secret."""
     trace = tmp_path / f"{MARKER}.json"
     trace.write_text(json.dumps(odd_trace(Random(seed))), encoding="ascii")
     ingest_only(trace, tmp_path / "job.store", run=MARKER)
@@ -250,7 +250,7 @@ class FullError(OSError):
 def test_an_export_that_fails_leaves_nothing(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_new: bool
 ) -> None:
-    """A missing folder is not created, and an existing one is unchanged."""
+    """A failed export creates no folder, and leaves an existing one unchanged."""
     done: list[object] = []
 
     def fail(*given: Any, **_named: Any) -> Any:
@@ -300,7 +300,7 @@ def redact_first_only(done: list[object]) -> Any:
 
 
 def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
-    """It is XML that Excel can read; a formula is text, and a cell has at most 32,767 characters."""
+    """Sheets are XML that Excel can read; a formula is text, and long cells are cut to fit."""
     texts = ["a\0b", "\x1b", "\ufffe\uffff", "=1+1", "_x0041_", "]]><&", "x" * 40_000, "\U0001f600"]
     rows = Result.of_rows(pa.table({"=1+1": texts}))
     with (tmp_path / "a.xlsx").open("wb") as stream:

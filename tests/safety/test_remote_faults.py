@@ -1,4 +1,4 @@
-"""Each request of each writer to an object storage fails, is lost, or is the last that reaches it.
+"""Each request of each writer to an object storage fails, loses its answer, or is the last.
 
 After each fault a reader sees the old or the new store, and the next run repairs it.
 ``python -m tests.safety.request_rounds FOLDER --list`` rewrites the list of requests.
@@ -84,13 +84,13 @@ def test_every_request_has_a_case(writer: str, memory: Made) -> None:
 
 @pytest.mark.slow
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
-    """The same holds for each request of the S3 client."""
+    """The list covers every request of the S3 client."""
     for writer in WRITERS:
         assert listed("s3", at_s3, writer) == lines_of("s3", writer)
 
 
 def test_some_requests(memory: Made) -> None:
-    """One fails, one loses its answer, and one is the last."""
+    """A failed request, a lost answer and a last request are survived."""
     truth = truth_of(memory, "tag")
     count = len(truth.operations)
     survived(memory, "tag", count // 2, "fail", truth)
@@ -104,7 +104,7 @@ def test_some_requests(memory: Made) -> None:
 def test_each_request_in_order(
     kind: str, writer: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of them run with each kind of fault, and the number is printed."""
+    """All requests are tried with each kind of fault, and their number is printed."""
     made = request.getfixturevalue("memory" if kind == "memory" else "at_s3")
     for how in HOW[kind]:
         found = round_of(made, writer, how)
@@ -144,7 +144,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
 def test_a_lock_whose_answer_is_lost(
     is_error: bool, memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock is ours, so nobody waits for it, whether the client retries or fails."""
+    """A lock whose answer is lost is held, whether the client retries or fails."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -165,7 +165,7 @@ def test_a_lock_whose_answer_is_lost(
 
 
 def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is requested again; a lock that another process created meanwhile is not overwritten."""
+    """A lock is requested again, and never overwrites that of another process."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -191,7 +191,7 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """It is a system error, such as a missing network, and is reported without a traceback."""
+    """A client's own exception class is a system error, and reported without a traceback."""
     memory.put_back()
 
     class NoNetworkError(Exception):
@@ -206,7 +206,7 @@ def test_what_a_client_raises_of_its_own(
 
 @pytest.mark.parametrize("how", ["fail", pytest.param("stop", marks=pytest.mark.slow)])
 def test_a_reader_whose_request_fails(how: str, memory: Made) -> None:
-    """It gets the right rows or an error, never an incomplete store."""
+    """A reader whose request fails gets the right rows or an error, never an incomplete store."""
     memory.put_back()
     whole = answers(memory.store)
     with requests(memory.store) as layer:

@@ -47,7 +47,7 @@ def folder_of(store: str) -> RemoteFolder:
 
 
 def test_one_object_is_created_once(bucket: str) -> None:
-    """The file system decides between concurrent attempts."""
+    """Of concurrent attempts to create one object, the file system lets one succeed."""
     folder = folder_of(f"{bucket}/create.store")
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(folder.create, "x", str(n).encode()) for n in range(8)]
@@ -61,7 +61,7 @@ def test_one_object_is_created_once(bucket: str) -> None:
 def test_the_second_waits(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It continues when the first is done, even after the lifetime of a lock."""
+    """The second ingest waits until the first is done, even longer than the lifetime of a lock."""
     traces, store = put_traces(f"{bucket}/wait/job", DURATIONS), f"{bucket}/wait/job.store"
     holding = threading.Event()
     released: list[float] = []
@@ -101,7 +101,7 @@ def test_after_the_timeout_it_fails(bucket: str) -> None:
 def test_the_lock_of_a_dead_process_is_taken_over(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is taken over when it was not renewed for some time, and respected until then."""
+    """The lock of a dead process is respected until it was not renewed for some time."""
     traces, store = put_traces(f"{bucket}/dead/job", DURATIONS), f"{bucket}/dead/job.store"
     folder_of(store).replace(
         LOCK, b'{"holder": "process 7 on elsewhere", "token": "t", "beats": 3}'
@@ -153,7 +153,7 @@ def test_two_ingests_lose_nothing(bucket: str) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_lost_lock_is_said_and_left(memory: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A process that hung, and whose lock was taken over, does not release the new lock."""
+    """A process whose lock was taken over while it hung does not release the new lock."""
     folder = folder_of(f"{memory}/lost/job.store")
     with caplog.at_level(logging.ERROR), store_lock(folder):
         folder.replace(LOCK, b"another one's")

@@ -55,7 +55,7 @@ def named(store: Path) -> bool:
 
 @pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
-    """Its next query uses the current store; a removed run is reported by name."""
+    """A reader's next query uses the current store; a removed run is reported by name."""
     with hta_sql.open(store) as reader:
         rows = reader.sql("FROM gpu_ops WHERE run = 'a'")
         hta_sql.remove_runs(store, ["a"])
@@ -69,7 +69,7 @@ def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
 
 
 def test_a_client_that_has_the_catalog_open(store: Path) -> None:
-    """It gets an error that names the file until it reconnects, never a wrong answer."""
+    """A client with the catalog open gets an error with the file, never a wrong answer."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         hta_sql.remove_runs(store, ["b"])
         with pytest.raises(duckdb.Error, match="run=b"):

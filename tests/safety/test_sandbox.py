@@ -61,14 +61,14 @@ def addressed(query: str, store: TraceStore) -> str:
 def test_escapes_are_refused(
     escape: str, store: TraceStore, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The check refuses them before anything runs."""
+    """The check refuses escapes before anything runs."""
     with pytest.raises(QueryError):
         sandbox.validated(con, addressed(escape, store))
 
 
 @pytest.mark.slow
 def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
-    """All of them run against a store, whose files and neighbors do not change."""
+    """Running all escapes changes neither the files of the store nor their neighbors."""
 
     def files() -> dict[Path, str]:
         found = [path for path in store.path.parent.rglob("*") if path.is_file()]
@@ -99,13 +99,13 @@ def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
 def test_gigabytes_out_of_a_number_are_refused(
     bomb: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """If the number is known and small, the query passes."""
+    """Functions that make gigabytes are refused, unless their number is known and small."""
     with pytest.raises(QueryError, match="allowed here"):
         sandbox.validated(con, bomb)
 
 
 def test_there_are_hundreds_of_them() -> None:
-    """They combine disguises, actions and positions."""
+    """There are hundreds of escapes, which combine disguises, actions and positions."""
     assert len(ESCAPES) + len(BOMBS) > 400
 
 
@@ -117,7 +117,7 @@ def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
-    """This holds for names with and without version, in ns and in microseconds."""
+    """Every analysis and table passes, under names with and without version, in ns and in µs."""
     library = load_library()
     for about in (*library.tables, *library.analyses, *library.newest()):
         called = about.name if about in library.tables else f"{about.name}()"
@@ -136,7 +136,7 @@ def test_queries_by_a_grammar(store: TraceStore, count: int, asks: bool) -> None
 
 
 def test_parameters_are_bound(store: TraceStore) -> None:
-    """They are bound in EXPLAIN, too; as a name of a relation they are refused."""
+    """Parameters are bound, also in EXPLAIN; a parameter as the name of a relation is refused."""
     assert store.sql("SELECT $a AS a", {"a": 1}).rows() == [(1,)]
     assert store.sql("SELECT ? AS a, ? AS b", [1, "x"]).rows() == [(1, "x")]
     assert len(store.sql("EXPLAIN SELECT $a AS a", {"a": 1})) == 1
@@ -154,7 +154,7 @@ def test_what_is_checked_is_what_runs(
 
 
 def test_errors_say_what_is_near(store: TraceStore) -> None:
-    """A typo is distinguished from an attack."""
+    """Errors suggest near names, so that a typo is distinguished from an attack."""
     with pytest.raises(QueryError, match=r"no table or analysis 'gpu_opz'. Did you mean 'gpu_ops'"):
         store.sql("FROM gpu_opz")
     with pytest.raises(QueryError, match=r"the function summ. Did you mean 'sum'"):
@@ -164,7 +164,7 @@ def test_errors_say_what_is_near(store: TraceStore) -> None:
 
 
 def test_listed_functions_are_the_engines() -> None:
-    """A listed name that does not exist would allow any future function of that name."""
+    """Each listed function exists; a missing one would allow any future function of that name."""
     with duckdb.connect() as con:
         rows = con.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"

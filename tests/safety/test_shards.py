@@ -52,7 +52,7 @@ def test_shards_then_publish(traces: Path, tmp_path: Path, busy_times: BusyTimes
 
 
 def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> None:
-    """The next publish deletes them, but not files that a job is writing."""
+    """A publish deletes the files of killed jobs, but not files that a job is writing."""
     folder = store_folder(tmp_path / "job.store")
     hta_sql.ingest_shard(traces, folder.root, shard=(1, 1))
     for name in ("traces.1-of-1", "other.1-of-2", "other.2-of-2"):
@@ -68,7 +68,7 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """With the number of shards nothing is published before all exist; without it, existing ones are."""
+    """With an expected number, missing shards are an error; without one, others are merged."""
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)
@@ -112,7 +112,7 @@ def test_an_ingest_leaves_unpublished_shards_alone(
 
 @pytest.mark.slow
 def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
-    """Ranks that it had read, and ranks of the store, are not read again."""
+    """Ranks that a killed shard had read, and ranks of the store, are not read again."""
     store = tmp_path / "job.store"
 
     def stop_after_two(_result: object, done: int, _total: int) -> None:
@@ -132,7 +132,7 @@ def test_a_shard_that_was_killed_goes_on(traces: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """The job of its shard fails; the other ranks of the shard are stored."""
+    """The job of the shard with a broken trace fails; its other ranks are stored."""
     store = tmp_path / "job.store"
     (traces / "rank2.json").write_text('{"distributedInfo": {"rank": 2}, "traceEvents": [')
     with pytest.raises(hta_sql.TraceError, match=r"rank2\.json"):
@@ -146,7 +146,7 @@ def test_a_broken_trace_is_told_at_the_publish(traces: Path, tmp_path: Path, cli
 
 @pytest.mark.slow
 def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """The jobs of an array and the job after them use these commands."""
+    """The commands for jobs of an array, and for the job after them, work."""
     store = tmp_path / "job.store"
     first = cli("ingest", traces, "-o", store, "--shard", "1/2")
     assert f"Next: hta-sql publish {store} --expect 2" in first.err
@@ -163,7 +163,7 @@ def test_the_command_line(traces: Path, tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> None:
-    """This holds for shards that were published before, too."""
+    """A publish retains what is published, including earlier shards."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 1))
     hta_sql.publish(store).close()
@@ -172,7 +172,7 @@ def test_what_is_published_is_kept(traces: Path, tmp_path: Path, cli: Cli) -> No
 
 
 def test_shares_are_even_and_the_same_everywhere(tmp_path: Path) -> None:
-    """Shares depend on sizes, and not on the order of the files."""
+    """Shares of shards depend on sizes, and not on the order of the files."""
     files = []
     for rank, size in enumerate([900, 100, 100, 400, 300, 100, 500, 0]):
         path = tmp_path / f"rank{rank}.json"

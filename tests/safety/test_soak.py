@@ -14,7 +14,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason=
 
 
 def test_what_an_answer_may_be(tmp_path: Path) -> None:
-    """Before a change it is the old state, during it either, and after it the new one."""
+    """The old state is valid before and during a change, the new one during and after it."""
     journal, truth = Journal(tmp_path / "new.journal"), Truth(tmp_path)
     with journal.change("add", ["a", 3], {"a": 3}):
         may = truth.may_be(since=0)
@@ -27,7 +27,7 @@ def test_what_an_answer_may_be(tmp_path: Path) -> None:
 
 
 def test_a_change_that_was_cut_off(tmp_path: Path) -> None:
-    """The next writer knows what to complete; until then both states are valid."""
+    """After a change that was cut off, both states are valid until the next writer completes it."""
     with (
         pytest.raises(KeyboardInterrupt),
         Journal(tmp_path / "j").change("add", ["a", 3], {"a": 3}),
@@ -38,7 +38,7 @@ def test_a_change_that_was_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_mixed_run_has_no_content() -> None:
-    """All ranks and all their kernels must be of one content."""
+    """A run with ranks or kernels of several contents is recognized as mixed."""
     assert content_of([(0, 3, 309_000), (1, 3, 309_000)]) == 3
     for rows in (
         [(0, 3, 309_000)],

@@ -82,7 +82,7 @@ def limited(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
-    """The message differs from that of a full disk; no signal ends the process, and no file is orphaned."""
+    """The message differs from that of a full disk, and no file is orphaned."""
     before = sorted(path.name for path in job.iterdir() if path.name != "tmp")
     lines = limited(job, "-f 16", COMMANDS[name])
     assert lines[-1].startswith("error: ")
@@ -98,7 +98,7 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", ["ingest", "run", "sql", "report"])
 def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None:
-    """The limit is the total number of threads and processes of a user."""
+    """The message names the limit on all threads and processes of a user."""
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("only root with setpriv can try it")
     lines = limited(job, f"-u {threads}", COMMANDS[name], UNPRIVILEGED)
@@ -134,20 +134,20 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
     [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
-    """They keep their message, or their traceback."""
+    """Other errors keep their message, or their traceback."""
     assert reason_of(error) is None
     assert disk_refusal(error) is None
 
 
 def test_a_pool_that_fails_to_start_is_a_refused_thread() -> None:
-    """Python raises another error while it shuts down such a pool."""
+    """A pool that fails to start counts as a refused thread, whatever Python raises."""
     first, second = RuntimeError("can't start new thread"), RuntimeError("cannot join thread")
     second.__context__ = first
     assert "refused a new thread" in str(reason_of(second))
 
 
 def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Libraries abort in this case, and the line before states why."""
+    """A small address space causes a warning before libraries abort."""
     limits = {resource.RLIMIT_AS: 10**9}
     real = resource.getrlimit
     monkeypatch.setattr(

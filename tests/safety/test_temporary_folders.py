@@ -50,7 +50,7 @@ def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess
 
 
 def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Path) -> None:
-    """A killed process cannot clean up; a running one keeps its folder."""
+    """Only folders of dead processes are deleted; a running one keeps its folder."""
     (tmp_path / "hta_sql-notes").write_text("somebody's")
     dead, left = started(environment)
     dead.kill()

@@ -61,7 +61,7 @@ def questions(store: TraceStore) -> list[Callable[[], Any]]:
 
 
 def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
-    """Eight threads run eighty queries."""
+    """Eight threads get the same answers to eighty queries as one thread."""
     asked = questions(store)
     alone = [question() for question in asked]
     with ThreadPoolExecutor(8) as pool:
@@ -109,7 +109,7 @@ def test_ranks_side_by_side_as_frames(path: Path) -> None:
 
 
 def test_interrupt_stops_every_question(path: Path) -> None:
-    """Only running queries are stopped."""
+    """interrupt() stops all running queries, and no others."""
     with hta_sql.open(path) as store, ThreadPoolExecutor(2) as pool:
         running = [pool.submit(store.sql, SLOW) for _ in range(2)]
         while len(store._connection._asking) < 2:
@@ -123,7 +123,7 @@ def test_interrupt_stops_every_question(path: Path) -> None:
 
 
 def test_a_closed_store_says_so(path: Path) -> None:
-    """This holds for a store whose copy was closed before it was pickled."""
+    """A closed store raises an error, also if its copy was closed before it was pickled."""
     store = hta_sql.open(path)
     store.close()
     store.close()
@@ -150,7 +150,7 @@ def in_child(question: Callable[[], object]) -> int:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
-    """Its answers are the parent's, which continues; this holds for a second generation and for threads."""
+    """A fork, and a fork of it, opens the store again and gives the parent's answers."""
     asked = questions(store)
     alone = [question() for question in asked]
 
@@ -169,7 +169,7 @@ def test_a_fork_opens_anew(store: TraceStore) -> None:
 
 @needs_fork
 def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
-    """Otherwise the engine would share the instance of the parent."""
+    """A fork does not share the parent's engine instance when it opens the same catalog again."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
 
@@ -183,7 +183,7 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
-    """Their queries stay with the parent."""
+    """Queries of other threads stay with the parent."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
         stop = threading.Event()
@@ -220,13 +220,13 @@ sys.exit(os.waitstatus_to_exitcode(status))
 @pytest.mark.slow
 @needs_fork
 def test_a_child_that_ends_like_any_program(path: Path) -> None:
-    """The interpreter shuts down objects of the parent without a crash."""
+    """The interpreter of a forked child shuts down objects of the parent without a crash."""
     done = subprocess.run([sys.executable, "-c", FORKS, path], check=False, timeout=120)  # noqa: S603
     assert done.returncode == 0
 
 
 def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
-    """Task of a worker."""
+    """Query the compute time, as a task of a worker does."""
     rows: list[Any] = analyzer.store.run("temporal_breakdown", ranks=[rank]).rows()
     return [analyzer.run, analyzer.ranks, *rows]
 
@@ -234,7 +234,7 @@ def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
-    """Path and options are sent, and the worker opens it."""
+    """A worker gets path and options of the store, and opens it."""
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     with hta_sql.TraceAnalysis(store=path, run="after") as analyzer:
@@ -249,7 +249,7 @@ def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
 def test_a_store_is_pickled_as_path_and_options(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver may have another current folder; a missing store raises an error."""
+    """A pickled store is its path and options; if the store is missing, it is an error."""
     monkeypatch.chdir(path.parent)
     with hta_sql.TraceStore(path.name, threads=2, memory_limit="300MiB") as store:
         sent = pickle.dumps(store)

@@ -39,7 +39,7 @@ def test_the_second_waits_and_says_so(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It continues as soon as the first is done."""
+    """The second ingest says that it waits, and continues as soon as the first is done."""
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     holding = threading.Event()
@@ -72,7 +72,7 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
 def test_a_lock_that_is_removed_by_who_holds_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A process that has waited for it waits for the next lock as well."""
+    """A process that waited for a removed lock waits for the next lock as well."""
     folder, got = store_folder(tmp_path), threading.Event()
 
     def wait() -> None:
@@ -93,7 +93,7 @@ def test_a_lock_that_is_removed_by_who_holds_it(
 
 
 def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The system releases it."""
+    """The system releases the lock of a dead process."""
     store = tmp_path / "job.store"
     code = (
         "import sys, time\n"

@@ -44,7 +44,7 @@ def state_of(store: Path) -> dict[str, tuple[int, int]]:
 def test_no_trace_is_read_and_nothing_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rank of an unchanged file comes from the manifest."""
+    """No trace is read again, because the rank of an unchanged file is in the manifest."""
     monkeypatch.setattr(fingerprints, "peek", lambda path: pytest.fail(f"read {path}"))
     before = state_of(folder / "job.store")
     with hta_sql.ingest(folder, folder / "job.store") as opened:
@@ -63,7 +63,7 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
 
 @pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
-    """The best of five takes 0.05 s instead of 1.4, in one process."""
+    """Opening again takes 0.05 s instead of 1.4, in one process and as the best of five."""
     store = folder / "job.store"
     anew = seconds_of(lambda: hta_sql.ingest(folder, store, force=True, jobs=1))
     again = min(seconds_of(lambda: hta_sql.ingest(folder, store)) for _ in range(5))
@@ -118,7 +118,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
 
 @pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Ranks by order of names are renumbered when a file is added, without reading the old one."""
+    """Ranks by order of names are renumbered for a new file, without reading old files."""
     traces = write_traces({0: 100.0})
     text = (traces / "rank0.json").read_text()
     (traces / "rank0.json").unlink()
@@ -134,7 +134,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:
-    """Orphaned files of all kinds are deleted; files of others are not."""
+    """The ingest after a replacement deletes orphaned files, and no files of others."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()

@@ -98,7 +98,7 @@ def seconds_until_stopped(ask: Callable[[], object], stop: Callable[[], None]) -
 def test_an_interrupt_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds in the pass and in a statement of the engine; the next query computes it."""
+    """An interrupt ends the pass or the engine's statement; the next query computes it."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.open(store) as opened:
 
@@ -118,7 +118,7 @@ def test_an_interrupt_ends_a_replay_within_a_second(
 def test_a_time_limit_ends_a_replay_within_a_second(
     where: str, store: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The message contains the remedy."""
+    """The error of the time limit contains the remedy."""
     started: Started = request.getfixturevalue(where)
     with hta_sql.TraceStore(store, limits=Limits(seconds=3)) as opened:
         began = time.monotonic()
@@ -130,14 +130,14 @@ def test_a_time_limit_ends_a_replay_within_a_second(
 
 
 def test_a_time_limit_ends_what_is_computed_before_a_query(store: Path, endless: Started) -> None:
-    """hta-sql sql --timeout computes derived tables before it opens the store."""
+    """The time limit includes derived tables, which are computed before the store is opened."""
     with pytest.raises(ComputationStoppedError, match="Interrupted after 3 s"):
         materialize_for(store, "FROM replays", watch=Watch(3))
     assert endless.is_set()
 
 
 def test_a_replay_reports_its_progress(store: Path) -> None:
-    """Each part is reported once, and so is the end."""
+    """Each part of a replay is reported once, and so is its end."""
     reports: list[tuple[str, int, int]] = []
     with hta_sql.open(store) as opened:
         opened.report_progress(lambda *report: reports.append(report))

@@ -37,7 +37,7 @@ def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None:
-    """Assert that both are named with their exit, and the rest is in the store."""
+    """Assert that both traces are named with their exit, and the rest is in the store."""
     lines = str(error).splitlines()
     assert lines[0] == "2 of 6 traces could not be ingested:"
     dies, killed = sorted(lines[1:3])
@@ -51,7 +51,7 @@ def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None
 def test_traces_that_kill_their_worker(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Each kills the pool; lost tasks run again, one at a time."""
+    """A trace that kills its worker breaks the pool; lost tasks run again, one at a time."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(deadly_traces, tmp_path / "job.store", jobs=2)
     check(caught.value, tmp_path / "job.store", busy_times)
@@ -87,7 +87,7 @@ class Failing(Executor):
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Only its trace fails; message and traceback contain the error."""
+    """An unexpected error fails its trace only, and is in the message and the traceback."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(write_traces(DURATIONS), tmp_path / "job.store", executor=Failing())
     assert "rank1.json: ZeroDivisionError: division by zero" in str(caught.value)
@@ -100,7 +100,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
 ) -> None:
-    """If memory is insufficient, the message is the engine's."""
+    """An error of the engine, such as a lack of memory, fails one trace with its message."""
     traces = write_traces(DURATIONS)
     with pytest.raises(hta_sql.TraceError, match=r"rank0.json: .*[Mm]emory"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=jobs, memory_limit="1MiB")

@@ -117,7 +117,7 @@ def expected_places(name: str, model: str, variant: str) -> list[int]:
 
 @pytest.mark.parametrize("model", sorted({line["model"] for line in MODELS.values()}))
 def test_places_are_those_of_the_signature(model: str) -> None:
-    """This holds for every operator of torch with a formula, and for flash-attention."""
+    """Positions agree for every operator of torch with a formula, and for flash-attention."""
     found = {name: (variant, places) for name, m, variant, places, _ in answers() if m == model}
     names = {name: line["variant"] for name, line in MODELS.items() if line["model"] == model}
     assert found == {
@@ -126,7 +126,7 @@ def test_places_are_those_of_the_signature(model: str) -> None:
 
 
 def test_an_operator_has_one_formula() -> None:
-    """An operator has at most one; the work of a wrapper is that of another operator."""
+    """An operator has at most one formula; the work of a wrapper is that of another operator."""
     found = [(name, model, variant, wraps) for name, model, variant, _, wraps in answers()]
     assert found == [
         (name, line["model"], line["variant"], line["is_wrapper"] == "true")
@@ -135,5 +135,5 @@ def test_an_operator_has_one_formula() -> None:
 
 
 def test_every_operator_that_torch_lists_has_one() -> None:
-    """The operators are those that match the patterns of record.py."""
+    """The listed operators are those that match the patterns of record.py."""
     assert RECORDED.keys() <= MODELS.keys()

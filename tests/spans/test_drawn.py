@@ -23,7 +23,7 @@ from hta_sql.charts import draw
 def test_recordings_are_drawn_one_behind_the_other(
     joined: hta_sql.TraceStore, name: str, columns: tuple[str, ...]
 ) -> None:
-    """All times are within their 400 us."""
+    """All drawn times are within the 400 us of the recordings."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     given = {} if name in {"memory_curve", "utilization_over_time"} else last
     chart = draw(joined.run(name, **given)).to_dict()

@@ -127,7 +127,7 @@ def is_id(column: str) -> bool:
 def test_the_length_of_the_gap_changes_nothing(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Only points in time change."""
+    """A longer gap changes only points in time."""
 
     def timeless(store: hta_sql.TraceStore) -> list[dict[str, Any]]:
         ((offset,),) = store.sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
@@ -152,7 +152,7 @@ def test_the_length_of_the_gap_changes_nothing(
 def test_rows_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Each recording has the same events, steps and collectives, with the same figures."""
+    """Each recording has the events, steps, collectives and figures of its separate run."""
     ((offset,),) = (
         stores["joined"].sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
     )

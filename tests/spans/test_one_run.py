@@ -58,7 +58,7 @@ def test_no_event_is_lost_and_ids_are_unique(joined: hta_sql.TraceStore) -> None
 
 
 def test_launches_stay_in_their_span(joined: hta_sql.TraceStore) -> None:
-    """Correlation ids restart, and each kernel has the launch of its own recording."""
+    """Although correlation ids restart, each kernel has the launch of its own recording."""
     crossing = (
         "SELECT count(*), count_if(lib.span_of(g.launch_id) = g.span), count_if(lib.span_of(g.op_id) = g.span) "
         "FROM gpu_ops AS g"
@@ -77,7 +77,7 @@ def test_each_span_leaves_out_its_last_step(joined: hta_sql.TraceStore) -> None:
 
 
 def test_time_between_spans_is_nobodys(joined: hta_sql.TraceStore) -> None:
-    """It is neither idle, nor waiting, nor part of any denominator."""
+    """Time between recordings is neither idle, nor waiting, nor part of any denominator."""
     breakdown = ("rank", "span_ns", "compute_ns", "exposed_communication_ns", "idle_ns", "idle_pct")
     assert rows(joined, "temporal_breakdown", *breakdown, **ALL) == [
         (0, 300 * US, 80 * US, 80 * US, 140 * US, pytest.approx(100 * 140 / 300)),
@@ -147,7 +147,7 @@ def test_steps_and_collectives_are_of_their_span(joined: hta_sql.TraceStore) -> 
 
 
 def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.TraceStore) -> None:
-    """The address is the same, but what happened in the gap is unknown."""
+    """After the gap, the same address is another block, because frees in the gap are unknown."""
     blocks = joined.sql(
         "SELECT state, count(*), max(lifetime_ns) FROM memory_allocations() WHERE rank = 0 GROUP BY state ORDER BY state"
     )
@@ -168,7 +168,7 @@ def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.
 def test_a_step_of_the_second_span_has_its_own_critical_path(
     joined: hta_sql.TraceStore, apart: hta_sql.TraceStore
 ) -> None:
-    """It equals that of a separate run, and a path over both does not include the gap."""
+    """The path equals that of a separate run; a path over both recordings excludes the gap."""
 
     def path(store: hta_sql.TraceStore, run: str, **window: Any) -> list[tuple[str, float]]:
         graph = critical_path(store, 0, run, include_last_profiler_step=True, **window)
@@ -195,7 +195,7 @@ def test_a_step_of_the_second_span_has_its_own_critical_path(
 def test_answers_are_the_sums_of_the_runs(
     joined: hta_sql.TraceStore, apart: hta_sql.TraceStore, name: str, keys: str, sums: str
 ) -> None:
-    """This holds for any steps in scope."""
+    """Answers are the sums of the separate runs, for any steps in scope."""
     added = ", ".join(f"sum({column.strip()})" for column in sums.split(","))
     for last in ("true", "false"):
         query = (

@@ -3,13 +3,13 @@
 A release is a heading with a version and a date in CHANGELOG.md. From then on every stable analysis
 whose ``Since`` is not later must be in the lock, which ``make freeze`` writes. It only adds lines.
 
-An analysis is locked with everything that it stands on: its own text, and the macros, tables and
+An analysis is locked with everything that it depends on: its own text, and the macros, tables and
 CSV files under it, without their comments and without the words of sql/messages. So a sentence can be
 corrected; the codes and placeholders that an analysis relies on are rules of messages.py. Each object
 of the lock has a line:
 
     object       analysis, macro or table: ``kpis_v1``, ``run_kpis``, ``gpu_ops``
-    definition   SHA-256 of its text without comments, of an analysis with all that it stands on
+    definition   SHA-256 of its text without comments, of an analysis with all that it depends on
     answers      of an analysis: SHA-256 of its pinned and golden answers, but for their sentences
 
 If a macro under a released analysis changes and no pinned or golden answer does, ``--refreeze``

@@ -16,7 +16,7 @@ from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, Event, events_of,
 
 
 def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:
-    """The location does not matter; another seed gives other files."""
+    """Equal specs give equal files anywhere; another seed gives other files."""
     once, again, other = (
         write_job(tmp_path / name, replace(EVERYTHING, seed=seed))
         for name, seed in (("once", 0), ("again", 0), ("other", 1))

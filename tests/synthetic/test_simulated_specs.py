@@ -102,6 +102,6 @@ def test_impossible_jobs_are_refused(wrong: dict[str, Any], message: str) -> Non
 
 
 def test_an_empty_wish_is_refused() -> None:
-    """Every job has at least one event."""
+    """A job of no events is refused, because every job has at least one."""
     with pytest.raises(ValueError, match="at least 1"):
         spec_for_events(0)

@@ -72,7 +72,7 @@ def test_an_image_renderer_is_honored(
 
 
 def test_a_script_gets_the_picture_that_it_asks_for(analysis: TraceAnalysis) -> None:
-    """It replaces the page."""
+    """The picture that a script requests replaces the page."""
     analysis.get_gpu_kernel_breakdown(visualize=True, image_renderer="svg")
     pictures = sorted(path.name for path in (analysis.store.path / "charts").iterdir())
     assert pictures == ["gpu_kernel_types.svg", "gpu_kernels_by_name.svg"]

@@ -308,7 +308,7 @@ def test_a_job_without_gpus_says_what_is_missing(
 
 
 def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """None for copies without a recorded bandwidth has a separate reason."""
+    """A missing result for copies without a recorded bandwidth has a separate reason."""
     copy = kernel(0, 1) | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)"}
     folder = write_trace(tmp_path / "job", "0.json", [copy]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:

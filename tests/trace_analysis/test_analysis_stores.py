@@ -24,7 +24,7 @@ from tests.trace_analysis.writing import kernel, write_trace
 
 
 def test_the_store_lies_beside_the_traces(tmp_path: Path) -> None:
-    """The folder is hidden, so it is not taken for traces next time."""
+    """The store is in a hidden folder next to the traces, so it is not taken for traces."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)])
     for _ in range(2):
         with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -59,7 +59,7 @@ def forgotten_cache() -> Iterator[None]:
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same traces find the same store; other traces have another one."""
+    """Equal traces find the same store in the cache; other traces have another one."""
     (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
     # A template of catalogs takes seconds to make.
     (tmp_path / "cache" / "hta_sql" / "templates").symlink_to(cache_folder("templates"))
@@ -80,7 +80,7 @@ def test_a_read_only_folder_has_its_store_in_the_cache(
 def test_the_cache_is_in_the_home_folder_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without XDG_CACHE_HOME it is ~/.cache/hta_sql."""
+    """Without XDG_CACHE_HOME the cache is in ~/.cache/hta_sql."""
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     place = trace_places.store_beside("s3://bucket/traces")
@@ -90,7 +90,7 @@ def test_the_cache_is_in_the_home_folder_by_default(
 def test_whether_a_folder_is_writable_is_detected_by_trying(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A read-only mount refuses files in a folder whose permissions allow them."""
+    """Writing is tried, because a read-only mount refuses files whatever the permissions allow."""
 
     def refused(dir: Path) -> None:  # noqa: A002 - a parameter of tempfile
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(dir))
@@ -122,7 +122,7 @@ def test_one_selection_of_files_does_not_leak_into_the_next(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
-    """As in HTA's Trace, ranks come from the files."""
+    """Ranks of listed files come from the files, as in HTA's Trace."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n + 2) for n in range(2)]
     with TraceAnalysis(trace_files=[str(path) for path in paths]) as analysis:
         assert list(analysis.get_temporal_breakdown()["rank"]) == [2, 3]
@@ -140,13 +140,13 @@ def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_folder_without_traces_is_an_error(tmp_path: Path) -> None:
-    """HTA returns an empty analysis."""
+    """A folder without traces is an error, whereas HTA returns an empty analysis."""
     with pytest.raises(TraceNotFoundError):
         TraceAnalysis(trace_dir=tmp_path)
 
 
 def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
-    """Traces are ingested into it; without traces it is opened unchanged."""
+    """Traces are ingested into a named store; without traces it is opened unchanged."""
     write_trace(tmp_path / "traces", "a.json", [kernel(0, 10)])
     place = tmp_path / "x.store"
     with TraceAnalysis(trace_dir=tmp_path / "traces", store=place) as first:
@@ -179,7 +179,7 @@ def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
 
 @pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
-    """HTA users write plain scripts, which ingesting in several processes must not run again."""
+    """A plain script, as HTA users write it, runs once although several processes ingest."""
     for rank in range(2):
         write_trace(tmp_path / "traces", f"{rank}.json", [kernel(0, 10)], rank=rank)
     script = tmp_path / "script.py"

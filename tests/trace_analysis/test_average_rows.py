@@ -40,7 +40,7 @@ def test_a_row_has_the_attributes_of_torch(averages: FunctionAverages) -> None:
 
 
 def test_rows_stand_in_the_order_of_first_calls(averages: FunctionAverages) -> None:
-    """Kernels are among them."""
+    """Rows, including kernels, are in the order of first calls."""
     first = [(row.key, row.device_type[11:]) for row in averages[:6]]
     assert first == [
         ("ProfilerStep*", "CPU"),
@@ -62,7 +62,7 @@ def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
 
 
 def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> None:
-    """It is sorted and limited, with the sums of all rows; frames of the device have separate columns."""
+    """The table is sorted and limited, with the sums of all rows and columns for frames."""
     table = averages.table(sort_by="self_cuda_time_total", row_limit=2, time_unit="us")
     rule, header, _, addmm, gemm, _, host, device = table.splitlines()
     assert " ".join(header.split()) == (
@@ -82,7 +82,7 @@ def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> 
 
 
 def test_a_range_that_ends_on_another_thread_has_no_share(averages: FunctionAverages) -> None:
-    """Torch writes 0 without a sign."""
+    """The share of a range that ends on another thread is 0 without a sign, as in torch."""
     (line,) = [line for line in averages.table().splitlines() if "gloo:" in line]
     assert line.split()[:5] == ["gloo:all_reduce", "0.00%", "0.000us", "0", "10.000us"]
 
@@ -99,7 +99,7 @@ def test_every_attribute_sorts(key: str, averages: FunctionAverages) -> None:
 def test_what_does_not_exist_is_refused(
     analysis: TraceAnalysis, averages: FunctionAverages
 ) -> None:
-    """The error has the nearest name."""
+    """The error for an unknown attribute has the nearest name."""
     with pytest.raises(ParameterError, match="Did you mean 'cpu_time_total'"):
         averages.table(sort_by="cpu_time_totals")
     with pytest.raises(ParameterError, match="time_unit is s, ms or us"):
@@ -109,12 +109,12 @@ def test_what_does_not_exist_is_refused(
 
 
 def test_a_frame_has_a_column_for_each_attribute(averages: FunctionAverages) -> None:
-    """It has a row for each key."""
+    """The frame has a column for each attribute, and a row for each key."""
     frame = averages.df()
     assert len(frame) == len(averages)
     assert frame.set_index("key").loc["aten::add", "self_cpu_time_total"] == 9
 
 
 def test_nothing_is_an_empty_table() -> None:
-    """Torch does the same."""
+    """The table of a trace without events is empty, as in torch."""
     assert FunctionAverages([], with_memory=False).table() == ""

@@ -32,7 +32,7 @@ class Operation:
 
     @property
     def end(self) -> int:
-        """Return its end."""
+        """Return the end of the operation."""
         return self.start + self.dur
 
 

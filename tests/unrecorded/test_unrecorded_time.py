@@ -99,7 +99,7 @@ def launched_earlier() -> list[dict[str, Any]]:
 def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
     ingest_trace: Ingest,
 ) -> None:
-    """Before that call it is unknown whether the device was busy."""
+    """Such an operation was queued from the first call on; before, nothing is known."""
     call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
     events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
@@ -112,7 +112,7 @@ def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_th
 def test_an_operation_that_started_before_the_first_recorded_call_tells_nothing(
     ingest_trace: Ingest,
 ) -> None:
-    """It may have been launched just before it started."""
+    """The first operation may have been launched just before it started."""
     store = ingest_trace(launched_earlier())
     assert intervals(store, "before") == []
     assert intervals(store, "undecided") == [(0, 20_000)]
@@ -129,7 +129,7 @@ def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace
 
 @pytest.mark.parametrize("count", [12, 68])
 def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trace: Ingest) -> None:
-    """The profiler dropped a buffer: the gap contains their kernels, and is no idle time of the host."""
+    """A gap in which launches have no kernels is lost work, not idle time of the host."""
     operations = run_operations([(20 * n, 7, 20) for n in range(200)])
     dropped = range(100, 100 + count)
     recording = record(operations, 0, 6_000, dropped=dropped)
@@ -157,7 +157,7 @@ def test_kernels_captured_into_a_graph_are_not_lost(ingest_trace: Ingest) -> Non
 
 
 def test_work_that_runs_on_when_the_recording_ends_is_unrecorded(ingest_trace: Ingest) -> None:
-    """Its launches are recorded and its kernels are not."""
+    """Kernels after the end of the recording are unrecorded work, although launched before."""
     operations = run_operations([(10 * n, 7, 40) for n in range(100)])
     recording = record(operations, 0, 2_000)
     store = ingest_trace(recording.events)

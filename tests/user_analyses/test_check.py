@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is 0, and stdout is empty."""
+    """A folder without problems ends with exit code 0, and with an empty stdout."""
     assert main(["check", str(team)]) == 0
     said = capsys.readouterr()
     assert said.out == ""
@@ -59,7 +59,7 @@ def test_new_then_check_then_run(
 def test_names_that_cannot_be(
     name: str, topic: str, said: str, team: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is written or overwritten."""
+    """A command with an invalid name writes and overwrites nothing."""
     before = sorted(team.rglob("*"))
     assert main(["new", "analysis", name, "--topic", topic, "--into", str(team)]) == 1
     assert said in capsys.readouterr().err
@@ -136,7 +136,7 @@ RULES = {
 
 @pytest.mark.parametrize("rule", list(RULES))
 def test_a_rule_is_told_with_its_line(rule: str, tmp_path: Path) -> None:
-    """An editor can jump there."""
+    """A broken rule is reported with its line, to which an editor can jump."""
     old, new, named, said = RULES[rule]
     assert old in ANALYSIS
     text = ANALYSIS.replace(old, new)
@@ -199,14 +199,14 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     ],
 )
 def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, said: str) -> None:
-    """The line is that of the case."""
+    """The error of a golden case that cannot run has the line of the case."""
     (problem,) = edited(tmp_path, (old, new))
     assert problem.startswith(said)
 
 
 @pytest.mark.slow
 def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
-    """After a renaming it would silently never run; an analysis without one is reported."""
+    """A golden test without its analysis, which would never run, and the reverse are reported."""
     write_folder(tmp_path)
     path = tmp_path / "tests" / "kernels" / "stream_load_v1.test"
     path.rename(path.with_name("old_v1.test"))

@@ -28,14 +28,14 @@ def refused(*folders: Path) -> str:
     ],
 )
 def test_a_name_that_is_shipped(tmp_path: Path, name: str, other: str) -> None:
-    """The error has both files, because the intended one is unknown."""
+    """The error for a shipped name has both files, because the intended one is unknown."""
     said = refused(write_folder(tmp_path, name=name))
     assert f"{tmp_path}/kernels/{name}_v1.sql:1: {name}" in said
     assert f"{other}; rename one of them." in said
 
 
 def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
-    """It would change the plain name for all readers of this store."""
+    """A newer version of a shipped analysis would change the plain name for all readers."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v1.sql"
     text = path.read_text(encoding="utf-8").replace("stream_load_v1", "temporal_breakdown_v9")
@@ -44,7 +44,7 @@ def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
 
 
 def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
-    """The shipped analyses depend on it."""
+    """A macro with a shipped name is refused, because the shipped analyses depend on it."""
     own_macro(write_folder(tmp_path), "merged_intervals")
     said = refused(tmp_path)
     assert f"{tmp_path}/lib/merged_intervals.sql:1: lib.merged_intervals is also" in said
@@ -52,7 +52,7 @@ def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
 
 
 def test_two_folders_with_one_name(tmp_path: Path) -> None:
-    """This holds for different versions, too, because the plain name would be ambiguous."""
+    """One name in two folders is ambiguous and refused, also for different versions."""
     first, second = write_folder(tmp_path / "a"), write_folder(tmp_path / "b")
     own_macro(second, "total")
     said = refused(first, second)
@@ -61,7 +61,7 @@ def test_two_folders_with_one_name(tmp_path: Path) -> None:
 
 
 def test_versions_side_by_side(tmp_path: Path) -> None:
-    """In one folder they are versions of one analysis, as in the shipped library."""
+    """Versions in one folder belong to one analysis, as in the shipped library."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v2.sql"
     path.write_text(ANALYSIS.replace("stream_load_v1", "stream_load_v2"), encoding="utf-8")
@@ -70,7 +70,7 @@ def test_versions_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """The error for one without an analysis explains how to write one."""
+    """The error for a missing folder, or one without an analysis, explains how to write one."""
     assert "names '/no/such/folder', which is not a folder" in refused(Path("/no/such/folder"))
     assert f"hta-sql new analysis NAME --into {tmp_path}" in refused(tmp_path)
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) -> None:
-    """It is found when the folder is read."""
+    """A file without the required form is found when the folder is read."""
     assert old in ANALYSIS
     write_folder(tmp_path, text=ANALYSIS.replace(old, new))
     message = refused(tmp_path)
@@ -99,7 +99,7 @@ def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) 
 
 
 def test_a_file_in_no_topic(tmp_path: Path) -> None:
-    """Otherwise it would be silently ignored."""
+    """A file outside of a topic is refused, because it would be silently ignored."""
     write_folder(tmp_path)
     (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
     assert refused(tmp_path).endswith(
@@ -138,6 +138,6 @@ def test_a_file_that_the_engine_refuses(kind: str, store: Path, tmp_path: Path) 
 
 
 def test_the_name_of_a_function_of_the_engine(store: Path, tmp_path: Path) -> None:
-    """The shipped analyses would call it instead."""
+    """A macro named like an engine function is refused, because shipped analyses would call it."""
     with pytest.raises(LibraryError, match="unnest is a function of the engine; rename it"):
         hta_sql.open(store, analyses=write_folder(tmp_path, name="unnest"))

@@ -30,7 +30,7 @@ ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 @pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
-    """As for a shipped analysis, parameters are checked, and columns have units and descriptions."""
+    """Parameters are checked, and columns have units and descriptions, as in shipped ones."""
     with hta_sql.open(store, analyses=team) as opened:
         assert opened.run("stream_load").rows() == ROWS
         assert opened.run("stream_load_v1", min_kernels=3, ranks=[0]).rows() == ROWS[:1]
@@ -61,7 +61,7 @@ def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
 
 
 def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> None:
-    """A session's user analyses are in a separate catalog."""
+    """The store's catalog does not change, as user analyses of a session are in a separate one."""
     with hta_sql.open(store, analyses=team) as opened:
         assert not Path(opened.catalog_path).is_relative_to(store)
     with hta_sql.open(store) as opened:
@@ -73,7 +73,7 @@ def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> Non
 
 
 def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders in the environment are the default."""
+    """Folders in the environment variable are the default."""
     monkeypatch.setenv(ENVIRONMENT, f"{team}{os.pathsep}")
     with hta_sql.open(store) as opened:
         assert opened.run("stream_load").rows() == ROWS
@@ -116,7 +116,7 @@ def test_the_entry_point(
 def test_an_entry_point_that_fails_is_named(
     tmp_path: Path, team: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The user must know which package to uninstall."""
+    """A failing entry point is named, so that the user knows which package to uninstall."""
     install(tmp_path, "team_sql:folders", "def folders():\n    1 / 0\n", team, monkeypatch)
     with pytest.raises(LibraryError, match=r"entry point team = team_sql:folders .* division"):
         library_with()
@@ -139,7 +139,7 @@ def install(
 def test_the_option(
     store: Path, team: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands that use the library have it; parameters of the analysis are options."""
+    """Commands that use the library have the option; an analysis's parameters are options, too."""
     own = ("--analyses", str(team))
     call = ("run", str(store), "stream_load", "--min-kernels", "3", "--format", "json")
     assert main([*call, *own]) == 0
@@ -161,7 +161,7 @@ def test_the_option(
 
 
 def test_the_report_has_a_section(team: Path) -> None:
-    """The header line is Report: table."""
+    """The header line ``Report: table`` gives a user analysis a section."""
     found = [s.name for topic in topics(library_with(team)) for s in topic.sections]
     assert "stream_load" in found
     assert "stream_load" not in [s.name for topic in topics(load_library()) for s in topic.sections]
@@ -169,7 +169,7 @@ def test_the_report_has_a_section(team: Path) -> None:
 
 @pytest.mark.slow  # a whole report
 def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
-    """The section has its rows and its SQL."""
+    """The section of a user analysis has its rows and its SQL."""
     page = tmp_path / "page.html"
     assert main(["report", str(store), "-o", str(page), "--analyses", str(team)]) == 0
     assert '<section id="stream_load">' in page.read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
-    """Nothing is cached between two calls."""
+    """The next session sees a changed file, because nothing is cached."""
     write_folder(tmp_path)
     with hta_sql.open(store, analyses=tmp_path) as opened:
         assert len(opened.run("stream_load")) == 2
@@ -188,7 +188,7 @@ def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path)
 
 
 def test_it_travels_to_another_process(store: Path, team: Path) -> None:
-    """A pickled store opens with the same analyses."""
+    """A pickled store opens in another process with the same user analyses."""
     with hta_sql.open(store, analyses=team) as opened:
         copied = pickle.loads(pickle.dumps(opened))  # noqa: S301 - our own
         assert copied.run("stream_load").rows() == ROWS
@@ -196,14 +196,14 @@ def test_it_travels_to_another_process(store: Path, team: Path) -> None:
 
 
 def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
-    """Queries of unknown origin may use views and macros of a team."""
+    """Sandboxed queries of unknown origin may use views and macros of a team."""
     with hta_sql.TraceStore(store, safe=True, analyses=team) as opened:
         assert opened.sql("FROM stream_load").rows() == ROWS
 
 
 @pytest.mark.slow
 def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
-    """``hta-sql catalog --analyses`` adds it to the shared catalog, and later ingests retain it."""
+    """``hta-sql catalog --analyses`` adds user analyses to the store's shared catalog."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
@@ -232,7 +232,7 @@ def shared_rows(store: Path) -> list[tuple[object, ...]]:
 def test_what_no_longer_fits_is_left_out(
     team: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An outdated analysis in a store must not prevent writing."""
+    """An outdated analysis in a store is omitted, and does not prevent writing."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
@@ -249,7 +249,7 @@ def test_what_no_longer_fits_is_left_out(
 
 
 def test_two_folders(store: Path, team: Path, tmp_path: Path) -> None:
-    """Both are used; one that is named twice counts once."""
+    """Two folders are both used; a folder that is named twice counts once."""
     other = write_folder(tmp_path, name="stream_use")
     own_macro(other, "whole_number")
     with hta_sql.open(store, analyses=[team, other, str(team)]) as opened:

@@ -59,7 +59,7 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.mark.parametrize("job", [*OWN_JOBS, *OWN_PAIRS])
 def test_hta_was_asked_about_these_traces(job: str) -> None:
-    """The digest of the traces is equal; otherwise run ask_hta.py again."""
+    """HTA's answers have the digest of these traces; otherwise run ask_hta.py again."""
     jobs = OWN_PAIRS.get(job, (job,))
     assert answers(job)["traces"] == " ".join(digest_of(own_files()[one]) for one in jobs)
     assert answers(job)["hta"] == "0.6.1"
@@ -69,7 +69,7 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, own_store: TraceStore
 ) -> None:
-    """Exactly the listed cells differ; where HTA raises, we answer."""
+    """Exactly the listed cells differ; if HTA raises, we answer."""
     listed = [line.fact for line in LEDGER if line.job == job]
     assert [line.fact for line in lines_of_job(own_store, job)] == listed
 
@@ -77,20 +77,20 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", OWN_PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
-    """Every frame and list of two jobs is compared."""
+    """Every frame and list of two compared jobs is HTA's, except for the listed differences."""
     listed = [line.fact for line in LEDGER if line.job == pair]
     assert [line.fact for line in lines_of_pair(own_store, pair)] == listed
 
 
 def test_every_frame_has_equal_cells() -> None:
-    """Each has equal cells in at least one job, so empty frames are not compared alone."""
+    """Each frame has equal cells in at least one job, so it is not only compared when empty."""
     equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
     assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
     assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
-    """No line lacks a cause."""
+    """Every line of the ledger has a cause, and the document explains it."""
     explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
     for line in LEDGER:
         differs = line.kind in {"value", "ours_only", "hta_only"}
@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """The same holds for the length of each critical path."""
+    """Plain Python computes HTA's length with all causes, and ours without any."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)
