@@ -102,7 +102,7 @@ WITH
         GROUP BY m.run, m.span, m.step
         QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 2
     ),
-    -- Runs whose hosts start many a step before the collectives of the step before are over.
+    -- Runs whose hosts start more than a quarter of the steps before the previous step's collectives have ended.
     ahead AS MATERIALIZED (
         SELECT l.run, l.span
         FROM launched AS l
