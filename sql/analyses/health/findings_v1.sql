@@ -76,7 +76,7 @@ WITH
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
-        -- Without the ranks of the roles before the first one here.
+        -- Do not count the ranks of roles that precede the first role in the store.
         JOIN (SELECT k.run, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
         GROUP BY h.run
     ),
