@@ -34,8 +34,8 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
     -- Profiler steps of the allocations to include; NULL means every step, including the last one, and all activity
     -- outside steps.
     steps BIGINT[] := NULL,
-    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
-    -- and PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. The default hides frames of
+    -- Python and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
