@@ -123,7 +123,8 @@ WITH
         WHERE g.kind = 'kernel'
         GROUP BY ALL
     ),
-    -- The profiler shortens paths. Of functions of the same name in a file, the last one above the line has it.
+    -- The profiler shortens paths. If a file has several functions of the same name, the line belongs to the last one
+    -- that starts above it.
     functions AS (
         SELECT o.run, o.rank, o.name, arg_max(n.frame, (len(n.file), n.line, n.frame)) AS frame
         FROM sources AS o
