@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   position        BIGINT [1]      Position by idle_after_ns on the rank; 1 is the longest.
---   kind            VARCHAR         Awaited object: device, stream, event, or copy (a copy whose call returns only after it).
+--   kind            VARCHAR         Awaited object: device, stream, event, or copy (whose call returns only after the copy has ended).
 --   call            VARCHAR         Name of the runtime call.
 --   operator        VARCHAR         Innermost enclosing operator; NULL if none.
 --   frame           VARCHAR         Innermost enclosing Python frame of a source file; NULL if none or not recorded.
