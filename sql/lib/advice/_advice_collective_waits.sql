@@ -1,4 +1,4 @@
--- Advice: waiting for other ranks in collectives takes at least 5 % of the steps, without a straggler, slow stage or
+-- Advice: waiting for other ranks in collectives takes at least 5 % of step time, without a straggler, slow stage or
 -- slow link.
 --
 -- Waits come from matching with the traces of other ranks. On a rank without a match, the wait is the time of a

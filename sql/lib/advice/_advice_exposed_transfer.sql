@@ -1,4 +1,4 @@
--- Advice: exposed transfers of collectives take at least 5 % of the steps.
+-- Advice: exposed transfers of collectives take at least 5 % of step time.
 --
 -- The threshold is that of TraceLens. Waits for other ranks are excluded, as found by matching with the other ranks'
 -- traces. On a rank without a match, the wait is the time of a collective beyond what its message needs

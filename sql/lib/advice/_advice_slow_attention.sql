@@ -1,4 +1,4 @@
--- Advice: attention to a cache takes 5 % of the steps or more beyond its roofline, in calls that take more than twice as long.
+-- Advice: attention over a KV cache exceeds its roofline by at least 5 % of step time, in calls more than twice as long.
 --
 -- With sliding windows the roofline is lower than that of full contexts, so the loss exceeds the ceiling. Calls
 -- shorter than 10 us are bound by latency.

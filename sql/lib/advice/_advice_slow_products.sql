@@ -1,4 +1,4 @@
--- Advice: matrix products far from the roofline take at least 10 % of the steps.
+-- Advice: matrix products far from the roofline take at least 10 % of step time.
 --
 -- Far means less than half of what the device's compute rate or memory bandwidth allows.
 --
