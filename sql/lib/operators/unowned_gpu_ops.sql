@@ -23,8 +23,8 @@ CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
 --   input_dims       VARCHAR  Its input shapes as JSON.
 --   input_types      VARCHAR  Its input types as JSON.
 --   concrete_inputs  VARCHAR  Its scalar arguments as JSON.
---   module_path      VARCHAR  nn.Modules around its launch, the outermost first, with / between them.
---   captured_frame   VARCHAR  file(line): function that launched it.
+--   module_path      VARCHAR  nn.Modules around the launch, outermost first, separated by /.
+--   captured_frame   VARCHAR  file(line): function that launched the operation.
 WITH
     _replays AS (
         SELECT c.run, c.rank, c.event_id
