@@ -1,4 +1,5 @@
--- Breakdown of each host step, and of each block of the common window, by device activity, in parts that sum to it.
+-- Breakdown of each host step and each block of the common window by device activity; the parts sum to the step or
+-- block.
 --
 -- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Its blocks
 -- have the same length on all ranks. Blocks tile the window: a step starts a new block at the median of its starts

@@ -18,7 +18,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   device                      BIGINT          Device number.
 --   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some transfers of MTIA.
 --   context                     BIGINT          Device context.
---   correlation                 BIGINT          Correlation id, which links a call and the operations that it launched.
+--   correlation                 BIGINT          Correlation id, which links a call to the operations that it launched.
 --   launch_id                   BIGINT          event_id of the host call that launched the operation; NULL if not in the trace.
 --   launch_ts                   BIGINT [ns]     Start of that call.
 --   launch_dur                  BIGINT [ns]     Duration of that call.

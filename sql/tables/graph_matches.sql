@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW graph_matches AS
 --   source            VARCHAR          Trace with the capture.
 --   graph_number      INTEGER [1]      Number of the graph in that trace, from 0 in capture order.
 --   node_number       INTEGER [1]      Position of the launch in the graph, from 0.
---   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL without one.
+--   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL if there is none.
 --   graph_tokens      BIGINT [tokens]  Number of tokens for which the graph was captured, from that annotation; NULL if not stated.
 --   captured_op_id    BIGINT           event_id of the operator in the capture; distinguishes calls of the same operator. NULL: launched outside operators.
 --   captured_op_name  VARCHAR          Innermost operator around the launch, as captured.

@@ -39,7 +39,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
---   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other.
+--   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other shift.
 --   is_complete              BOOLEAN         Whether it was found on all ranks that have the channel, and these are at least two.
 --   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture, so the cause of its start time is not recorded.
 --   clock_correction_ns      BIGINT [ns]     Correction subtracted from the rank's clock: recorded time is start_ns + clock_correction_ns.

@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
---   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL without one.
+--   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL if there is none.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
 --   first_rank            INTEGER         Rank in the run of the role's rank 0; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.

@@ -1,6 +1,7 @@
 -- One row per run (one capture of one job) with its properties, read without opening the files of ranks.
 --
--- Tags of the run can supply what traces do not record: git_sha, framework. They take precedence over the traces.
+-- Tags of the run can supply properties that traces do not record: git_sha, framework. They take precedence over the
+-- traces.
 CREATE OR REPLACE VIEW runs AS
 -- Columns:
 --   run              VARCHAR         Run name: one capture of one job.

@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW runtime_calls AS
 --   tid            BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name           VARCHAR          Name of the called function.
 --   category       VARCHAR          Category in the trace: cuda_runtime, cuda_driver, ...
---   correlation    BIGINT           Correlation id, which links a call and the operations that it launched.
+--   correlation    BIGINT           Correlation id, which links a call to the operations that it launched.
 --   parent_id      BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth          INTEGER [count]  Number of enclosing events.
 --   overlaps       BOOLEAN          Whether the event starts inside an event that is not its parent, and ends after that event.

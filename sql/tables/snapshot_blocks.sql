@@ -1,6 +1,6 @@
 -- Blocks of the segments of memory snapshots, in use or free.
 --
--- Their state is that at the time of the snapshot.
+-- Their state is that when the snapshot was written.
 CREATE OR REPLACE VIEW snapshot_blocks AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   channel               VARCHAR         Ranks of the group, the pair of a send and receive, the group name, or the stream.
 --   pg_name               VARCHAR         Process group name; one of them if ranks use different names.
 --   rank_count            BIGINT [count]  Number of ranks whose traces contain the group.
---   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, of calls.
+--   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, number of calls.
 --   matched_count         BIGINT [count]  Kernels also found on another rank.
 --   matched_pct           DOUBLE [%]      matched_count as a share of kernel_count.
 --   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks of the group.

@@ -24,7 +24,7 @@
 CREATE OR REPLACE MACRO serving_comparison_v1(
     -- Control and test, in this order; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
-    -- Ranks to include, of both runs; NULL means every rank.
+    -- Ranks to include from both runs; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:

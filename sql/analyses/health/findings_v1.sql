@@ -1,4 +1,4 @@
--- What the traces lack or record wrongly, which analyses that limits, and how to fix it.
+-- Missing or wrong data in the traces, the analyses that it limits, and how to fix it.
 --
 -- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note. value is the
 -- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.

@@ -1,6 +1,7 @@
 -- Blocks of memory snapshots by the stack that allocated them: in use, waiting or free when the snapshot was written.
 --
--- Rounding is what the allocator added to the requests. Free blocks have the stack of their last use in some versions.
+-- Rounding is the memory that the allocator added to the requested sizes. Free blocks have the stack of their last use
+-- in some versions.
 --
 -- Title: Memory by stack
 -- Shown: rank, bytes, block_count, category, state, frame

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
 --   device                 BIGINT          Device number.
---   reserved_bytes         BIGINT [bytes]  Memory in segments: what the allocator reserved from the device.
+--   reserved_bytes         BIGINT [bytes]  Memory in segments, which the allocator reserved from the device.
 --   allocated_bytes        BIGINT [bytes]  Memory in blocks in use.
 --   requested_bytes        BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
 --   pending_bytes          BIGINT [bytes]  Freed blocks that wait for another stream.

@@ -12,9 +12,9 @@
 -- each with its match_method. The others are [graph replay], whose device_self_pct is the share of replays without a
 -- capture. The rest is [no operator]. With like_torch, each such kernel has a row instead. An operator that only calls
 -- one operator of its own name, as overloads do, counts once. Backward operators have the stack of their forward
--- operator. A call without a recorded stack has the frames that the Python tracer saw around it; with like_torch, none.
--- Two facts are not in a trace. One is which operators end on another thread (only those of gloo are known to). The
--- other is when operators ended that were still running at the end of the recording.
+-- operator. A call without a recorded stack has the enclosing frames recorded by the Python tracer; with like_torch,
+-- none. Two facts are not in a trace. One is which operators end on another thread (only those of gloo are known to).
+-- The other is when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
 -- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns

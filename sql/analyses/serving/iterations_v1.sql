@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   prefill_tokens           BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens        BIGINT [tokens]  Minimum number of generated tokens: one for each request that decodes.
 --   max_output_tokens        BIGINT [tokens]  Maximum number of generated tokens: prompts may end in the iteration, and speculated tokens may be accepted.
---   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests: what attention reads.
+--   context_tokens           BIGINT [tokens]  Sum of the context lengths of all requests, which attention reads.
 --   attention_pair_count     BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count     BIGINT [count]   Number of requests for which the iteration's graph was captured.
 --   padded_tokens            BIGINT [tokens]  Number of tokens for which the iteration's graph was captured, from the annotation around the capture, otherwise padded_request_count if each request has one token.

@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   category          VARCHAR         Kind of work: attention, gemm, …; all for the whole iteration.
 --   iteration_count   BIGINT [count]  Number of iterations.
 --   iteration_ns      BIGINT [ns]     Mean time of an iteration as in serving; NULL for a kind of work.
---   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, of kernels.
+--   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, number of kernels.
 --   device_ns         BIGINT [ns]     Time of the computation kernels of these calls.
 --   device_pct        DOUBLE [%]      device_ns as a share of the phase's computation kernel time.
 --   covered_pct       DOUBLE [%]      Share of device_ns in calls whose max_roofline_ns is known.
@@ -52,7 +52,7 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   kv_type           VARCHAR         Data type of the KV cache.
 --   max_flops         BIGINT [1]      Upper bound of the floating-point operations of calls for which they are known.
 --   max_moved_bytes   BIGINT [bytes]  Upper bound of the bytes read and written by calls for which they are known.
---   max_memory_ns     BIGINT [ns]     Time of these bytes at peak memory bandwidth; with weight_bytes and kv_token_bytes, of all weights and contexts.
+--   max_memory_ns     BIGINT [ns]     Time of these bytes at peak memory bandwidth; with weight_bytes and kv_token_bytes, time of all weights and contexts.
 --   roofline_ns       BIGINT [ns]     Time of the covered calls at the roofline; NULL if sliding windows are unknown.
 --   max_roofline_ns   BIGINT [ns]     Upper bound of that time, with full contexts.
 --   peak_pct          DOUBLE [%]      max_roofline_ns as a share of the time of the covered calls.

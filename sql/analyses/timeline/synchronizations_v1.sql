@@ -1,11 +1,12 @@
 -- Host synchronizations: blocking calls by operator and source line, with the device idle time that each causes.
 --
--- A call's time has three parts: the device works (busy_ns), of which the awaited copy is copy_ns, and the device has
--- no work (idle_during_ns). The cost comes afterwards: the device drains its queue during the call and stays idle
--- until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that `idle_causes` attributes
--- to the synchronization, its effects, or the device queue. It excludes data loading, which would also occur without
--- the call. It is limited to the duration of the call, because without the call the host would be ahead by no more
--- than that. A call that waits while the device works costs nothing by itself if enough work was launched before it.
+-- A call's time consists of time in which the device works (busy_ns, including copy_ns for the awaited copy) and time
+-- in which the device has no work (idle_during_ns). The cost comes afterwards: the device drains its queue during the
+-- call and stays idle until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that
+-- `idle_causes` attributes to the synchronization, its effects, or the device queue. It excludes data loading, which
+-- would also occur without the call. It is limited to the duration of the call, because without the call the host
+-- would be ahead by no more than that. A call that waits while the device works costs nothing by itself if enough work
+-- was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count

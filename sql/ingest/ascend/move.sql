@@ -115,7 +115,7 @@ JOIN ascend_device_events AS d ON d.event_id = o.event_id;
 -- name: runtime_calls
 -- Ascend's task queue: Enqueue on the operator's thread, Dequeue where the device is called.
 --
--- Both have the same correlation id; the launch is the one that starts first, and so the one inside the operator.
+-- Both have the same correlation id; the launch is the one that starts first, which is inside the operator.
 INSERT INTO staged_runtime_calls BY NAME
 SELECT
     o.event_id,

@@ -12,7 +12,7 @@ WITH
     spans AS (
         SELECT
             c.pid, c.tid, c.ts, c.dur, c.event_id, 0::TINYINT AS kind, c.name,
-            -- The same rule as in torch's profiler.
+            -- The rule is that of torch's profiler.
             (
                 coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
                 OR c.name = 'torch::autograd::AccumulateGrad'

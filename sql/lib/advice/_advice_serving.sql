@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib._advice_serving(
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
-    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
     named_iterations
 ) AS TABLE
 -- Columns:

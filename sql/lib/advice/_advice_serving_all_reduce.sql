@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._advice_serving_all_reduce(
     spans,
     -- Name of a relation with the columns of lib._advice_kernels.
     kernels,
-    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
     named_iterations
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

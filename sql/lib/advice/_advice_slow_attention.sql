@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     spans,
     -- Name of a relation with the columns of lib.modeled_calls.
     calls,
-    -- Name of a relation with the columns of lib.serving_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.serving_iterations: iterations annotated by an engine.
     annotated,
     -- Runs to include; NULL means every run.
     runs,

@@ -141,7 +141,7 @@ WITH
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
                 WHEN
                     j.level = 'suspected' AND s.is_steady AND j.block_count > 1
-                    -- The same work in most of four or more blocks is stronger evidence than its sum.
+                    -- The same kind of work in most of four or more blocks is stronger evidence than its sum.
                     AND j.p_late <= CASE WHEN j.block_count >= 4 AND 2 * j.late_block_count > j.block_count THEN 0.02 ELSE 0.01 END
                     THEN 'straggler'
                 WHEN u.run IS NOT NULL THEN 'intermittent'

@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO lib.slow_links(
 --   channel_id   BIGINT          Number of the channel.
 --   channel      VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group's name or the stream.
 --   collective   VARCHAR         Collective that is slow, or p2p.
---   link_ranks   INTEGER[]       Its ranks.
+--   link_ranks   INTEGER[]       Ranks of the link.
 --   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise it is suspected.
 --   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the others.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   src_rank       INTEGER      Rank that sends; NULL for collectives.
 --   dst_rank       INTEGER      Rank that receives; NULL for collectives.
 --   state          VARCHAR      scheduled, started or completed.
---   is_finished    BOOLEAN      It ended.
+--   is_finished    BOOLEAN      Whether the operation ended.
 --   created_ns     BIGINT [ns]  Unix time when the host enqueued the operation.
 --   completed_ns   BIGINT [ns]  Unix time when the recorder found the operation completed.
 --   stack_id       BIGINT       Stack of the call, in fr_frames.

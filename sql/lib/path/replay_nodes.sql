@@ -3,7 +3,7 @@
 -- Times are on the clock that all ranks share. A launch returns at the end of its call, but not after the start of its
 -- operation. Nodes are numbered in time order, so dependencies have lower numbers. A computation that starts at the
 -- same time as other operations counts as later by `tolerance_ns`, because some recorders round times. In a run with
--- matched collectives, ranks without any are excluded, because nothing connects them to others.
+-- matched collectives, ranks without matched collectives are excluded, because nothing connects them to others.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   class          VARCHAR         computation, communication or memory; NULL for a call.
 --   step           BIGINT          Profiler step of the launch; NULL outside steps, and for operations launched before the trace began.
 --   stage          INTEGER         Pipeline stage; -1 without pipeline parallelism.
---   replica        INTEGER [1]     Data-parallel rank: the pipeline of the rank, or the rank itself without one.
+--   replica        INTEGER [1]     Data-parallel rank: the pipeline of the rank, or the rank itself without pipeline parallelism.
 --   lane_id        BIGINT          Number of the device and stream; NULL for a call.
 --   start_ns       BIGINT [ns]     Start of the operation or call.
 --   end_ns         BIGINT [ns]     End of the operation.

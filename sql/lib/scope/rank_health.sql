@@ -1,4 +1,4 @@
--- Counts of what a rank's trace contains and lacks, for findings and rank_health.
+-- Counts of the data that a rank's trace contains or does not contain, for findings and rank_health.
 --
 -- Status: stable
 -- Since: 0.1

@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.snapshot_allocations(
 --   rank            INTEGER         Rank of the process.
 --   device          BIGINT          Device number.
 --   address         BIGINT [1]      Address of the block.
---   bytes           BIGINT [bytes]  Its size.
+--   bytes           BIGINT [bytes]  Size of the block.
 --   stack_id        BIGINT          Stack that allocated the block; NULL if unknown.
 --   alloc_event_id  BIGINT          Allocating event; NULL if the block was allocated before the history begins.
 --   free_event_id   BIGINT          Freeing event; NULL if the block was in use at the end.
