@@ -72,14 +72,14 @@ def threads_reason() -> str:
     """Return a message about a refused thread, with the limits of this process."""
     return (
         f"The system refused a new thread or process{_limits()}. Raise the limit, or start fewer: "
-        "--jobs 1 of an ingest."
+        "hta-sql ingest --jobs 1."
     )
 
 
 def memory_reason() -> str:
     """Return a message about refused memory, with the limits of this process."""
     return (
-        f"The system refused more memory{_limits()}. Raise the limit, or give the engine less: "
+        f"The system refused more memory{_limits()}. Raise the limit, or lower the engine's: "
         "--memory-limit."
     )
 

@@ -15,7 +15,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "number without unit": (
         ANALYSIS,
         [("communication_ns  BIGINT [ns]  ", "communication_ns  BIGINT       ")],
-        "column communication_ns has no unit: write its unit in brackets behind the type",
+        "column communication_ns has no unit: write its unit in brackets after the type",
     ),
     "ratio without unit": (
         ANALYSIS,
@@ -35,7 +35,7 @@ TEXT_RULES: dict[str, tuple[str, list[Edit], str]] = {
     "unknown unit": (
         ANALYSIS,
         [("DOUBLE [%]   overlapped", "DOUBLE [percent]  overlapped")],
-        "column overlap_pct has the unit [percent]; known are",
+        "column overlap_pct has the unit [percent]; known units:",
     ),
     "text with a unit": (
         ANALYSIS,

@@ -261,7 +261,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"Try: {remedy}" in " ".join(told.split())
     assert "See: hta-sql run" in told
     assert main(["advice", str(path), "--runs", "single_precision-silent"]) == 0
-    assert "No rule saves 3 % or more. Computation takes" in capsys.readouterr().out
+    assert "No recommendation saves 3 % or more. Computation takes" in capsys.readouterr().out
 
 
 def advised(step: Step, folder: Path) -> list[dict[str, Any]]:
@@ -286,7 +286,7 @@ def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:
     (row,) = (row for row in rows if row["rule"] == "exposed_transfer")
     assert row["confidence"] == "medium"
     assert row["ceiling_ns"] == 11_716_667
-    assert "by the sizes of the messages" in row["message"]
+    assert "from message sizes" in row["message"]
 
 
 def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:

@@ -192,13 +192,13 @@ def test_windows_say_why_they_have_no_path(
         assert job.critical_path_analysis(0, "ProfilerStep#3", 0) is None
         assert caplog.messages == [
             "Rank 0 has no host event with 'nowhere' in the name.",
-            f"Rank 0 has 1 host event(s) with 'ProfilerStep#3' in the name, all left out: {left_out}.",
+            f"Rank 0 has 1 host event(s) with 'ProfilerStep#3' in the name, all excluded: {left_out}.",
         ]
         with pytest.raises(ParameterError) as error:
             job.critical_path_analysis(0, "ProfilerStep", 2)
         assert str(error.value) == (
             "There is no instance 2. Rank 0 has 2 host event(s) with 'ProfilerStep' in the name, "
-            f"numbered from 0 in order of time; 1 more left out: {left_out}."
+            f"numbered from 0 in time order; 1 more excluded: {left_out}."
         )
 
 

@@ -64,7 +64,7 @@ def test_there_are_rules_without_a_file() -> None:
         ("[[rule]]\n" + ROWS + "max = 1\nparameters = {steps = 'a'}", "steps takes an integer"),
         ("[[rule]]\n" + ROWS + 'max = 1\nparameters = {runs = ["a"]}', "leave runs out"),
         (("[[rule]]\n" + ROWS + "max = 1\n") * 2, "rule 2: another rule is called"),
-        ('[[rule]]\nanalysis = "trace_diff"\ncolumn = "diff_count"\nmax = 1', "take comparison"),
+        ('[[rule]]\nanalysis = "trace_diff"\ncolumn = "diff_count"\nmax = 1', "use comparison"),
         (
             '[[rule]]\nanalysis = "comparison"\ncolumn = "diff_pct"\nmax_increase = 1',
             "give max or min on diff_pct",

@@ -246,11 +246,11 @@ def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
         trace = json.loads(source.read_text(encoding="utf-8"))
         trace["traceEvents"].append(trace["traceEvents"][0])
         source.write_text(json.dumps(trace), encoding="utf-8")
-        with pytest.raises(TraceError, match="7 events, 6 when it was ingested"):
+        with pytest.raises(TraceError, match="7 events, but had 6 when it was ingested"):
             write_counters(store, store.runs()[0], 0)
         with pytest.raises(RankError, match="No rank 5"):
             write_counters(store, store.runs()[0], 5)
-        with pytest.raises(ParameterError, match="No series 'power'; there are: queue, memory"):
+        with pytest.raises(ParameterError, match="No series 'power'; available: queue, memory"):
             write_counters(store, store.runs()[0], 0, ["power"])
     assert not list(tmp_path.glob("*_with_counters*"))
 

@@ -274,5 +274,5 @@ def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Pat
     getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))
     assert "aten::linear" in path.read_text(encoding="utf-8")
     getattr(TraceDiff, name)(frame)
-    with pytest.raises(ParameterError, match="not what compare_traces returned"):
+    with pytest.raises(ParameterError, match="not returned by compare_traces"):
         getattr(TraceDiff, name)(frame[["diff_counts"]])

@@ -102,7 +102,9 @@ def traces_of(case: Case, folder: Path) -> dict[str, dict[int, str]]:
         found = _TRACE.match(item)
         if not found or not (folder / found["file"]).is_file():
             wanted = f"of a file in {folder}: FILE, RANK=FILE or RUN/RANK=FILE"
-            raise LibraryError(f"{case.path}:{case.line}: traces: {item!r} is not a name {wanted}.")
+            raise LibraryError(
+                f"{case.path}:{case.line}: traces: {item!r} does not name a trace; write the name {wanted}."
+            )
         ranks = runs.setdefault(found["run"] or "run", {})
         rank = -1 - len(ranks) if found["rank"] == "?" else int(found["rank"] or 0)
         ranks[rank] = str(folder / found["file"])

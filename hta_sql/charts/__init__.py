@@ -100,7 +100,7 @@ def draw(result: Drawable, **options: Any) -> alt.TopLevelMixin:
     if name not in FIGURES:
         known = sorted(FIGURES)
         raise ParameterError(
-            f"There is no chart of {name}.{nearest(name, known)} There is one of: {', '.join(known)}."
+            f"There is no chart of {name}.{nearest(name, known)} Available: {', '.join(known)}."
         )
     if result.analysis and not len(result):
         needs = result.analysis.facts.get("Needs", "nothing")

@@ -108,7 +108,7 @@ def _token_of(file: Path) -> str:
     token = file.read_text(encoding="utf-8", errors="replace").strip()
     if not (token and token.isascii() and token.isprintable()):
         raise click.UsageError(
-            f"{file} must hold a password: one line of printable ASCII characters"
+            f"{file} must contain a password: one line of printable ASCII characters"
         )
     return token
 

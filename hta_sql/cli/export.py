@@ -100,7 +100,7 @@ def export(
         raise click.UsageError("Missing option '-o' / '--output'.")
     if output.suffix.lower() in (".csv", ".parquet") and not output.is_dir():
         raise click.UsageError(
-            f"{output.suffix[1:]} goes into a folder, a file for each name. One file: "
+            f"{output.suffix[1:]} is written into a folder, one file per name. For one file: "
             f"hta-sql sql {store} 'FROM NAME' -o {output}"
         )
     if redact:

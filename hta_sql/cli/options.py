@@ -82,7 +82,7 @@ def _integers(text: str) -> list[int]:
         first = int(match.group(1))
         last = int(match.group(2)) if match.group(2) else first
         if not first <= last < first + 1_000_000:
-            raise ValueError(f"{part.strip()!r} is not a span from small to large")
+            raise ValueError(f"{part.strip()!r} is not an ascending range")
         numbers.extend(range(first, last + 1))
     return numbers
 

@@ -58,7 +58,7 @@ def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
         if name not in table.column_names:
             there = ", ".join(table.column_names)
             raise click.UsageError(
-                f"No column {name!r}.{nearest(name, table.column_names)} There are: {there}"
+                f"No column {name!r}.{nearest(name, table.column_names)} Available: {there}"
             )
     return table.select(list(columns))
 

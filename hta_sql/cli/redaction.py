@@ -33,12 +33,14 @@ def print_redaction(redact: Redactor, *, has_key: bool) -> None:
     note(f"Redacted: {counted(replaced, 'name')} replaced; kept as public: {listed or 'none'}.")
     if redact.strangers:
         note(
-            f"warning: {counted(redact.strangers, 'name')} no longer show what kind of work they are: "
-            "categories of operators and kernels differ there."
+            f"warning: {counted(redact.strangers, 'name')} no longer show their kind of work: "
+            "the categories of these operators and kernels differ from the original."
         )
     if has_key:
-        note("Whoever has the key can check a guessed name: keep it to yourself.")
-    note("Times, sizes and shapes stay. Look at it before you give it away: docs/redacting.md")
+        note("Keep the key secret: whoever has it can check whether a guessed name is right.")
+    note(
+        "Times, sizes and shapes are unchanged. Check the result before you share it: docs/redacting.md"
+    )
 
 
 def _short(text: str) -> str:

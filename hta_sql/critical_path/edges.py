@@ -150,7 +150,9 @@ class EdgeData(MutableMapping[str, Any]):
         self._view.weights[self._at] = round(value * NS)
 
     def __delitem__(self, key: str) -> None:
-        raise ParameterError(f"An edge keeps its {key}; set its weight to 0 instead.")
+        raise ParameterError(
+            f"The {key} of an edge cannot be changed; set its weight to 0 instead."
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._KEYS)

@@ -269,7 +269,7 @@ class CPGraph:
         """
         if not times_faster > 0 or (name is None and kernel_class is None):
             raise ParameterError(
-                "what_if takes a positive factor, and a text in the name of events, a kernel class "
+                "what_if needs a positive factor, and part of the name of events, a kernel class "
                 f"or both, not {times_faster!r}, name={name!r}, kernel_class={kernel_class!r}."
             )
         chosen = self._events_like(name, kernel_class)

@@ -39,11 +39,11 @@ class Windows:
         if not self.in_trace:
             return f"Rank {self.rank} has no host event {named}."
         if not self.in_scope:
-            return f"Rank {self.rank} has {left_out} host event(s) {named}, all left out: {why}."
-        more = f"; {left_out} more left out: {why}" if left_out else ""
+            return f"Rank {self.rank} has {left_out} host event(s) {named}, all excluded: {why}."
+        more = f"; {left_out} more excluded: {why}" if left_out else ""
         return (
-            f"Rank {self.rank} has {self.in_scope} host event(s) {named}, numbered from 0 in order "
-            f"of time{more}."
+            f"Rank {self.rank} has {self.in_scope} host event(s) {named}, numbered from 0 in time "
+            f"order{more}."
         )
 
 

@@ -96,7 +96,7 @@ class BaselineFile:
         if name not in known:
             has = f"it has: {', '.join(sorted(known))}" if known else "it has none"
             raise ParameterError(
-                f"No baseline {name!r} in {self.path!r}.{nearest(name, known)} There: {has}."
+                f"No baseline {name!r} in {self.path!r}.{nearest(name, known)} Available: {has}."
             )
         found = known[name]
         if self._folder.local is None or "://" in found.store:
@@ -151,7 +151,7 @@ def check_unchanged(baseline: Baseline, store: TraceStore, file: str) -> None:
     """
     subject = f"Baseline {baseline.name!r} of {file!r}: run {baseline.run!r} of {baseline.store!r}"
     if baseline.run not in store.runs():
-        raise StoreError(f"{subject} does not exist any more.")
+        raise StoreError(f"{subject} no longer exists.")
     if content_digest(store, baseline.run) != baseline.digest:
         raise StoreError(
             f"{subject} was ingested again with other content. If this is intended: "

@@ -95,7 +95,7 @@ def export(
         return [Exported(name, count) for name, count in counts.items()]
     if format_name not in ("csv", "parquet", "xlsx"):
         known = "parquet, csv, xlsx, duckdb, speedscope"
-        raise ParameterError(f"No format {format_name!r}; there are: {known}.")
+        raise ParameterError(f"No format {format_name!r}; available: {known}.")
     names = selection.names or [a.base_name for a in store.library.newest_by_topic()]
     tables = {name: _reader(store, name, selection) for name in names}
     if format_name == "xlsx":

@@ -213,9 +213,9 @@ def _visualize(
     ]
     difference = "diff_counts" if what == "counts" else "diff_duration"
     if len(labels) != len(("control", "test")) or difference not in df:
-        raise ParameterError("df is not what compare_traces returned.")
+        raise ParameterError("df was not returned by compare_traces.")
     if not (path or (show_image and in_notebook())):
-        log.info("No notebook to show the chart in; export_image_path draws it into a file.")
+        log.info("No notebook to show the chart in; export_image_path saves it to a file.")
         return
     from hta_sql.charts import save, side_by_side  # noqa: PLC0415 - altair is needed for charts only
 

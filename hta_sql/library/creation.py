@@ -122,7 +122,9 @@ def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
     kinds = [statement.type.name for statement in con.extract_statements(about.text)]
     if kinds != ["CREATE"]:
         words = ", ".join(kinds)
-        raise LibraryError(f"{about.path}:1: a file is one CREATE statement, this one: {words}.")
+        raise LibraryError(
+            f"{about.path}:1: a file contains one CREATE statement, but this one contains: {words}."
+        )
     question = "FROM duckdb_functions() WHERE internal AND function_name = ?"
     if about.version and con.execute(question, [about.base_name]).fetchall():
         raise LibraryError(

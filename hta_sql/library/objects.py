@@ -310,7 +310,9 @@ class Library:
             if analysis.version == version:
                 return analysis
         known = ", ".join(str(a.version) for a in found)
-        raise AnalysisNotFoundError(f"Analysis {name!r} has no version {version}, but {known}.")
+        raise AnalysisNotFoundError(
+            f"Analysis {name!r} has no version {version}; available: {known}."
+        )
 
 
 @cache
@@ -382,7 +384,7 @@ def parse_text(path: Path, text: str) -> SqlObject:
     declared = macro or _VIEW.search(text)
     if not declared:
         raise LibraryError(
-            f"{path}:1: no 'CREATE OR REPLACE MACRO name(' with one parameter a line, and no "
+            f"{path}:1: no 'CREATE OR REPLACE MACRO name(' with one parameter per line, and no "
             "'CREATE OR REPLACE VIEW name AS'. Copy the form of another file in the folder."
         )
     if not text.startswith("--") or not text.partition("\n")[0].strip("- "):

@@ -48,7 +48,7 @@ def ingest_sql(relative_path: str, name: str | None = None) -> str:
     _, *parts = _NAMED.split(text)
     statements = dict(zip(parts[::2], parts[1::2], strict=True))
     if name not in statements:
-        raise LibraryError(f"{path}: no statement {name!r}; there are {', '.join(statements)}.")
+        raise LibraryError(f"{path}: no statement {name!r}; available: {', '.join(statements)}.")
     return statements[name].rstrip().removesuffix(";")
 
 

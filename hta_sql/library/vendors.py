@@ -33,7 +33,7 @@ def _lines() -> list[dict[str, str]]:
     for row in rows:
         if row["fact"] not in FACTS:
             raise LibraryError(
-                f"{path}: the fact {row['fact']!r} is none of {', '.join(sorted(FACTS))}."
+                f"{path}: the fact {row['fact']!r} is not one of {', '.join(sorted(FACTS))}."
             )
         is_category = row["fact"] == "category"
         if is_category and (

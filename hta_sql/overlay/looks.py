@@ -91,7 +91,7 @@ def look_at(
             an event, or steps and iterations, are given.
     """
     if steps and iterations:
-        raise ParameterError("Steps and iterations are two windows; pass only one of them.")
+        raise ParameterError("Steps and iterations both select a window; pass only one of them.")
     if finding is not None:
         if event is not None:
             raise ParameterError("A finding has its own event; pass only one of them.")
@@ -100,7 +100,7 @@ def look_at(
     if run is None:
         run = store.runs()[0]
     elif run not in store.runs():
-        raise RankError(f"No run {run!r}; there are: {', '.join(store.runs())}.")
+        raise RankError(f"No run {run!r}; available: {', '.join(store.runs())}.")
     known = store.ranks(run)
     chosen = tuple(ranks) if ranks else (known[0],)
     if unknown := sorted(set(chosen) - set(known)):
@@ -122,7 +122,7 @@ def _finding(
     found = [row for row in rows if finding in (row["finding_id"], row["rule"])]
     if not found:
         names = sorted({row["rule"] for row in rows})
-        there = f" There are: {', '.join(names)}." if names else " Nothing is advised."
+        there = f" Available: {', '.join(names)}." if names else " Nothing is advised."
         raise ParameterError(f"No finding {finding!r}.{nearest(finding, names)}{there}")
     return next((row for row in found if row["is_worst"]), found[0])
 
@@ -134,7 +134,7 @@ def _steps(store: TraceStore, look: Look, steps: Sequence[int]) -> Look:
         scope: dict[str, Any] = {"runs": [look.wanted.run], "ranks": list(look.wanted.ranks)}
         rows = store.run("profiler_steps", **scope).records()
         known = sorted({row["step"] for row in rows})
-        there = f"there are: {known}" if known else "the traces have no profiler steps"
+        there = f"available: {known}" if known else "the traces have no profiler steps"
         raise ParameterError(f"No {_listed('step', tuple(steps))}; {there}.")
     return _windowed(look, (start, until), _listed("step", tuple(steps)))
 
@@ -173,7 +173,9 @@ def _event(store: TraceStore, look: Look, event_id: int) -> Look:
         raise ParameterError("Event ids are unique within a rank only; pass the rank.")
     rows = store.sql(_EVENT, {"run": run, "rank": rank, "event_id": event_id}).rows()
     if not rows:
-        raise ParameterError(f"Rank {rank} of run {run!r} has no event {event_id} in time.")
+        raise ParameterError(
+            f"Rank {rank} of run {run!r} has no event {event_id} with a start time."
+        )
     ((name, ts, dur, pid, tid),) = rows
     pad = max(_AROUND * MS, _AROUND * dur)
     wanted = look.wanted

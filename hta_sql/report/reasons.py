@@ -37,10 +37,10 @@ def not_run(section: Section, values: Mapping[str, Any], runs: int, ranks: int) 
     """
     analysis = section.analysis
     if section.max_ranks is not None and ranks > section.max_ranks:
-        return f"Left out: {ranks:,} ranks are too many for a page."
+        return f"Omitted: {ranks:,} ranks are too many for a page."
     lacking = [p.name for p in analysis.parameters if p.default is None and p.name not in values]
     if lacking:
-        return f"Asks for {_names_of(lacking)}: {_command(analysis, lacking)}"
+        return f"Needs {_names_of(lacking)}: {_command(analysis, lacking)}"
     if runs == 1 and analysis.facts.get("Needs", "").startswith("two runs"):
         return no_rows(analysis)
     if (section.compares == "runs" and runs == 1) or (section.compares == "ranks" and ranks == 1):

@@ -90,7 +90,7 @@ def roof_sentence(row: Row) -> str:
     if row["max_roofline_ns"] is None and row["max_moved_bytes"]:
         return (
             f"Known work of an iteration: {row['max_flops'] / 1e12:,.3f} TFLOP and {row['max_moved_bytes'] / 1e9:,.3f} GB. "
-            f"Time at the roofline unknown: {row['reason']}; give custom_peak_tflops and custom_peak_tbps to "
+            f"Time at the roofline unknown: {row['reason']}; pass custom_peak_tflops and custom_peak_tbps to "
             "serving_roofline."
         )
     if row["max_roofline_ns"] is None:

@@ -89,6 +89,6 @@ def _types_of(level: str) -> dict[str, str]:
         ParameterError: The level does not exist.
     """
     if level not in LEVELS:
-        raise ParameterError(f"No level {level!r}; there are: {', '.join(LEVELS)}.")
+        raise ParameterError(f"No level {level!r}; available: {', '.join(LEVELS)}.")
     wanted = LEVELS[: LEVELS.index(level) + 1]
     return {a.name: a.checked_type for a in known_arguments() if a.level in wanted}

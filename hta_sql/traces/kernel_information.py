@@ -54,13 +54,13 @@ def read_kernel_information(path: str) -> list[CompiledKernel]:
     with open_any(path) as stream:
         text = stream.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise TraceFormatError(f"{path!r} is kernel information above {MAX_BYTES >> 20} MiB.")
+        raise TraceFormatError(f"{path!r} is kernel information of over {MAX_BYTES >> 20} MiB.")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise TraceFormatError(f"{path!r} is not valid JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise TraceFormatError(f"{path!r} is no kernel information: it is no JSON object.")
+        raise TraceFormatError(f"{path!r} is not kernel information: it is not a JSON object.")
     if isinstance(value.get(_OF_KERNELS), dict):
         to_pre = value.get("postToPre")
         value = {

@@ -264,9 +264,9 @@ class PickleReader:
         elif opcode == _STACK_GLOBAL:
             name = f"{name} ({'.'.join(map(str, self._stack[-2:]))[:200]!r})"
         return TraceFormatError(
-            f"{self._path!r} is refused: a pickle of plain values has no opcode {name}, as at byte {at - 1:,}. "
-            f"Nothing of it was run. A {self.kind} has plain values only: get the file again from where it was "
-            "written."
+            f"{self._path!r} is refused: opcode {name} at byte {at - 1:,} is not allowed in a pickle of plain values. "
+            f"Nothing in the file was run. A {self.kind} has plain values only: copy the file again from where it "
+            "was written."
         )
 
     def _byte(self, at: int) -> int:

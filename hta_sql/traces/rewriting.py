@@ -150,7 +150,7 @@ def _rewrite(source: str, target: str, wanted: _Wanted, *, careful: bool) -> Rew
                 separator = b",\n"
         if wanted.expect_events is not None and report.events != wanted.expect_events:
             raise TraceError(
-                f"{source!r} has {report.events} events, {wanted.expect_events} when it was ingested. "
+                f"{source!r} has {report.events} events, but had {wanted.expect_events} when it was ingested. "
                 "Ingest it again."
             )
         extra = iter(wanted.extra_events() if wanted.extra_events else ())

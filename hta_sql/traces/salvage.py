@@ -143,7 +143,7 @@ def _problem(source: bytes) -> str:
     if not source.startswith(b"{"):
         return "not an event"
     if (found := FILE_START.search(source)) and found.end() == len(source):
-        return "another file starts inside of this one"
+        return "another file starts inside this one"
     try:
         _decoder.decode(source.decode("latin-1"))
     except json.JSONDecodeError as error:

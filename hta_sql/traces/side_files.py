@@ -29,7 +29,7 @@ def execution_trace_nodes(path: str | os.PathLike[str]) -> pa.Table:
     nodes = _read("execution_trace_nodes", path, "an execution trace: ExecutionTraceObserver's")
     if not nodes.num_rows:
         raise TraceFormatError(
-            f"{os.fspath(path)!r} has no nodes, so it is not an execution trace: a file that "
+            f"{os.fspath(path)!r} has no nodes, so it is not an execution trace. Pass a file that "
             "torch.profiler.ExecutionTraceObserver wrote."
         )
     return nodes

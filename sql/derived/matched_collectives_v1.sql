@@ -1,10 +1,9 @@
 -- Match communication kernels across the ranks of a run into collectives, estimate clock offsets, and compute waits.
 --
--- The stages are macros of lib. In corrected time, a rank then waits from its own start to the start of the last
--- rank.
+-- The stages are macros of lib. In corrected time, a rank waits from its own start to the start of the last rank.
 --
--- - collective_calls: identify what each kernel runs.
--- - collective_channels: assign it to a channel, whose operations have the same order on all ranks.
+-- - collective_calls: identify the collective that each kernel runs.
+-- - collective_channels: assign each kernel to a channel, whose operations have the same order on all ranks.
 -- - sequence_shifts: find the shift between the sequences of a channel.
 -- - repaired_positions: find holes in a sequence.
 -- - matched_items: match kernels into collectives.

@@ -1,4 +1,5 @@
--- Breakdown of each host step, and of each block of the common window, by device activity, in parts that sum to it.
+-- Breakdown of each host step and each block of the common window by device activity; the parts sum to the step or
+-- block.
 --
 -- The common window reaches from the first to the last collective found on all ranks, on the shared clock. Its blocks
 -- have the same length on all ranks. Blocks tile the window: a step starts a new block at the median of its starts
@@ -102,7 +103,7 @@ WITH
         GROUP BY m.run, m.span, m.step
         QUALIFY count(*) OVER (PARTITION BY m.run, m.span) >= 2
     ),
-    -- Runs whose hosts start many a step before the collectives of the step before are over.
+    -- Runs whose hosts start more than a quarter of the steps before the previous step's collectives have ended.
     ahead AS MATERIALIZED (
         SELECT l.run, l.span
         FROM launched AS l

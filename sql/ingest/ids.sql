@@ -1,6 +1,6 @@
 -- Event ids during ingestion: the trace number above 40 bits for the position in the trace.
 --
--- A trace ingested alone has number 0. Distinguishing traces costs it less than 1 % of CPU time.
+-- A trace ingested alone has number 0. For such a trace, the numbering costs less than 1 % of CPU time.
 
 -- name: part_of
 -- Trace number of an event, stored above the 40 bits of the position.
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO same_event(id, id_there) AS
     END;
 
 -- name: ranks_in_run
--- A recorded list of ranks in the ranks of the run; first_rank is the rank in the run of rank 0 of the list.
+-- A recorded list of ranks, converted to ranks of the run; first_rank is the rank in the run of the list's rank 0.
 --
 -- Truncated lists stay truncated: [0, 1, ...] becomes [4, 5, ...].
 CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
@@ -36,7 +36,8 @@ CREATE OR REPLACE MACRO ranks_in_run(ranks, first_rank) AS
     END;
 
 -- name: end_in_run
--- A recorded sender or receiver as rank of the run; other_id: the other end, own_rank: the recording rank in its world.
+-- A recorded sender or receiver as a rank of the run; other_id: the other end, own_rank: the recording rank in its
+-- world.
 --
 -- If both ends are recorded and neither is the recording rank, they are positions in the group.
 CREATE OR REPLACE MACRO end_in_run(end_id, other_id, ranks, own_rank, first_rank) AS

@@ -1,8 +1,8 @@
 -- Staged tables: definition, row order and row counts.
 
 -- name: table_definition
--- Statement that recreates a staged table without rows, of the current rank, because an engine may contain several
--- ranks at once.
+-- Statement that recreates a staged table of the current rank without rows; an engine may contain several ranks at
+-- once.
 SELECT t.sql
 FROM duckdb_tables() AS t
 WHERE t.table_name = $table_name AND t.database_name = current_database() AND t.schema_name = current_schema();

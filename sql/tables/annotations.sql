@@ -10,19 +10,19 @@ CREATE OR REPLACE VIEW annotations AS
 --   pid                   BIGINT           Process id, or device for a device-side copy.
 --   tid                   BIGINT           Thread id, or stream for a device-side copy.
 --   name                  VARCHAR          Name of the range.
---   on_gpu                BOOLEAN          Whether it is a device-side copy, which spans the operations that the range launched.
+--   on_gpu                BOOLEAN          Whether the row is the device-side copy of a range, which spans the operations that the range launched.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.
---   overlaps              BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
+--   overlaps              BOOLEAN          Whether the event starts inside an event that is not its parent, and ends after that event.
 --   parent_annotation_id  BIGINT           event_id of the innermost enclosing annotation.
 --   op_id                 BIGINT           event_id of the innermost enclosing operator.
 --   module_id             BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id              BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
+--   stack_id              BIGINT           stack_id in stacks: the chain of names from the outermost enclosing event to this event; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
---   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so it ends with the recording; NULL if the trace does not record that end.
---   is_async              BOOLEAN          Whether it may end on another thread, so that its time belongs to no thread; NULL if unknown. Known for gloo only.
+--   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
+--   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is that of the recording; NULL if the trace does not state that end.
+--   is_async              BOOLEAN          Whether the range may end on another thread, so that its time belongs to no thread; NULL if unknown. Known for gloo only.
 --   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
 --   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).

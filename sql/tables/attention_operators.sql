@@ -1,15 +1,15 @@
--- Operators of serving engines that attend to a cache of keys and values, and those that write it.
+-- Operators of serving engines that attend to a KV cache, and operators that write to it.
 --
 -- A built-in table, the same for every store: sql/tables/attention_operators.csv. Inputs have the shape tokens × heads ×
 -- head size, tokens × width, or pages × page size × heads × head size.
 CREATE OR REPLACE VIEW attention_operators AS
 -- Columns:
 --   operator     VARCHAR      Name of the operator without overload.
---   role         VARCHAR      attention, or cache: it writes keys and values into the cache.
---   query_input  INTEGER [1]  Position of the queries in its inputs, from 0; NULL for a cache.
---   key_input    INTEGER [1]  Position of the keys, or of the cache of keys.
---   value_input  INTEGER [1]  Position of the values, or of the cache of values.
---   source       VARCHAR      Where the engine defines it.
+--   role         VARCHAR      attention, or cache if the operator writes keys and values into the KV cache.
+--   query_input  INTEGER [1]  Position of the queries among the inputs, from 0; NULL if the role is cache.
+--   key_input    INTEGER [1]  Position of the keys, or of the key cache.
+--   value_input  INTEGER [1]  Position of the values, or of the value cache.
+--   source       VARCHAR      Where the engine defines the operator.
 SELECT
     x.operator,
     x.role,

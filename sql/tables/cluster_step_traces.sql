@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW cluster_step_traces AS
 --   iteration_interval_ns   BIGINT [ns]  Time from the end of the previous step to the forward pass, for data loading.
 --   forward_backward_ns     BIGINT [ns]  Duration of the forward and backward pass.
 --   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step, for the parameter update.
---   computation_ns          BIGINT [ns]  Compute time; NULL without a file of the cluster analysis, as in the following columns.
+--   computation_ns          BIGINT [ns]  Compute time; NULL without a file of the cluster analysis, as are the following columns.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).
 --   receive_alone_ns        BIGINT [ns]  Time in receives only, with no compute or other communication (pipeline parallel).
 --   collective_alone_ns     BIGINT [ns]  Exposed communication time outside receives (pipeline parallel).

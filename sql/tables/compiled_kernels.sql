@@ -1,4 +1,4 @@
--- Kernels that torch.compile or AOTInductor generated, as the files of Inductor next to the trace describe them.
+-- Kernels that torch.compile or AOTInductor generated, as described by Inductor's files next to the trace.
 --
 -- Read from kernel_information.json (AOTInductor with INDUCTOR_PROVENANCE=1), from
 -- inductor_provenance_tracking_node_mappings.json and …_kernel_stack_traces.json (torch.compile with
@@ -8,16 +8,16 @@ CREATE OR REPLACE VIEW compiled_kernels AS
 -- Columns:
 --   run                VARCHAR     Run: one capture of one job.
 --   rank               INTEGER     Rank of the process whose trace the file is next to.
---   kernel_id          BIGINT      Number of the row in the rank, from 0.
+--   kernel_id          BIGINT      Row number within the rank, from 0.
 --   source             VARCHAR     File with the description.
 --   graph              VARCHAR     Compiled region, such as Torch-Compiled Region: 0/0; NULL if the file does not distinguish regions.
---   is_backward_graph  BOOLEAN     Whether it is of the backward graph of that region; NULL likewise.
+--   is_backward_graph  BOOLEAN     Whether the kernel belongs to the backward graph of the region; NULL if the file does not distinguish regions.
 --   name               VARCHAR     Name of the kernel or of the library call, such as triton_poi_fused_mul_0 or extern_kernels.addmm.
 --   debug_handle       BIGINT [1]  Number of the call in the generated code.
 --   post_grad_nodes    VARCHAR     Nodes of the compiled graph that the kernel computes, as a JSON list.
---   pre_grad_nodes     VARCHAR     Nodes of the captured graph that they stem from, as a JSON list.
---   source_stacks      VARCHAR     Stacks of the model code that they stem from, as a JSON list of texts.
---   semantic_key       VARCHAR     Key of a library call that is the same on other hardware (extern_semantic_key).
+--   pre_grad_nodes     VARCHAR     Nodes of the captured graph from which post_grad_nodes stem, as a JSON list.
+--   source_stacks      VARCHAR     Stacks of the model code from which post_grad_nodes stem, as a JSON list of texts.
+--   semantic_key       VARCHAR     Key of a library call, independent of the hardware (extern_semantic_key).
 SELECT
     x.run,
     x.rank,

@@ -13,17 +13,17 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   overload_name         VARCHAR          Overload, such as Tensor in aten::add.Tensor; NULL if the name has none.
 --   parent_id             BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth                 INTEGER [count]  Number of enclosing events.
---   overlaps              BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
+--   overlaps              BOOLEAN          Whether the event starts inside an event that is not its parent, and ends after that event.
 --   parent_op_id          BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id         BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   module_id             BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id              BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
 --   fwd_op_id             BIGINT           event_id of the forward operator that this backward operator belongs to.
 --   bwd_op_id             BIGINT           event_id of the innermost operator of autograd's backward pass that contains or is this operator.
---   stack_id              BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
+--   stack_id              BIGINT           stack_id in stacks: the chain of names from the outermost enclosing event to this event; event_id of the first event with that stack.
 --   step                  BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
---   in_last_step          BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated          BOOLEAN          Whether it was still running when the recording ended, so it ends with the recording; NULL if the trace does not record that end.
+--   in_last_step          BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
+--   is_truncated          BOOLEAN          Whether the event was still running when the recording ended, so its end is that of the recording; NULL if the trace does not state that end.
 --   external_id           BIGINT           External id, which links host operators and device activity.
 --   record_function_id    BIGINT           Record function id.
 --   profiler_event_index  BIGINT           Index of the event in the profiler (Ev Idx).
@@ -45,10 +45,10 @@ CREATE OR REPLACE VIEW cpu_ops AS
 --   pg_ranks              VARCHAR          Global ranks of the process group as JSON.
 --   seq                   BIGINT           Sequence number of the collective in its process group.
 --   kernel_backend        VARCHAR          Compiler of the kernel that the call launches, such as triton; NULL for other operators.
---   kernel_file           VARCHAR          File of generated code with that kernel, such as torchinductor_me/qa/cqa….py.
---   kernel_hash           VARCHAR          Hash of that file, which is its name in the cache of Inductor.
---   num_warps             BIGINT [count]   Warps of a block of that kernel, as chosen by Triton's autotuning.
---   num_stages            BIGINT [count]   Stages of that kernel's software pipeline, likewise.
+--   kernel_file           VARCHAR          Generated source file of that kernel, such as torchinductor_me/qa/cqa….py.
+--   kernel_hash           VARCHAR          Hash of that file, which is also its name in Inductor's cache.
+--   num_warps             BIGINT [count]   Warps per block of that kernel, as chosen by Triton's autotuning.
+--   num_stages            BIGINT [count]   Stages of that kernel's software pipeline, as chosen by Triton's autotuning.
 SELECT
     x.run,
     x.rank,

@@ -2,12 +2,12 @@
 CREATE OR REPLACE VIEW et_tensors AS
 -- Columns:
 --   run              VARCHAR         Run: one capture of one job.
---   rank             INTEGER         Rank of the process whose execution trace it is.
+--   rank             INTEGER         Rank of the process that wrote the execution trace.
 --   node_id          BIGINT          Node, in et_nodes.
 --   is_output        BOOLEAN         Whether the node produces the tensor; otherwise it consumes it.
---   tensor_position  BIGINT [1]      Position among the tensors of the inputs or outputs, from 0; those in lists count too.
+--   tensor_position  BIGINT [1]      Position among the tensors of the inputs or outputs, from 0; tensors in lists count too.
 --   tensor_id        BIGINT          Number of the tensor in the execution trace.
---   storage_id       BIGINT          Number of its storage; views share it. 0: none.
+--   storage_id       BIGINT          Number of the tensor's storage, which its views share; 0: none.
 --   storage_offset   BIGINT [1]      Offset in the storage.
 --   element_count    BIGINT [count]  Number of elements.
 --   element_bytes    BIGINT [bytes]  Size of an element.

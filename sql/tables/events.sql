@@ -1,4 +1,4 @@
--- Every event with a timestamp, from every table, with their common columns.
+-- All events with a timestamp, from all tables, with the columns that these tables share.
 CREATE OR REPLACE VIEW events AS
 -- Columns:
 --   run         VARCHAR      Run name: one capture of one job.

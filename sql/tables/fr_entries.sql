@@ -1,8 +1,8 @@
--- Operations of torch.distributed as the Flight Recorder of each rank remembers them: the last ones before its dump.
+-- Operations of torch.distributed that the Flight Recorder of each rank recorded last before its dump.
 --
--- A dump is a ring: of a longer job it has the last 2,000 operations, or TORCH_FR_BUFFER_SIZE. Collectives of a group
--- are the same one if they have the same collective_seq_id; sends and receives are matched in their order. Times are
--- Unix time of each host.
+-- A dump is a ring buffer: it contains the last 2,000 operations of the job, or as many as TORCH_FR_BUFFER_SIZE
+-- states. Entries of a group belong to the same collective if they have the same collective_seq_id; sends and receives
+-- are matched by order. Times are Unix times on the clock of each host.
 CREATE OR REPLACE VIEW fr_entries AS
 -- Columns:
 --   run                VARCHAR    Run: one capture of one job.
@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW fr_entries AS
 --   pg_desc            VARCHAR    Description of the process group, such as default_pg.
 --   collective_seq_id  BIGINT     Number of the collective in its group.
 --   p2p_seq_id         BIGINT     Number of the send or receive in its group and process.
---   op_id              BIGINT     Number of the operation in its group, including operations inside of coalesced ones.
+--   op_id              BIGINT     Number of the operation in its group, including operations inside coalesced ones.
 --   backend            VARCHAR    Communication library: nccl, gloo, ….
 --   op                 VARCHAR    Operation: all_reduce, send, ….
 --   src_group_rank     INTEGER [1]  Rank within the group that sends; NULL for collectives.
@@ -23,14 +23,14 @@ CREATE OR REPLACE VIEW fr_entries AS
 --   output_sizes       VARCHAR    Shapes of the outputs as JSON.
 --   output_types       VARCHAR    Types of the outputs as JSON.
 --   state              VARCHAR    scheduled, started or completed, as far as the recorder knows.
---   is_retired         BOOLEAN    The watchdog looks at it no longer: it ended, or it failed.
---   is_finished        BOOLEAN    It ended.
---   created_ns         BIGINT [ns]  Unix time when the host enqueued it.
---   started_ns         BIGINT [ns]  Unix time when the recorder found it started; NULL if it did not.
---   completed_ns       BIGINT [ns]  Unix time when the recorder found it completed; NULL if it did not.
+--   is_retired         BOOLEAN    Whether the watchdog no longer watches the operation, because it ended or failed.
+--   is_finished        BOOLEAN    Whether the operation ended.
+--   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.
+--   started_ns         BIGINT [ns]  Unix time when the recorder found the operation started; NULL if it did not.
+--   completed_ns       BIGINT [ns]  Unix time when the recorder found the operation completed; NULL if it did not.
 --   dur                BIGINT [ns]  Duration on the device; NULL unless TORCH_NCCL_ENABLE_TIMING is set.
 --   timeout_ns         BIGINT [ns]  Timeout of the operation.
---   is_p2p             BOOLEAN    Send or receive.
+--   is_p2p             BOOLEAN    Whether the operation is a send or a receive.
 --   stack_id           BIGINT     Stack of the call, in fr_frames; NULL for dumps without stacks.
 --   thread_id          VARCHAR    Calling thread.
 --   thread_name        VARCHAR    Name of that thread.

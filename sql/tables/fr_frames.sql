@@ -1,13 +1,13 @@
--- Stacks of the operations in Flight Recorder dumps, a row for each frame.
+-- Stacks of the operations in Flight Recorder dumps, one row per frame.
 CREATE OR REPLACE VIEW fr_frames AS
 -- Columns:
 --   run       VARCHAR          Run: one capture of one job.
 --   rank      INTEGER          Rank of the process that wrote the dump.
 --   stack_id  BIGINT           Number of the stack in the dump.
---   depth     INTEGER [count]  Frames below: 0 is the innermost call.
+--   depth     INTEGER [count]  Number of frames below this one; 0 is the innermost call.
 --   name      VARCHAR          Function.
 --   file      VARCHAR          Source file.
---   line      BIGINT [1]       Line in it.
+--   line      BIGINT [1]       Line number in that file.
 SELECT
     x.run,
     x.rank,

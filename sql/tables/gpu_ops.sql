@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   span                        INTEGER         Recording of the rank (see rank_spans); 0 if the rank has only one recording.
 --   ts                          BIGINT [ns]     Start since the run's first event.
 --   dur                         BIGINT [ns]     Recorded duration.
---   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or ending over a second after the recording. Analyses exclude such operations.
+--   is_suspect                  BOOLEAN         Whether the duration is impossible: negative, or ending more than a second after the recording. Analyses exclude such operations.
 --   kind                        VARCHAR         Kind of hardware activity: kernel, memcpy, memset or sync.
 --   category                    VARCHAR         Kineto category of that activity: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   class                       VARCHAR         Purpose: computation, communication, memory or sync. A sync is not busy time.
@@ -18,8 +18,8 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   device                      BIGINT          Device number.
 --   stream                      BIGINT          Device stream; NULL for operations without a stream, such as some transfers of MTIA.
 --   context                     BIGINT          Device context.
---   correlation                 BIGINT          Correlation id, which links a call and the operations that it launched.
---   launch_id                   BIGINT          event_id of the host call that launched it; NULL if not in the trace.
+--   correlation                 BIGINT          Correlation id, which links a call to the operations that it launched.
+--   launch_id                   BIGINT          event_id of the host call that launched the operation; NULL if not in the trace.
 --   launch_ts                   BIGINT [ns]     Start of that call.
 --   launch_dur                  BIGINT [ns]     Duration of that call.
 --   launch_pid                  BIGINT          Process id of that call.
@@ -28,9 +28,9 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   annotation_id               BIGINT          event_id of the innermost user annotation, other than a step, that encloses the launch.
 --   module_id                   BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   bwd_op_id                   BIGINT          event_id of the innermost operator of autograd's backward pass that encloses the launch.
---   stack_id                    BIGINT          Row of stacks with the names of the events that enclose the launch, and its own.
---   step                        BIGINT          Profiler step of the launch, otherwise of its own start; NULL outside steps.
---   in_last_step                BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
+--   stack_id                    BIGINT          stack_id in stacks: the chain of names from the outermost event around the launch to the launch itself.
+--   step                        BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
+--   in_last_step                BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   grid_x                      BIGINT [count]  Grid size in x [blocks].
 --   grid_y                      BIGINT [count]  Grid size in y [blocks].
 --   grid_z                      BIGINT [count]  Grid size in z [blocks].
@@ -66,7 +66,7 @@ CREATE OR REPLACE VIEW gpu_ops AS
 --   wait_on_record_correlation  BIGINT          Correlation id of the event record that a synchronization waits for.
 --   wait_on_event               BIGINT          Event that a synchronization waits for.
 --   external_id                 BIGINT          External id, which links host operators and device activity.
---   source_stacks               VARCHAR         Stacks of the model code that was compiled to the kernel, as a JSON list of texts (inductor_trace_handler of PyTorch 2.14).
+--   source_stacks               VARCHAR         Stacks of the model code that was compiled into the kernel, as a JSON list of texts (inductor_trace_handler of PyTorch 2.14).
 SELECT
     x.run,
     x.rank,

@@ -1,26 +1,27 @@
 -- Device operations of graph replays that are joined with a capture: the launch that put each into its graph.
 --
--- A replay is one call that starts many operations, so no operator launches them. The operators ran when the graph was
--- captured, in a separate trace (hta-sql ingest --captures). Operations without a matching capture have no row.
+-- A replay is one call that starts many operations, so the trace does not show the operator of each. The operators ran
+-- when the graph was captured, in a separate trace (hta-sql ingest --captures). Operations without a matching capture
+-- have no row.
 CREATE OR REPLACE VIEW graph_matches AS
 -- Columns:
 --   run               VARCHAR          Run: one capture of one job.
 --   rank              INTEGER          Rank of the process.
 --   event_id          BIGINT           event_id of the device operation in gpu_ops.
 --   span              INTEGER          Recording of the rank; 0 if there is only one (see rank_spans).
---   match_method      VARCHAR          position: replay and graph have the same list of names; occurrence: the same names in another order; alignment: names are missing or differ; count: the capture has no names, only as many launches.
+--   match_method      VARCHAR          position: replay and graph have the same list of names; occurrence: the same names in another order; alignment: names are missing or differ; count: the capture has no names, but the same number of launches.
 --   source            VARCHAR          Trace with the capture.
---   graph_number      INTEGER [1]      Number of the graph in it, from 0 in the order of the captures.
+--   graph_number      INTEGER [1]      Number of the graph in that trace, from 0 in capture order.
 --   node_number       INTEGER [1]      Position of the launch in the graph, from 0.
---   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL without one.
---   graph_tokens      BIGINT [tokens]  Tokens that the graph is captured for, from that annotation; NULL if not stated.
---   captured_op_id    BIGINT           event_id of the operator in the capture; distinguishes its calls. NULL: launched outside operators.
+--   graph_label       VARCHAR          Annotation around the capture, such as capture_8192_PIECEWISE; NULL if there is none.
+--   graph_tokens      BIGINT [tokens]  Number of tokens for which the graph was captured, from that annotation; NULL if not stated.
+--   captured_op_id    BIGINT           event_id of the operator in the capture; distinguishes calls of the same operator. NULL: launched outside operators.
 --   captured_op_name  VARCHAR          Innermost operator around the launch, as captured.
---   input_dims        VARCHAR          Its input shapes as JSON.
---   input_types       VARCHAR          Its input types as JSON.
---   concrete_inputs   VARCHAR          Its scalar arguments as JSON.
---   module_path       VARCHAR          nn.Modules around the launch, the outermost first, with / between them.
---   captured_frame    VARCHAR          file(line): function that launched it, the innermost outside of frameworks; NULL if none is known.
+--   input_dims        VARCHAR          Input shapes of that operator as JSON.
+--   input_types       VARCHAR          Input types of that operator as JSON.
+--   concrete_inputs   VARCHAR          Scalar arguments of that operator as JSON.
+--   module_path       VARCHAR          nn.Modules around the launch, outermost first, separated by /.
+--   captured_frame    VARCHAR          Innermost Python frame outside frameworks around the launch, as file(line): function; NULL if unknown.
 SELECT
     x.run,
     x.rank,

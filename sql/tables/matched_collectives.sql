@@ -1,5 +1,4 @@
--- Communication kernels matched across ranks: which belong to one collective, on a shared clock, and which rank waits
--- for which.
+-- Communication kernels matched across ranks into collectives, on a shared clock, with the waits of each rank.
 --
 -- Computed once for all ranks of a run and materialized next to the tables; if it is not materialized, the query
 -- computes it.
@@ -27,8 +26,8 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   on_host                  BOOLEAN         Whether gloo ran it on the host; event_id is then that of an annotation.
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
---   step                     BIGINT          Profiler step of the launch, otherwise of its own start; NULL outside steps.
---   in_last_step             BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
+--   step                     BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
+--   in_last_step             BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
 --   ts                       BIGINT [ns]     Start since the run's first event.
@@ -40,13 +39,13 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   rank_count               BIGINT [count]  Number of ranks whose traces contain the channel.
 --   found_count              BIGINT [count]  Number of ranks on which the collective was found.
 --   match_method             VARCHAR         How the collective was matched: seq (sequence number), ordinal (shifted order), time (around a hole), stream (order; group unknown) or none.
---   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other.
+--   match_margin             DOUBLE [1]      How much worse the next best shift fits, as a logarithm; NULL if there is no other shift.
 --   is_complete              BOOLEAN         Whether it was found on all ranks that have the channel, and these are at least two.
 --   is_startup               BOOLEAN         Whether it is the first collective of a rank in the capture, so the cause of its start time is not recorded.
 --   clock_correction_ns      BIGINT [ns]     Correction subtracted from the rank's clock: recorded time is start_ns + clock_correction_ns.
 --   start_ns                 BIGINT [ns]     Start on the clock shared by all ranks.
 --   end_ns                   BIGINT [ns]     End on the clock shared by all ranks.
---   wait_ns                  BIGINT [ns]     Time from its own start to the last rank's start, at most its duration; NULL without a match.
+--   wait_ns                  BIGINT [ns]     Time from this rank's start to the last rank's start, at most dur; NULL without a match.
 --   transfer_ns              BIGINT [ns]     Time from the last rank's start to the first end; NULL without a match.
 --   end_spread_ns            BIGINT [ns]     Time from the first to the last end, which bounds the error of the wait.
 --   is_last                  BOOLEAN         Whether the rank started last.

@@ -19,9 +19,9 @@ CREATE OR REPLACE VIEW memory_events AS
 --   annotation_id          BIGINT          event_id of the innermost enclosing user annotation other than a step.
 --   module_id              BIGINT          event_id of the innermost enclosing nn.Module call.
 --   frame_id               BIGINT          event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id               BIGINT          Row of stacks with the names of the enclosing events.
+--   stack_id               BIGINT          stack_id in stacks: the chain of names of the enclosing events.
 --   step                   BIGINT          Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
---   in_last_step           BOOLEAN         Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
+--   in_last_step           BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   profiler_event_index   BIGINT          Index of the event in the profiler (Ev Idx).
 SELECT
     x.run,

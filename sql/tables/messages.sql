@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW messages AS
 --   code     VARCHAR  Message code: analysis and finding, such as advice.conv_bias.
 --   title    VARCHAR  Short heading; NULL if there is none.
 --   message  VARCHAR  Template of the sentence with placeholders such as {gap_count:count}; see lib.message_text.
---   limits   VARCHAR  Consequence for the analyses; NULL if it limits none.
+--   limits   VARCHAR  Consequence for the analyses; NULL if there is none.
 --   remedy   VARCHAR  Recommended action; NULL if the message contains it, or if there is none.
 SELECT
     x.code,

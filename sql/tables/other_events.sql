@@ -1,4 +1,4 @@
--- Events of no other table: metadata, instants, overhead, unknown categories.
+-- Events that belong to no other table: metadata, instants, overhead, unknown categories.
 CREATE OR REPLACE VIEW other_events AS
 -- Columns:
 --   run       VARCHAR      Run name: one capture of one job.

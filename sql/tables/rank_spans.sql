@@ -15,7 +15,7 @@ CREATE OR REPLACE VIEW rank_spans AS
 --   dur             BIGINT [ns]     Time from the first event of the recording to its last end.
 --   event_count     BIGINT [count]  Number of events in the file.
 --   first_event_id  BIGINT          event_id of the first event in the file.
---   drops_last_step  BOOLEAN         Whether it has two or more steps, so analyses exclude its last one by default.
+--   drops_last_step  BOOLEAN         Whether the recording has two or more steps, so analyses exclude its last one by default.
 SELECT
     x.run,
     x.rank,
@@ -31,5 +31,5 @@ SELECT
     r.drops_last_step AS drops_last_step
 FROM stored.ranks AS x
 JOIN stored.rank_scope AS r ON r.run = x.run AND r.rank = x.rank AND r.span = x.span
--- Numbers from 65,536 on are of Flight Recorder dumps, memory snapshots and execution traces.
+-- Spans from 65,536 on are Flight Recorder dumps, memory snapshots and execution traces.
 WHERE x.span < 65536

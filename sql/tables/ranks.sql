@@ -8,9 +8,9 @@ CREATE OR REPLACE VIEW ranks AS
 --   rank                  INTEGER         Rank of the process.
 --   source                VARCHAR         Path of the trace file.
 --   rank_source           VARCHAR         Source of the rank number: given, distributedInfo, file name or order of names.
---   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL without one.
+--   role                  VARCHAR         Role of the process in a job of several roles: trainer, generator, …; given at the ingest, stated in distributedInfo, or in the names of the files; NULL if there is none.
 --   role_rank             INTEGER         Rank of the process within its role, as stated in distributedInfo, otherwise by rank; NULL without a role.
---   first_rank            INTEGER         Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0.
+--   first_rank            INTEGER         Rank in the run of the role's rank 0; not 0 if several roles count their ranks from 0.
 --   stated_rank           BIGINT          Rank recorded in distributedInfo.
 --   world_size            BIGINT [count]  Number of ranks of the job: as recorded, or the sum over roles that count their ranks separately.
 --   backend               VARCHAR         Communication backend.
@@ -31,8 +31,8 @@ CREATE OR REPLACE VIEW ranks AS
 --   event_count           BIGINT [count]  Number of events in its files.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.
 --   metadata              VARCHAR         All top-level keys of the file except the events, as JSON.
---   missing_columns       VARCHAR         Columns missing from the rank's files, which an older version wrote; NULL in its rows until it is ingested again.
---   definitions_changed   BOOLEAN         Whether an older version's definitions were used, so that ingesting the same traces reads it again.
+--   missing_columns       VARCHAR         Columns missing from the rank's files because an older version wrote them; NULL until the rank is ingested again.
+--   definitions_changed   BOOLEAN         Whether the rank was ingested with the definitions of an older version, so that ingesting the same traces reads them again.
 SELECT
     x.run,
     x.rank,

@@ -1,6 +1,7 @@
 -- One row per run (one capture of one job) with its properties, read without opening the files of ranks.
 --
--- Tags of the run can supply what traces do not record: git_sha, framework. They take precedence over the traces.
+-- Tags of the run can supply properties that traces do not record: git_sha, framework. They take precedence over the
+-- traces.
 CREATE OR REPLACE VIEW runs AS
 -- Columns:
 --   run              VARCHAR         Run name: one capture of one job.
@@ -31,7 +32,7 @@ SELECT
     sum(r.event_count)::BIGINT AS event_count,
     bool_or(r.drops_last_step) AS drops_last_step,
     any_value(s.step_count) AS step_count,
-    -- Larger than any clock that counts from machine start, and so a Unix time.
+    -- Larger than any clock that counts from machine start, so it is a Unix time.
     strftime(make_timestamp(min(CASE WHEN r.start_ns > 500000000000000000 THEN r.start_ns END) // 1000), '%Y-%m-%d %H:%M:%S') AS captured_at,
     strftime(make_timestamp(max(r.ingested_ns) // 1000), '%Y-%m-%d %H:%M:%S') AS ingested_at,
     string_agg(DISTINCT r.device_name, ', ' ORDER BY r.device_name) AS device_names,

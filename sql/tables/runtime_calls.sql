@@ -11,18 +11,18 @@ CREATE OR REPLACE VIEW runtime_calls AS
 --   tid            BIGINT           Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name           VARCHAR          Name of the called function.
 --   category       VARCHAR          Category in the trace: cuda_runtime, cuda_driver, ...
---   correlation    BIGINT           Correlation id, which links a call and the operations that it launched.
+--   correlation    BIGINT           Correlation id, which links a call to the operations that it launched.
 --   parent_id      BIGINT           event_id of the innermost enclosing event on the thread.
 --   depth          INTEGER [count]  Number of enclosing events.
---   overlaps       BOOLEAN          Whether it starts inside an event that is not its parent, and ends after that event ended.
+--   overlaps       BOOLEAN          Whether the event starts inside an event that is not its parent, and ends after that event.
 --   op_id          BIGINT           event_id of the innermost enclosing operator.
 --   annotation_id  BIGINT           event_id of the innermost enclosing user annotation other than a step.
 --   module_id      BIGINT           event_id of the innermost enclosing nn.Module call.
 --   frame_id       BIGINT           event_id of the innermost enclosing Python frame or nn.Module call.
---   stack_id       BIGINT           Row of stacks with the names of the enclosing events and its own; event_id of the first event with that stack.
+--   stack_id       BIGINT           stack_id in stacks: the chain of names from the outermost enclosing event to this event; event_id of the first event with that stack.
 --   step           BIGINT           Profiler step (N of ProfilerStep#N) in which the event started; NULL outside steps.
---   in_last_step   BOOLEAN          Whether it starts in or after the rank's last step, in a run of two or more steps; excluded by default.
---   is_truncated   BOOLEAN          Whether it was still running when the recording ended, so it ends with the recording; NULL if the trace does not record that end.
+--   in_last_step   BOOLEAN          Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
+--   is_truncated   BOOLEAN          Whether the event was still running when the recording ended, so its end is that of the recording; NULL if the trace does not state that end.
 --   external_id    BIGINT           External id, which links host operators and device activity.
 --   cbid           BIGINT           CUPTI callback id.
 SELECT

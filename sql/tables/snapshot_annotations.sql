@@ -2,9 +2,9 @@
 CREATE OR REPLACE VIEW snapshot_annotations AS
 -- Columns:
 --   run            VARCHAR          Run: one capture of one job.
---   rank           INTEGER          Rank of the process whose snapshot it is.
+--   rank           INTEGER          Rank of the process that wrote the snapshot.
 --   annotation_id  BIGINT           Position in the snapshot.
---   device         BIGINT           Device number in its process.
+--   device         BIGINT           Device number in the process.
 --   stage          VARCHAR          START or END.
 --   name           VARCHAR          Annotation.
 --   time_ns        BIGINT [ns]      Unix time.

@@ -1,19 +1,19 @@
 -- Blocks of the segments of memory snapshots, in use or free.
 --
--- As they were when the snapshot was written.
+-- Their state is that when the snapshot was written.
 CREATE OR REPLACE VIEW snapshot_blocks AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.
---   rank             INTEGER          Rank of the process whose snapshot it is.
+--   rank             INTEGER          Rank of the process that wrote the snapshot.
 --   block_id         BIGINT           Position in the snapshot.
---   segment_id       BIGINT           Its segment.
---   device           BIGINT           Device number in its process.
+--   segment_id       BIGINT           Segment of the block, in snapshot_segments.
+--   device           BIGINT           Device number in the process.
 --   stream           BIGINT           Device stream of the segment.
---   address          BIGINT [1]       Address of its first byte.
---   bytes            BIGINT [bytes]   Its size, rounded by the allocator.
+--   address          BIGINT [1]       Address of the first byte.
+--   bytes            BIGINT [bytes]   Size of the block, rounded by the allocator.
 --   requested_bytes  BIGINT [bytes]   Requested size; the block's size if unknown.
 --   state            VARCHAR          active_allocated (in use), active_pending_free or active_awaiting_free (freed, another stream may still use it), inactive (free).
---   stack_id         BIGINT           Stack that allocated it, in snapshot_frames; NULL if unknown.
+--   stack_id         BIGINT           Stack that allocated the block, in snapshot_frames; NULL if unknown.
 SELECT
     x.run,
     x.rank,

@@ -1,15 +1,14 @@
--- Rules for the category of memory, by the frames of the stack that allocated it.
+-- Rules that assign memory to categories by the frames of the stack that allocated it.
 --
--- A list of the library, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that
--- matches a rule decides; if several rules match, the one with the lowest priority. Stacks without a matching rule are
--- unknown.
+-- A built-in table, the same for every store: sql/tables/snapshot_categories.csv. The innermost frame that matches a
+-- rule decides; if several rules match, the one with the lowest priority. Stacks without a matching rule are unknown.
 CREATE OR REPLACE VIEW snapshot_categories AS
 -- Columns:
---   priority  INTEGER [1]  Lower ones decide first.
+--   priority  INTEGER [1]  Priority of the rule; the lowest decides.
 --   part      VARCHAR      file, function or file:function: part of a frame that the pattern is searched in.
 --   pattern   VARCHAR      Regular expression.
 --   category  VARCHAR      parameters, gradients, activations, optimizer, sharding or communication.
---   source    VARCHAR      Where the rule is from.
+--   source    VARCHAR      Source of the rule.
 SELECT
     x.priority,
     x.part,

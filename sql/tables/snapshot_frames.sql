@@ -1,13 +1,13 @@
--- Stacks in memory snapshots, a row for each frame.
+-- Stacks in memory snapshots, one row per frame.
 CREATE OR REPLACE VIEW snapshot_frames AS
 -- Columns:
 --   run       VARCHAR          Run: one capture of one job.
---   rank      INTEGER          Rank of the process whose snapshot it is.
+--   rank      INTEGER          Rank of the process that wrote the snapshot.
 --   stack_id  BIGINT           Number of the stack in the snapshot.
---   depth     INTEGER [count]  Frames below: 0 is the innermost call.
+--   depth     INTEGER [count]  Number of frames below this one; 0 is the innermost call.
 --   name      VARCHAR          Function.
 --   file      VARCHAR          Source file.
---   line      BIGINT [1]       Line in it.
+--   line      BIGINT [1]       Line number in that file.
 SELECT
     x.run,
     x.rank,

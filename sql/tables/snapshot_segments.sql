@@ -1,23 +1,23 @@
 -- Segments of memory snapshots: memory that PyTorch's allocator reserved from a device at once.
 --
--- As they were when the snapshot was written. Blocks of a segment are in snapshot_blocks.
+-- Their state is that when the snapshot was written. Blocks of a segment are in snapshot_blocks.
 CREATE OR REPLACE VIEW snapshot_segments AS
 -- Columns:
 --   run              VARCHAR          Run: one capture of one job.
---   rank             INTEGER          Rank of the process whose snapshot it is.
+--   rank             INTEGER          Rank of the process that wrote the snapshot.
 --   segment_id       BIGINT           Position in the snapshot.
---   device           BIGINT           Device number in its process.
---   stream           BIGINT           Device stream that allocates from it, as torch numbers it; 0 is the default one.
---   address          BIGINT [1]       Address of its first byte.
---   bytes            BIGINT [bytes]   Its size.
---   allocated_bytes  BIGINT [bytes]   Blocks that tensors use, as the allocator counts.
---   active_bytes     BIGINT [bytes]   These and blocks that wait for an event of another stream.
+--   device           BIGINT           Device number in the process.
+--   stream           BIGINT           Device stream that allocates from the segment, as torch numbers it; 0 is the default stream.
+--   address          BIGINT [1]       Address of the first byte.
+--   bytes            BIGINT [bytes]   Size of the segment.
+--   allocated_bytes  BIGINT [bytes]   Bytes in blocks that tensors use, as counted by the allocator.
+--   active_bytes     BIGINT [bytes]   allocated_bytes plus blocks that wait for an event of another stream.
 --   requested_bytes  BIGINT [bytes]   Requested size of the allocated blocks, before rounding; NULL in early versions.
---   block_count      BIGINT [count]   Its blocks.
+--   block_count      BIGINT [count]   Number of blocks in the segment.
 --   segment_type     VARCHAR          small (blocks up to 1 MiB) or large.
---   pool_id          VARCHAR          Memory pool: 0,0 is the default one, others are of CUDA graphs and of the user.
---   is_expandable    BOOLEAN          It can grow (expandable_segments:True).
---   stack_id         BIGINT           Stack that reserved it, in snapshot_frames; NULL if unknown.
+--   pool_id          VARCHAR          Memory pool: 0,0 is the default pool; others belong to CUDA graphs or the user.
+--   is_expandable    BOOLEAN          Whether the segment can grow (expandable_segments:True).
+--   stack_id         BIGINT           Stack that reserved the segment, in snapshot_frames; NULL if unknown.
 SELECT
     x.run,
     x.rank,

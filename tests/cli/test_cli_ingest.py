@@ -89,7 +89,7 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
     cli("ingest", one).fails(2, "-o STORE")
     cli("ingest", tmp_path / "missing").fails(2, "No such file or folder")
     cli("ingest", traces, "-o", out, "--ranks", "0,x").fails(2, "--ranks", "0,1-3")
-    cli("ingest", traces, "-o", out, "--ranks", "3-1").fails(2, "small to large")
+    cli("ingest", traces, "-o", out, "--ranks", "3-1").fails(2, "ascending range")
     cli("ingest", traces, "-o", out, "--jobs", "0").fails(2, "--jobs")
     cli("ingest", traces, "-o", out, "--memory-limit", "lots").fails(2, "512MiB")
     cli("ingest", traces, "-o", out, "--kernel-classes", "no.csv").fails(2, "no.csv")

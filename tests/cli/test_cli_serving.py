@@ -38,7 +38,7 @@ def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], ob
     """The line on the roofline explains how to give the peaks of an unknown device."""
     line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
     assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
-    assert "give custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
+    assert "pass custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:

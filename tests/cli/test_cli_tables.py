@@ -120,7 +120,7 @@ def test_columns_are_chosen(cli: Cli, store: Path) -> None:
     assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"
     done = cli(*query, "--columns", "bb")
     assert done.code == 2
-    assert "No column 'bb'. Did you mean 'b'? There are: a, b, c" in done.err
+    assert "No column 'bb'. Did you mean 'b'? Available: a, b, c" in done.err
 
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:

@@ -189,7 +189,7 @@ def test_an_unusable_password_is_refused(
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
     assert main(["explore", str(store), "--print", "--token-file", str(file)]) == 2
-    assert "must hold a password" in capsys.readouterr().err
+    assert "must contain a password" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])

@@ -16,7 +16,7 @@ NO_DUR = '"dur" is missing'
 TOO_FAR = '"ts" or "dur" is out of range'
 GARBAGE = "broken JSON: not an event"
 BROKEN = "broken JSON: "
-OTHER_FILE = "broken JSON: another file starts inside of this one"
+OTHER_FILE = "broken JSON: another file starts inside this one"
 OTHER_HEAD = b'{"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": ['
 OTHER_END = b'], "traceName": "b.json"}'
 

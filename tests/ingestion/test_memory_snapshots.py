@@ -89,7 +89,9 @@ def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path
     value["device_traces"][0][3]["frames"] = Evil()
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(pickle.dumps(value, 2))
-    with pytest.raises(TraceFormatError, match=r"refused: .*GLOBAL.*system.*Nothing of it was run"):
+    with pytest.raises(
+        TraceFormatError, match=r"refused: .*GLOBAL.*system.*Nothing in the file was run"
+    ):
         read_snapshot(str(path), _ignore())
     with pytest.raises(TraceError):
         ingested(path, tmp_path / "store")

@@ -58,7 +58,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
     """A pickle that calls a function is refused by name, and the function is not called."""
     data = pickle.dumps({"entries": [RunsACommand(tmp_path / "ran")]}, protocol)
     with pytest.raises(
-        TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing of it was run"
+        TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing in the file was run"
     ):
         read_pickle(data, "dump")
     assert not (tmp_path / "ran").exists()
@@ -98,7 +98,7 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     """Opcodes for more than plain values are refused by name, with their byte offset."""
     with pytest.raises(TraceFormatError) as refused:
         read_pickle(data, "dump")
-    assert f"no opcode {name}, as at byte" in str(refused.value)
+    assert f"opcode {name} at byte" in str(refused.value)
 
 
 @pytest.mark.parametrize(

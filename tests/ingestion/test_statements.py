@@ -49,5 +49,5 @@ def test_small_ingest_statements_share_a_file() -> None:
 
 def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
     """The error of a misspelled name lists the existing ones."""
-    with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; there are part_of"):
+    with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; available: part_of"):
         ingest_sql("ids", "part")

@@ -208,7 +208,7 @@ def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     with pytest.raises(LookupError):
         rewrite_trace(str(source), target, extra)
-    with pytest.raises(TraceError, match="15 events, 16 when it was ingested"):
+    with pytest.raises(TraceError, match="15 events, but had 16 when it was ingested"):
         rewrite_trace(str(source), target, expect_events=16)
     assert target.read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json.gz", "trace.json"]

@@ -228,9 +228,9 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ({"run": "jbo"}, RankError, "No run 'jbo'; there are: job"),
+        ({"run": "jbo"}, RankError, "No run 'jbo'; available: job"),
         ({"ranks": [7]}, RankError, "No rank 7 in run 'job'; it has: [0, 1]"),
-        ({"steps": [99]}, ParameterError, "No step 99; there are: "),
+        ({"steps": [99]}, ParameterError, "No step 99; available: "),
         ({"event": 10**6}, ParameterError, "has no event 1000000"),
         ({"finding": "lunch_bound"}, ParameterError, "No finding 'lunch_bound'"),
         ({"finding": "a", "event": 1}, ParameterError, "has its own event"),

@@ -102,7 +102,7 @@ def test_what_does_not_exist_is_refused(
     """The error for an unknown attribute has the nearest name."""
     with pytest.raises(ParameterError, match="Did you mean 'cpu_time_total'"):
         averages.table(sort_by="cpu_time_totals")
-    with pytest.raises(ParameterError, match="time_unit is s, ms or us"):
+    with pytest.raises(ParameterError, match="time_unit must be s, ms or us"):
         averages.table(time_unit="h")  # type: ignore[arg-type]
     with pytest.raises(RankError):
         analysis.key_averages(rank=7)

@@ -194,7 +194,11 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
                 ("FROM stream_load_v1()", "FROM kpis_v1()", "1: it does not call stream_load_v1."),
             )
         ),
-        ("two_streams.json", "gone.json", "1: traces: 'gone.json' is not a name of a file in "),
+        (
+            "two_streams.json",
+            "gone.json",
+            "1: traces: 'gone.json' does not name a trace; write the name of a file in ",
+        ),
         ("SELECT rank,", "SELECT ranc,", "1: Binder Error: "),
     ],
 )

@@ -103,7 +103,7 @@ def test_a_file_in_no_topic(tmp_path: Path) -> None:
     write_folder(tmp_path)
     (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
     assert refused(tmp_path).endswith(
-        "stream_load_v2.sql:1: move it to TOPIC/stream_load_v2.sql, TOPIC being one word."
+        "stream_load_v2.sql:1: move it to TOPIC/stream_load_v2.sql, where TOPIC is one word."
     )
 
 

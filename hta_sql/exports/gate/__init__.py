@@ -87,6 +87,6 @@ def _known_facts(allow: Iterable[str], compared: Sequence[Comparison]) -> list[s
     for fact in given:
         if known and fact not in known:
             raise ParameterError(
-                f"allow: no fact {fact!r}.{nearest(fact, known)} There are: {', '.join(known)}."
+                f"allow: no fact {fact!r}.{nearest(fact, known)} Available: {', '.join(known)}."
             )
     return given

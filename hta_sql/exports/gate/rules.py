@@ -177,7 +177,7 @@ def _known(given: Iterable[str], known: Iterable[str], what: str) -> None:
     for name in given:
         if name not in candidates:
             raise ParameterError(
-                f"no {what} {name!r}.{nearest(name, candidates)} There are: {', '.join(candidates)}."
+                f"no {what} {name!r}.{nearest(name, candidates)} Available: {', '.join(candidates)}."
             )
 
 
@@ -217,7 +217,7 @@ def _check_condition(column: Column, value: Any) -> None:
 
 def _check_limits(rule: Rule) -> None:
     names = (*RELATIVE, *BUDGETS)
-    _require(bool(rule.limits), f"it has no limit; there are: {', '.join(names)}.")
+    _require(bool(rule.limits), f"it has no limit; available limits: {', '.join(names)}.")
     for name, limit in {**rule.limits, "ignore_below": rule.ignore_below}.items():
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         _require(is_number and limit == limit, f"{name} is a number, not {limit!r}.")  # noqa: PLR0124 - nan
@@ -236,7 +236,7 @@ def _check_sides(rule: Rule) -> None:
             fits, f"rows of {OF_BOTH} are of both sides: give max or min on diff_pct or diff_ns."
         )
     elif "control_run" in (column.name for column in rule.about.columns):
-        raise ParameterError(f"{rule.analysis} is about two runs; rules take {OF_BOTH} for that.")
+        raise ParameterError(f"{rule.analysis} compares two runs; rules use {OF_BOTH} for that.")
 
 
 def _require(truth: bool, message: str) -> None:

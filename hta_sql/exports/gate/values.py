@@ -121,7 +121,7 @@ def key_columns(rule: Rule, sides: Iterable[Sequence[Row]]) -> list[str]:
             return wanted
     raise ParameterError(
         f"Rule {rule.name!r}: no columns of {rule.analysis} identify its rows: set aggregate = "
-        f"'median', or a where that leaves one."
+        f"'median', or a where that leaves one row."
     )
 
 

@@ -76,7 +76,7 @@ def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> No
     if found.empty:
         log.warning(
             "No event of rank %d has a node in this execution trace: they were recorded at "
-            "different times, or the profile has no ids of record functions.",
+            "different times, or the profile has no record functions.",
             rank,
         )
 
@@ -94,9 +94,9 @@ def add_et_column(trace_df: pd.DataFrame, et: ExecutionTrace, column: str) -> No
         ParameterError: The column is unknown, or the frame has no ``et_node``.
     """
     if column not in COLUMNS:
-        raise ParameterError(f"No column {column!r}; there are: {', '.join(COLUMNS)}.")
+        raise ParameterError(f"No column {column!r}; available: {', '.join(COLUMNS)}.")
     if "et_node" not in trace_df:
-        raise ParameterError("The frame has no column et_node: correlate_execution_trace() first.")
+        raise ParameterError("The frame has no column et_node: call correlate_execution_trace().")
     texts = et.table.column("name" if column == "et_node_name" else column).to_pylist()
     values = [json.loads(text or "[]") if column in LISTS else text or "" for text in texts]
     by_node = dict(zip(et.table.column("node_id").to_pylist(), values, strict=True))

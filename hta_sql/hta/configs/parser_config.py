@@ -144,7 +144,7 @@ class ParserConfig:
             return self.args
         known = self.arg_map
         if unknown := [key for key in self.selected_arg_keys if key not in known]:
-            raise ParameterError(f"{unknown[0]!r} is unknown; there are: {', '.join(known)}.")
+            raise ParameterError(f"{unknown[0]!r} is unknown; available: {', '.join(known)}.")
         return [known[key] for key in self.selected_arg_keys]
 
     def set_args(self, args: Iterable[AttributeSpec]) -> None:

@@ -195,7 +195,7 @@ class Counters(Job):
         if time_series is not None:
             if not isinstance(time_series, TimeSeriesTypes):
                 raise ParameterError(
-                    "time_series is TimeSeriesTypes.QUEUE_LENGTH, TimeSeriesTypes.MEMCPY_BANDWIDTH, "
+                    "time_series must be TimeSeriesTypes.QUEUE_LENGTH, TimeSeriesTypes.MEMCPY_BANDWIDTH "
                     f"or both with |, not {time_series!r}."
                 )
             wanted = time_series

@@ -65,7 +65,7 @@ class CriticalPath(Job):
         first, last = instance_id if isinstance(instance_id, tuple) else (instance_id or 0, None)
         if first < 0 or (last is not None and last < first):
             raise ParameterError(
-                f"instance_id is a number from 0, or (first, last), not {instance_id!r}."
+                f"instance_id must be a number from 0, or (first, last), not {instance_id!r}."
             )
         self._warn_of_missing_syncs(wanted, infer_syncs=infer_syncs)
         if include_launch_edges is None:
@@ -133,7 +133,7 @@ class CriticalPath(Job):
         graph = critical_path_graph
         if (graph.run, graph.rank) != (self.run, rank):
             raise RankError(
-                f"The graph is of rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
+                f"The graph belongs to rank {graph.rank} of {graph.run!r}, not of rank {rank} of "
                 f"{self.run!r}."
             )
         written = overlay_critical_path(

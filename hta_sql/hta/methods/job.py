@@ -63,7 +63,7 @@ class Job(Closing):
         else:
             if not isinstance(trace_files, Mapping | Iterable | None):
                 raise ParameterError(
-                    f"trace_files is {{rank: path}} or paths, not {trace_files!r}."
+                    f"trace_files must be {{rank: path}} or paths, not {trace_files!r}."
                 )
             traces, name = selected(trace_files, os.fspath(trace_dir))
             self.store = ingest(traces, store or store_beside(traces), run=name)

@@ -71,7 +71,7 @@ class FunctionAverages(list[FunctionAverage]):
             ParameterError: The attribute or the unit does not exist.
         """
         if time_unit not in {None, "s", "ms", "us"}:
-            raise ParameterError(f"time_unit is s, ms or us, not {time_unit!r}.")
+            raise ParameterError(f"time_unit must be s, ms or us, not {time_unit!r}.")
         layout = Layout(
             row_limit,
             max_src_column_width,

@@ -61,11 +61,11 @@ class Operators(Job):
         """
         if not operator_name:
             raise ParameterError(
-                "operator_name is empty. Give a part of a name, such as 'aten::linear'."
+                "operator_name is empty. Pass part of a name, such as 'aten::linear'."
             )
         if output_dir is not None and not Path(output_dir).is_dir():
             raise ParameterError(
-                f"output_dir {os.fspath(output_dir)!r} is not a folder. Make it, or pass None to "
+                f"output_dir {os.fspath(output_dir)!r} is not a folder. Create it, or pass None to "
                 "write no trace."
             )
         wanted = self._default_ranks([rank])

@@ -82,22 +82,22 @@ def unit_problems(column: Column, *, in_analysis: bool) -> Iterator[str]:
     name, unit = column.name, column.unit
     if column.type not in _NUMBERS and not column.type.startswith("DECIMAL"):
         if unit:
-            yield f"column {name} is {column.type} and has a unit; take [{unit}] away"
+            yield f"column {name} is {column.type} and has a unit; remove [{unit}]"
         return
     if unit is None:
         if not is_identifier(column):
             yield (
-                f"column {name} has no unit: write its unit in brackets behind the type ([1] for a "
-                "number without); where the number is a name, end the column's in _id"
+                f"column {name} has no unit: write its unit in brackets after the type ([1] for a "
+                "number without a unit); if the number identifies something, end the column name in _id"
             )
         return
     if unit not in UNITS:
-        yield (f"column {name} has the unit [{unit}]; known are {', '.join(sorted(UNITS))}")
+        yield (f"column {name} has the unit [{unit}]; known units: {', '.join(sorted(UNITS))}")
     elif (wanted := _unit_of_name(name)) not in {None, unit}:
         yield f"column {name} has the unit [{unit}], but its name says [{wanted}]; change either"
     elif in_analysis and wanted is None and unit != "1":
         suffix = next(ending for ending, known in SUFFIX_UNITS.items() if known == unit)
-        yield f"column {name} is in [{unit}]: call it {name}{suffix}, so that a reader sees it"
+        yield f"column {name} is in [{unit}]: call it {name}{suffix}, so that readers see the unit"
 
 
 def is_identifier(column: Column) -> bool:

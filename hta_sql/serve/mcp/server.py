@@ -42,7 +42,7 @@ def make_server(stores: Mapping[str, TraceStore], limits: Limits) -> MCPServer[A
         from mcp.server import MCPServer  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise ExtraNotInstalledError(
-            "The SDK of MCP is not installed: pip install 'hta_sql[mcp]'"
+            "The MCP SDK is not installed: pip install 'hta_sql[mcp]'"
         ) from error
     server: MCPServer[Any] = MCPServer(
         "hta_sql", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
@@ -177,7 +177,7 @@ class Tools:
 
     def _of(self, store: str | None) -> StoreTools:
         if store is not None and store not in self._stores:
-            raise ParameterError(f"No store {store!r}; there are: {', '.join(self._stores)}.")
+            raise ParameterError(f"No store {store!r}; available: {', '.join(self._stores)}.")
         return self._stores[store or next(iter(self._stores))]
 
 

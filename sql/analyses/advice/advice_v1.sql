@@ -1,11 +1,11 @@
 -- Recommendations, largest possible saving first: what to change, the most it can save, and how to verify it.
 --
--- A ceiling is an upper bound, not a forecast. It never exceeds the part of the steps that the rule is about (idle
+-- A ceiling is an upper bound, not a forecast. It never exceeds the part of step time that the rule is about (idle
 -- time, exposed transfer or wait, exposed copies, computation), and a perfect fix cannot save more. Ceilings of two
 -- rules may overlap, so they do not add up: combined_ceiling_ns counts shared time once, and
--- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of the steps
+-- lib/advice/_advice_combined.sql defines which rule claims a kernel. A rule returns no row if its share of step time
 -- is too small to matter; the file lib/advice/_advice_<rule>.sql has the condition and its source. If no rule saves 3
--- % of a run's steps, largest_loss names the largest cost and the analysis that shows it.
+-- % of a run's step time, largest_loss names the largest cost and the analysis that shows it.
 --
 -- Title: What to do
 -- Shown: position, rule, rank, severity, ceiling_ns, ceiling_pct, subject, message
@@ -22,22 +22,22 @@ CREATE OR REPLACE MACRO advice_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Minimum share of the steps that a rule can save; rules without a ceiling are always shown [%].
+    -- Minimum share of step time that a rule can save; rules without a ceiling are always shown [%].
     min_pct DOUBLE := 0.0
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   position       BIGINT [1]      Position by possible saving in the run; 1 is the largest. All ranks of a rule share it.
+--   position       BIGINT [1]      Position of the rule in the run by possible saving, the same on all ranks; 1 is the largest.
 --   rule           VARCHAR         Name of the rule.
 --   title          VARCHAR         Recommendation in a few words.
 --   rank           INTEGER         Rank of the process.
 --   is_worst       BOOLEAN         Whether the rank has the highest ceiling of the rule; true in one row per rule.
 --   rank_count     BIGINT [count]  Number of ranks of the run that the rule applies to.
---   severity       VARCHAR         high from 10 % of the steps, medium from 3 %, otherwise low; medium without a ceiling.
+--   severity       VARCHAR         high from 10 % of step time, medium from 3 %, otherwise low; medium without a ceiling.
 --   ceiling_ns     BIGINT [ns]     Upper bound of the saving over all steps; NULL if unknown.
---   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of the steps.
+--   ceiling_pct    DOUBLE [%]      ceiling_ns as a share of step time.
 --   combined_ceiling_ns   BIGINT [ns]  Upper bound of the saving of all rules on the rank, regardless of min_pct; time shared by rules counts once.
---   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of the steps.
+--   combined_ceiling_pct  DOUBLE [%]   combined_ceiling_ns as a share of step time.
 --   step_saved_ns  DOUBLE [ns]     Upper bound of the saving per step; NULL in a trace without steps.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.

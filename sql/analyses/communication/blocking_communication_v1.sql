@@ -1,13 +1,13 @@
--- Exposed communication of each process group that blocks the critical path, and exposed communication that does not.
+-- Exposed communication of each process group, split by whether it blocks the critical path.
 --
 -- Exposed is defined as in process_group_costs: transfer and wait not overlapped by compute. Blocking communication
 -- lies on the rank's critical path. The path runs backwards from the last event and follows, at each event, the
 -- dependency that ended last (edges of critical_path_edges, including inferred waits). Coincident communication runs
--- while the path is elsewhere, usually on the host; a faster network gains nothing there. A kernel whose launch is
--- out of scope has an unknown position relative to the path. So have all kernels if no recorded wait between streams
--- exists (cudaStreamWaitEvent or its record). Time that only such kernels expose is unknown. The three parts sum
--- exactly to the exposed transfer and wait of process_group_costs. The path is computed per rank: a wait for another
--- rank may be blocking although its cause is on that rank.
+-- while the path is elsewhere, usually on the host; a faster network gains nothing there. A kernel whose launch is out
+-- of scope has an unknown position relative to the path. The same holds for all kernels if the trace has no wait
+-- between streams (cudaStreamWaitEvent or its record). Time that only such kernels expose is unknown. The three parts
+-- sum exactly to the exposed transfer and wait of process_group_costs. The path is computed per rank: a wait for
+-- another rank may be blocking although its cause is on that rank.
 --
 -- Title: Exposed communication that blocks other work
 -- Shown: rank, kind, exposed_ns, exposed_blocking_ns, blocking_pct, part, pg_desc, pg_ranks

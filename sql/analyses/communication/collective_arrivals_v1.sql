@@ -1,16 +1,16 @@
 -- Arrival order of the ranks in one collective: how long each rank waited, and when the transfer began.
 --
--- By default, the collective of each run with the longest total wait over its ranks. The automatic choice excludes
--- messages between two ranks (p2p_pairs), collectives missing on some ranks, and the first collective of a rank in
--- the capture. It also excludes collectives whose end times disagree, because their waits are unreliable. Times are
--- on the clock shared by all ranks.
+-- The default is the collective of each run with the longest total wait over its ranks. The automatic choice excludes
+-- messages between two ranks (p2p_pairs), collectives missing on some ranks, and the first collective of a rank in the
+-- capture. It also excludes collectives whose end times disagree, because their waits are unreliable. Times are on the
+-- clock shared by all ranks.
 --
 -- Title: Arrival order of one collective
 -- Shown: collective_id, collective, rank, late_ns, wait_ns, transfer_ns, position, is_last, step
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; one collective is of one step
--- Reference: TraceLens nccl_implicit_sync, of one collective
+-- Scope: runs, ranks; a collective belongs to one step
+-- Reference: TraceLens nccl_implicit_sync, for one collective
 -- Needs: GPU activity of two ranks that communicate
 CREATE OR REPLACE MACRO collective_arrivals_v1(
     -- Runs to include; NULL means every run.
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO collective_arrivals_v1(
 --   event_id       BIGINT          event_id of the kernel.
 --   start_ns       BIGINT [ns]     Start time.
 --   end_ns         BIGINT [ns]     End time.
---   late_ns        BIGINT [ns]     Arrival after the first rank.
+--   late_ns        BIGINT [ns]     Delay after the arrival of the first rank.
 --   wait_ns        BIGINT [ns]     Time until the last rank arrived, limited to the rank's own duration; NULL without a match.
 --   transfer_ns    BIGINT [ns]     Time from the last arrival to the first end; NULL without a match.
 --   is_last        BOOLEAN         Whether the rank arrived last.

@@ -1,7 +1,7 @@
--- The last operations of each rank before the Flight Recorder dumps, on one line of time.
+-- The last operations of each rank before the Flight Recorder dumps, on one timeline.
 --
--- Operations of all ranks and groups in order of their enqueueing, by the clocks of their hosts. hang marks what a rank entered and did
--- not finish.
+-- Operations of all ranks and groups are ordered by the time of enqueueing, on the clocks of their hosts. hang reports
+-- the operations that a rank entered but did not finish.
 --
 -- Title: Last operations of each rank
 -- Shown: rank, channel, collective_seq_id, op, state, frame, created_at, is_finished
@@ -15,24 +15,24 @@ CREATE OR REPLACE MACRO collective_history_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Operations of each rank to show, the last ones; NULL shows all.
+    -- Number of last operations to show per rank; NULL shows all.
     last_count BIGINT := 20
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR      Run name.
---   rank               INTEGER      Rank of the dump.
+--   rank               INTEGER      Rank that wrote the dump.
 --   record_id          BIGINT       Number of the operation in its process.
---   channel            VARCHAR      Description and name of the group; of a send or receive followed by the pair of ranks.
+--   channel            VARCHAR      Description and name of the group; for a send or receive, followed by the pair of ranks.
 --   pg_name            VARCHAR      Process group name.
 --   collective_seq_id  BIGINT       Number of the collective in the group; NULL for sends and receives.
 --   op                 VARCHAR      Operation with shape and type.
---   is_p2p             BOOLEAN      Whether it is a send or receive.
---   state              VARCHAR      scheduled, started or completed, as the recorder knows it.
---   is_finished        BOOLEAN      Whether it ended.
---   created_ns         BIGINT [ns]  Unix time when the host enqueued it.
+--   is_p2p             BOOLEAN      Whether the operation is a send or receive.
+--   state              VARCHAR      scheduled, started or completed, as far as the recorder knows.
+--   is_finished        BOOLEAN      Whether the operation ended.
+--   created_ns         BIGINT [ns]  Unix time when the host enqueued the operation.
 --   created_at         VARCHAR      created_ns as text, UTC.
---   completed_ns       BIGINT [ns]  Unix time when it was found completed; NULL for gloo.
---   frame              VARCHAR      Line of the user's program that called it; NULL without stacks.
+--   completed_ns       BIGINT [ns]  Unix time when the recorder found the operation completed; NULL for gloo.
+--   frame              VARCHAR      Line of the user's program that called the operation; NULL without stacks.
 WITH
     operations AS (
         SELECT o.*

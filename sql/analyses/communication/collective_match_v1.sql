@@ -1,10 +1,10 @@
 -- Quality of the matching of collectives across ranks: share matched, method and confidence of each group.
 --
--- collective_waits, stragglers and step_accounting depend on this matching. A kernel is matched if the same
--- collective was found on another rank, and complete if it was found on all ranks whose traces contain the group. A
--- match is trusted if the end times agree as well, and it is not the first collective of a rank in the capture. Waits
--- are judged from trusted matches. Matches by order have a margin: how much worse the next best alignment fits, as a
--- logarithm. Below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
+-- collective_waits, stragglers and step_accounting depend on this matching. A kernel is matched if the same collective
+-- was found on another rank, and complete if it was found on all ranks whose traces contain the group. A match is
+-- trusted if the end times also agree and the collective is not the first of a rank in the capture. Waits are judged
+-- from trusted matches. Matches by order have a margin: how much worse the next best alignment fits, as a logarithm.
+-- Below 0.5, the match relies on the order alone. A run with a single rank has nothing to match.
 --
 -- Title: How collectives are matched across ranks
 -- Shown: channel, rank_count, kernel_count, matched_count, matched_pct, trusted_pct, match_method, message
@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO collective_match_v1(
 --   channel               VARCHAR         Ranks of the group, the pair of a send and receive, the group name, or the stream.
 --   pg_name               VARCHAR         Process group name; one of them if ranks use different names.
 --   rank_count            BIGINT [count]  Number of ranks whose traces contain the group.
---   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, of calls.
+--   kernel_count          BIGINT [count]  Number of communication kernels; for gloo, number of calls.
 --   matched_count         BIGINT [count]  Kernels also found on another rank.
 --   matched_pct           DOUBLE [%]      matched_count as a share of kernel_count.
 --   complete_pct          DOUBLE [%]      Share of kernel_count found on all ranks of the group.

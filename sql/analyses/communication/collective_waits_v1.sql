@@ -1,12 +1,12 @@
 -- Wait and transfer time of each rank in each collective, with bandwidth and the rank that arrived last.
 --
--- A rank waits from its own start to the start of the last rank. The transfer runs from there to the first end, so
--- the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole duration
--- (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false they are as
--- recorded, apart from the base time of each trace. All ranks leave a collective together, so end_spread_ns (first
--- end to last end) bounds the error of a wait. Two kinds are excluded by default because they cannot be judged:
--- unmatched kernels, and the first collective of a rank in the capture (is_startup). collective_match has their
--- number, and how the others were matched.
+-- A rank waits from its own start to the start of the last rank. The transfer runs from that start to the first end,
+-- so the bandwidth excludes waiting. A rank that ended before the last rank started has waited for its whole duration
+-- (ended_before_last_start). Times are on the clock shared by all ranks; with correct_clocks := false, they are the
+-- recorded times plus the base time of each trace. All ranks leave a collective together, so end_spread_ns (first end
+-- to last end) bounds the error of a wait. Two kinds are excluded by default because they cannot be judged: unmatched
+-- kernels, and the first collective of a rank in the capture (is_startup). collective_match counts them, and shows how
+-- the others were matched.
 --
 -- Title: Who waits for whom in collectives
 -- Shown: rank, step, collective, dur_ns, wait_ns, transfer_ns, last_rank, bytes, busbw_gbps, pg_name
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO collective_waits_v1(
     correct_clocks BOOLEAN := true,
     -- Whether to include collectives that cannot be judged: missing on some ranks, or first in a capture.
     include_unsure BOOLEAN := false,
-    -- Bandwidth of a device's links in one direction [GB/s]; NULL means that of its model, within a host.
+    -- Bandwidth of a device's links in one direction [GB/s]; NULL means the value for its model, within a host.
     link_gbps DOUBLE := NULL
 ) AS TABLE
 -- Columns:

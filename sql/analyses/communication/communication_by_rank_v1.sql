@@ -39,7 +39,7 @@ WITH
         SELECT
             m.run, m.rank,
             lib.message_bytes(m.collective, m.elem_type, m.in_elems, m.out_elems) AS size,
-            -- A rank communicates for all of its duration that is not wait.
+            -- The part of a kernel's duration that is not waiting is communication.
             CASE WHEN m.found_count > 1 THEN m.dur - m.wait_ns END AS communication_ns,
             CASE WHEN m.found_count > 1 THEN m.wait_ns END AS wait_ns,
             CASE WHEN m.found_count > 1 THEN 0 ELSE m.dur END AS unmatched_ns

@@ -1,7 +1,8 @@
--- Which ranks entered collectives late before the Flight Recorder dumps: a row for each group and rank.
+-- Ranks that entered collectives late before the Flight Recorder dumps: one row per group and rank.
 --
--- Lateness of a rank is the time from the first rank's enqueueing to its own, over the last collectives of the group that all of its ranks
--- with a dump have. Clocks of hosts differ: if one rank is late by nearly the same time in all of them, its clock may be.
+-- The lateness of a rank in a collective is the time from the first rank's enqueueing to its own. It is measured over
+-- the group's last collectives that are in the dumps of all ranks with a dump. Host clocks differ: if a rank is late
+-- by nearly the same time in every collective, its clock may be wrong.
 --
 -- Title: Late ranks before the dumps
 -- Shown: rank, collective_count, last_in_count, last_in_pct, mean_late_ns, max_late_ns, channel
@@ -15,7 +16,7 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Numbers of each group to compare, the last ones that all ranks reached; NULL compares all.
+    -- Number of collectives per group to compare, the last ones that all ranks reached; NULL compares all.
     last_count BIGINT := 100
 ) AS TABLE
 -- Columns:
@@ -24,8 +25,8 @@ CREATE OR REPLACE MACRO dump_arrivals_v1(
 --   rank              INTEGER         Rank of the group.
 --   pg_name           VARCHAR         Process group name.
 --   collective_count  BIGINT [count]  Collectives that were compared.
---   last_in_count     BIGINT [count]  Those that the rank entered last.
---   last_in_pct       DOUBLE [%]      Share of collective_count.
+--   last_in_count     BIGINT [count]  Compared collectives that the rank entered last.
+--   last_in_pct       DOUBLE [%]      last_in_count as a share of collective_count.
 --   mean_late_ns      BIGINT [ns]     Mean lateness.
 --   median_late_ns    BIGINT [ns]     Median lateness.
 --   max_late_ns       BIGINT [ns]     Largest lateness.

@@ -1,10 +1,10 @@
 -- Load balance of all-to-alls: bytes and tokens that each rank sends and receives, and the load of its experts.
 --
 -- Tokens go to their experts in one all-to-all and return in another. The load of a rank is measured on the side on
--- which the ranks differ more: bytes received on the way there, bytes sent on the way back. imbalance is the largest
--- load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load. Message sizes are
--- sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives found on all ranks
--- of the group have a load.
+-- which the ranks differ more: bytes received on the way to the experts, bytes sent on the way back. imbalance is the
+-- largest load divided by the mean of the group's ranks; all ranks wait for the rank with the largest load. Message
+-- sizes are sufficient, even if split sizes were truncated; rows (tokens) need split sizes. Only collectives found on
+-- all ranks of the group have a load.
 --
 -- Title: Load balance of all-to-alls
 -- Shown: rank, step, load_rows, load_bytes, ratio_to_mean, imbalance, wait_ns, pg_desc, reason
@@ -32,8 +32,8 @@ CREATE OR REPLACE MACRO expert_load_v1(
 --   step              BIGINT          Profiler step; NULL for all steps together, and outside steps.
 --   rank              INTEGER         Rank of the process.
 --   collective_count  BIGINT [count]  Number of all-to-alls.
---   sent_bytes        BIGINT [bytes]  Bytes sent, including those to itself; NULL unless all sizes are known.
---   received_bytes    BIGINT [bytes]  Bytes received, including those from itself; NULL unless all sizes are known.
+--   sent_bytes        BIGINT [bytes]  Bytes sent, including those to the rank itself; NULL unless all sizes are known.
+--   received_bytes    BIGINT [bytes]  Bytes received, including those from the rank itself; NULL unless all sizes are known.
 --   sent_rows         BIGINT [1]      Rows (tokens) sent; NULL unless all split sizes are known.
 --   received_rows     BIGINT [1]      Rows (tokens) received; NULL unless all split sizes are known.
 --   load_count        BIGINT [count]  All-to-alls found on all ranks of the group, with known sizes.

@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO expert_parallel_v1(
 --   transfer_ns      BIGINT [ns]     Part of total_ns up to the duration of the fastest rank; NULL with one rank, or if calls cannot be matched.
 --   wait_ns          BIGINT [ns]     Remainder of total_ns; NULL if transfer_ns is.
 --   median_ns        BIGINT [ns]     Median duration of a call.
---   hidden_ns        BIGINT [ns]     Median time between the end of a send and its receive, when the transfer needs no kernel; NULL for whole calls.
+--   hidden_ns        BIGINT [ns]     Median time from the end of a send to its receive, in which the transfer needs no kernel; NULL for whole calls.
 --   block_count      BIGINT [count]  Median number of thread blocks per call: multiprocessors not available for compute.
 SELECT
     s.run,

@@ -1,11 +1,11 @@
--- The last collectives of each stuck process group as a grid: what each of its ranks did at each number.
+-- State of each rank at the last collectives of each stuck process group, as a grid.
 --
--- Cells of the matrix of ranks and collectives for each stuck group of hang.
+-- Each row is one cell of the grid: one rank and one collective of a group that hang reports as stuck.
 --
 -- Title: Collectives of stuck groups, rank by rank
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; a group is looked at as a whole
+-- Scope: runs, ranks; a group is judged as a whole
 -- Reference: none
 -- Report: chart; if fr_entries
 -- Needs: Flight Recorder dumps of a job with an operation that did not finish
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO hang_grid_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to show; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Collectives of each group to show, up to the stuck one.
+    -- Number of collectives per group to show, up to the stuck one.
     last_count BIGINT := 12
 ) AS TABLE
 -- Columns:
@@ -23,8 +23,8 @@ CREATE OR REPLACE MACRO hang_grid_v1(
 --   rank               INTEGER  Rank of the group.
 --   collective_seq_id  BIGINT   Number of the collective in the group.
 --   state              VARCHAR  finished, waiting, different, not started, missing, no dump, or unknown if the dump has lost it.
---   is_stuck           BOOLEAN  It is the collective that hang names.
---   op                 VARCHAR  Operation that the rank entered; NULL if it did not.
+--   is_stuck           BOOLEAN  Whether it is the collective that hang names.
+--   op                 VARCHAR  Operation that the rank entered; NULL if it entered none.
 WITH
     stuck AS MATERIALIZED (
         SELECT c.* FROM lib.stuck_collectives(runs) AS c

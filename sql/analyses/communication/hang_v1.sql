@@ -1,15 +1,16 @@
 -- Stuck process groups, and stuck pairs of sender and receiver, found in Flight Recorder dumps.
 --
--- A group is stuck at the first collective that a rank entered and did not finish. Ranks that never entered it, entered another operation
--- or size, or whose device did not start it block the others. If such a rank only waits in another stuck group, this group follows from
--- that one: is_root is false. Groups that wait for each other are roots together. A rank without a dump may be the cause; no
--- verdict is given on it. A dump that was written while a healthy job ran shows its operations in flight as unfinished.
+-- A group is stuck at the first collective that a rank entered but did not finish. The ranks that block it never
+-- entered it, entered another operation or size, or did not start it on their device. If such a rank only waits in
+-- another stuck group, this group follows from that one, and is_root is false. Groups that wait for each other are all
+-- roots. A rank without a dump may be the cause, but gets no verdict. A dump that was written while a healthy job ran
+-- shows the operations in flight as unfinished.
 --
 -- Title: What hangs, and which rank holds it up
 -- Shown: channel, is_root, kind, missing_ranks, op, waiting_ranks, message
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; a group is looked at as a whole
+-- Scope: runs, ranks; a group is judged as a whole
 -- Reference: PyTorch Flight Recorder analyzer (torch.distributed.flight_recorder)
 -- Report: table; if fr_entries
 -- Needs: Flight Recorder dumps (TORCH_FR_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT) of a job with an operation that did not finish
@@ -21,28 +22,28 @@ CREATE OR REPLACE MACRO hang_v1(
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR       Run name.
---   channel            VARCHAR       Description and name of the group; of a send or receive followed by the pair of ranks.
+--   channel            VARCHAR       Description and name of the group; for a send or receive, followed by the pair of ranks.
 --   pg_name            VARCHAR       Process group name.
---   is_root            BOOLEAN       Whether the cause is in this group; otherwise it waits for a rank that waits in another group.
+--   is_root            BOOLEAN       Whether the cause is in this group; otherwise the group waits for a rank that waits in another group.
 --   kind               VARCHAR       missing, mismatch, deadlock, not_started, no_dump or unfinished.
 --   collective_seq_id  BIGINT        Number of the stuck collective in the group; NULL for sends and receives.
 --   op                 VARCHAR       Operation that most waiting ranks entered, with shape and type.
 --   is_p2p             BOOLEAN       Send or receive.
---   missing_ranks      VARCHAR       Ranks that never entered it: 3, 5-7.
---   waiting_ranks      VARCHAR       Ranks that entered it and did not finish.
+--   missing_ranks      VARCHAR       Ranks that never entered the operation, such as 3, 5-7.
+--   waiting_ranks      VARCHAR       Ranks that entered the operation but did not finish it.
 --   different_ranks    VARCHAR       Ranks that entered another operation, size or type.
---   not_started_ranks  VARCHAR       Ranks whose host enqueued it and whose device did not start it.
---   finished_ranks     VARCHAR       Ranks that finished it.
+--   not_started_ranks  VARCHAR       Ranks whose host enqueued the operation but whose device did not start it.
+--   finished_ranks     VARCHAR       Ranks that finished the operation.
 --   undumped_ranks     VARCHAR       Ranks of the group without a dump.
 --   culprit_ranks      VARCHAR       Ranks that block the others and wait nowhere else.
---   waits_for          VARCHAR       Groups in which ranks of this one wait, if it follows from them.
---   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered it.
---   since              VARCHAR       The same as text, UTC.
---   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered it; NULL without stacks.
---   stack              VARCHAR       All of that stack, from the innermost frame.
---   culprit_op         VARCHAR       Last operation that the lowest culprit recorded, in whichever group.
---   culprit_frame      VARCHAR       Line of the user's program in which it did.
---   mismatch_id        BIGINT        First number of the group under which ranks entered different operations; NULL without any.
+--   waits_for          VARCHAR       Groups that this group waits for, if its hang follows from theirs.
+--   since_ns           BIGINT [ns]   Unix time when the first waiting rank entered the operation.
+--   since              VARCHAR       since_ns as text, UTC.
+--   frame              VARCHAR       Line of the user's program in which the lowest waiting rank entered the operation; NULL without stacks.
+--   stack              VARCHAR       Complete stack of that call, from the innermost frame.
+--   culprit_op         VARCHAR       Last operation that the lowest culprit rank recorded, in any group.
+--   culprit_frame      VARCHAR       Line of the user's program that called culprit_op.
+--   mismatch_id        BIGINT        Number of the group's first collective at which ranks entered different operations; NULL if there is none.
 --   message_code       VARCHAR       Code of the message in the table messages.
 --   message            VARCHAR       Description of the hang, and what to inspect.
 WITH RECURSIVE
@@ -65,13 +66,14 @@ WITH RECURSIVE
             coalesce(mode(p.op_text ORDER BY p.rank) FILTER (p.role = 'waiting'), mode(p.op_text ORDER BY p.rank)) AS op_text,
             min(p.created_ns) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS since_ns,
             min(p.rank) FILTER (p.role IN ('waiting', 'scheduled', 'different')) AS first_waiting,
-            -- Of gloo the ranks of the default group are known only.
+            -- For gloo, only the ranks of the default group are known.
             any_value(p.is_p2p) OR any_value(p.item_key) LIKE '% [%' OR any_value(p.pg_desc) = 'default_pg' AS has_stated_ranks,
             count_if(p.role IN ('missing', 'scheduled', 'different')) AS blocker_count
         FROM parts AS p
         GROUP BY p.run, p.item_key
     ),
-    -- A rank that is missing may wait anywhere; one that has entered, in what its process enqueued before.
+    -- A missing rank may wait anywhere; a rank that has entered may wait in operations that its process enqueued
+    -- before.
     edges AS MATERIALIZED (
         SELECT DISTINCT b.run, b.item_key, b.rank, w.item_key AS to_key
         FROM parts AS b
@@ -97,7 +99,7 @@ WITH RECURSIVE
         WHERE p.role IN ('missing', 'scheduled', 'different') AND (e.rank IS NULL OR p.role = 'different' OR c.item_key IS NOT NULL)
         GROUP BY p.run, p.item_key
     ),
-    -- A group whose culprits hold up the groups as well that its other ranks wait in adds nothing to these.
+    -- A group adds nothing if its culprits also block the groups in which its other ranks wait.
     culprits AS (
         SELECT h.*
         FROM holders AS h

@@ -1,8 +1,8 @@
 -- Sends with their receives: start of each side, which side waited, and the bandwidth of the transfer.
 --
--- The k-th send from one rank to another is paired with the k-th receive there, as matched across ranks; both sides
--- have the same collective_id. The transfer begins when both sides have started. If one side is not in the traces,
--- its columns are NULL and the waits are unknown. Messages without a recorded partner, such as fused sends and
+-- The k-th send from one rank to another is paired with the k-th receive on that rank, as matched across ranks; both
+-- sides have the same collective_id. The transfer begins when both sides have started. If one side is not in the
+-- traces, its columns are NULL and the waits are unknown. Messages without a recorded partner, such as fused sends and
 -- receives, are excluded (they are in collectives). Times are on the clock shared by all ranks.
 --
 -- Title: Sends and their receives

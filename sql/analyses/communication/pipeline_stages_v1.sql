@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   span_ns            BIGINT [ns]     Time from the start of the first to the end of the last computation of the step: the sum of the five parts.
 --   compute_ns         BIGINT [ns]     Time with a computation kernel running.
 --   exposed_other_ns   BIGINT [ns]     Time in collectives, copies or memsets, not overlapped by compute.
---   send_alone_ns      BIGINT [ns]     Time in sends, not overlapped by any of these.
+--   send_alone_ns      BIGINT [ns]     Time in sends, not overlapped by compute, collectives, copies or memsets.
 --   receive_alone_ns   BIGINT [ns]     Time in receives with no other activity.
 --   idle_ns            BIGINT [ns]     Time with no activity on the device.
 --   bubble_ns          BIGINT [ns]     receive_alone_ns + idle_ns.
@@ -46,7 +46,7 @@ CREATE OR REPLACE MACRO pipeline_stages_v1(
 --   p2p_wait_ns        BIGINT [ns]     Time in which sends and receives wait for their other sides; NULL if unknown.
 --   stage_compute_ns   DOUBLE [ns]     Mean compute time of the stage's ranks in the step.
 --   slowest_stage      INTEGER         Stage with the longest compute time in the step.
---   imbalance_pct      DOUBLE [%]      Compute time of its stage below that of the slowest stage, as a share of the slowest stage's.
+--   imbalance_pct      DOUBLE [%]      Difference between the compute times of the slowest stage and the rank's stage, as a share of the slowest stage's.
 WITH
     staged AS MATERIALIZED (
         SELECT s.* FROM lib.pipeline_ranks(runs) AS s

@@ -21,8 +21,8 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Number of candidates; at least 1.
     num_candidates BIGINT := 2,
-    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share one that
-    -- long.
+    -- Minimum kernel duration as a share of the mean step; shorter kernels are used if no two ranks share such a long
+    -- one.
     min_share DOUBLE := 0.01,
     -- Whether to use only the last long kernel of each rank and step, as HTA does.
     last_only BOOLEAN := false

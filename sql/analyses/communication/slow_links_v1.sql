@@ -26,12 +26,12 @@ CREATE OR REPLACE MACRO slow_links_v1(
 --   collective    VARCHAR      Collective whose transfers differ most, or p2p.
 --   verdict       VARCHAR      slow, or suspected (too few data).
 --   odds          DOUBLE [1]   Probability that any link of the run looks like this by chance.
---   ratio         DOUBLE [1]   Duration of its transfers as a multiple of the median of the others.
---   late_ns       BIGINT [ns]  Additional time of its transfers.
---   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of its ranks.
+--   ratio         DOUBLE [1]   Duration of the link's transfers as a multiple of the median of the others.
+--   late_ns       BIGINT [ns]  Additional time of the link's transfers.
+--   cost_ns       BIGINT [ns]  late_ns, limited to the exposed transfer time of the link's ranks.
 --   cost_pct      DOUBLE [%]   cost_ns as a share of the compared time.
 --   common_rank   INTEGER      Rank that is in all slow links of the run and in no normal link; NULL if there is none.
---   common_host   VARCHAR      Host that all slow links of the run cross, and no normal link; NULL if there is none, or a common rank.
+--   common_host   VARCHAR      Host that all slow links of the run and no normal link cross; NULL if there is none, or if there is a common rank.
 --   message_code  VARCHAR      Code of the message in the table messages.
 --   message       VARCHAR      Finding in one sentence.
 WITH

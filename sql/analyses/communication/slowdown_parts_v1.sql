@@ -1,9 +1,9 @@
--- Which data-parallel rank, stage, kind of operation or step makes a job slower than if all did the same in the same time.
+-- Slowdown of a job by each data-parallel rank, stage, kind of operation and step, relative to a uniform job.
 --
 -- In the replay of a part, only this part has its recorded durations. Everything else is uniform: an operation takes
 -- the mean of its name over ranks and steps, a transfer the median. The slowdown of a part is the time of that replay
--- / the time of the uniform one; below 1 the part is faster than the mean. Parts do not sum to the slowdown of the
--- whole.
+-- divided by the time of the uniform replay; below 1, the part is faster than the mean. Parts do not sum to the
+-- slowdown of the whole.
 --
 -- Title: Slowdown by part of the job
 -- Status: experimental
@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO slowdown_parts_v1(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   part_kind    VARCHAR      data-parallel rank, stage, operation or step.
---   part         VARCHAR      The part: lowest rank of the pipeline or the rank, number of the stage or step, name of the kernel.
---   slowdown     DOUBLE [1]   Time with only this part as recorded over the time in which all is uniform.
+--   part         VARCHAR      Name of the part: the rank (the lowest of its pipeline), number of the stage or step, or name of the kernel.
+--   slowdown     DOUBLE [1]   Time with only this part as recorded, divided by the time with everything uniform.
 --   replayed_ns  BIGINT [ns]  Time with only this part as recorded.
---   uniform_ns   BIGINT [ns]  Time in which all is uniform.
+--   uniform_ns   BIGINT [ns]  Time with everything uniform.
 WITH
     uniform AS (
         SELECT r.run, r.replayed_ns FROM replays AS r WHERE r.scenario = 'uniform' AND r.part_kind IS NULL AND lib.is_requested(runs, r.run)

@@ -5,16 +5,16 @@
 -- its role and pipeline stage, or those of its role that collectives connect. Ranks of different roles are never
 -- compared. Blocks are steps, or equal windows if there are no steps.
 --
--- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces one
---   in 6 of 1,000 jobs.
+-- - straggler: more own work than its peers, and its peers wait for it, both by at least min_pct. Chance produces a
+--   false straggler in 6 of 1,000 jobs.
 -- - intermittent: the same in some steps only.
 -- - suspected: too few data; odds is the probability of chance.
 -- - none: nothing found.
 -- - unknown: no comparison is possible; verdict_reason explains why.
 --
--- A rank on a slow link has the cause `slower transfer` and is not a straggler, because its link is slow and not its
--- work. Pipeline stages are compared with each other by their median rank. A slow stage therefore makes no straggler,
--- and a straggler makes no slow stage.
+-- A rank on a slow link has the cause `slower transfer` and is not a straggler, because its link is slow, not its
+-- work. Pipeline stages are compared with each other by their median rank. A slow stage therefore does not make its
+-- ranks stragglers, and a straggler does not make its stage slow.
 --
 -- Title: Stragglers: ranks that delay the others
 -- Shown: rank, verdict, cause, cost_pct, verdict_reason, late_ns, late_pct, subject, message
@@ -49,22 +49,22 @@ CREATE OR REPLACE MACRO stragglers_v1(
 --   subject             VARCHAR         Operator, kernel, annotation or link that differs most from the peers.
 --   subject_ns          BIGINT [ns]     Additional time in subject.
 --   kernel              VARCHAR         Kernel that differs most, if compute takes longer.
---   slowdown            DOUBLE [1]      Duration of its kernels relative to the same calls on its peers; for a link, of its transfers.
+--   slowdown            DOUBLE [1]      Duration of the rank's kernels relative to the same calls on its peers; for a link, the same ratio of its transfers.
 --   stage               INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
---   is_slow_stage       BOOLEAN         Whether its stage has more own work than the other stages by 5 % of the time, and they wait for it; NULL if unknown.
---   stage_late_pct      DOUBLE [%]      Additional own work of its stage over the median of the other stages, as a share of the compared time.
---   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages over its stage, as a share of the compared time.
---   late_ns             BIGINT [ns]     Additional own work over the median of its peers.
+--   is_slow_stage       BOOLEAN         Whether the rank's stage has more own work than the other stages by 5 % of the time, and they wait for it; NULL if unknown.
+--   stage_late_pct      DOUBLE [%]      Additional own work of the rank's stage over the median of the other stages, as a share of the compared time.
+--   stage_cost_pct      DOUBLE [%]      Additional wait of the other stages over the rank's stage, as a share of the compared time.
+--   late_ns             BIGINT [ns]     Additional own work of the rank over the median of its peers.
 --   late_pct            DOUBLE [%]      late_ns as a share of the compared time.
---   cost_ns             BIGINT [ns]     Median additional exposed wait of its peers over its own.
+--   cost_ns             BIGINT [ns]     Median additional exposed wait of the rank's peers over its own.
 --   cost_pct            DOUBLE [%]      cost_ns as a share of the compared time.
---   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for it, minus its own earlier additional waits.
+--   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
 --   wait_caused_pct     DOUBLE [%]      wait_caused_ns as a share of the time of those other ranks.
 --   wait_ns             BIGINT [ns]     Time that the rank itself waits.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
---   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of its collectives.
---   collective_count    BIGINT [count]  Collectives of the rank whose end times agree, without sends and receives.
---   trusted_pct         DOUBLE [%]      Share of its collectives whose end times agree.
+--   last_arrival_pct    DOUBLE [%]      last_arrival_count as a share of collective_count.
+--   collective_count    BIGINT [count]  Collectives of the rank whose end times agree, excluding sends and receives.
+--   trusted_pct         DOUBLE [%]      Share of the rank's collectives whose end times agree.
 --   next_analysis       VARCHAR         Analysis that shows more.
 WITH
     blocks AS MATERIALIZED (
@@ -131,7 +131,7 @@ WITH
             100 * (g.cost_ns / nullif(g.window_ns, 0)) AS stage_cost_pct
         FROM judged AS j
         LEFT JOIN causes AS c ON c.run = j.run AND c.rank = j.rank
-        -- A kernel without a launching operator is named after itself.
+        -- A kernel without a launching operator is shown with its own name.
         LEFT JOIN short AS s ON s.name = c.subject AND c.subject = c.kernel
         LEFT JOIN communicating AS m ON m.run = j.run AND m.rank = j.rank
         LEFT JOIN waits AS w ON w.run = j.run AND w.rank = j.rank

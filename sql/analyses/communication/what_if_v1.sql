@@ -1,16 +1,16 @@
--- How long the capture and a step would take without the straggler, with work in balance, with links at their peers'
--- speed, with transfers that take no time, without exposed communication, with perfect overlap, and in uniform.
+-- Predicted time of the capture and of a step without the straggler, with balanced work, with links at their peers'
+-- speed, with instant transfers, without exposed communication, with perfect overlap, and with uniform operations.
 --
--- All ranks are run again on what their operations depend on: the order of the host's launches, calls in which the host waits
--- for the device, streams, and collectives, in which ranks wait for each other. Unchanged, that gives the recorded times. One
--- thing is changed at a time.
--- no late rank: operations of ranks that `stragglers` names (straggler, intermittent; without these, suspected) and the work of their
--- hosts take the median of the same on the other ranks of the stage. balanced: everything takes the mean of the ranks of a stage. no transfer:
--- data flow at once, ranks still wait for each other. link at peers' speed: transfers of slow channels take as long as those of
--- the same size elsewhere. no exposed communication: each rank only works. perfect overlap: the same, but transfers take as long
--- as they do. uniform: each operation takes the mean of its name over ranks and steps, each transfer the median; recorded_ns over
--- replayed_ns is the slowdown S of "Understanding stragglers in large model training using what-if analysis"; `slowdown_parts`
--- divides it.
+-- All ranks are replayed on the dependencies of their operations: the order of the host's launches, calls in which the
+-- host waits for the device, streams, and collectives, in which ranks wait for each other. Without a change, the
+-- replay gives the recorded times. Each scenario changes one thing. no late rank: on ranks that `stragglers` names
+-- (straggler or intermittent; without these, suspected), operations and host work take the median time of the same
+-- work on the other ranks of the stage. balanced: everything takes the mean time over the ranks of a stage. no
+-- transfer: data arrives at once, but ranks still wait for each other. link at peers' speed: transfers of slow
+-- channels take as long as those of the same size elsewhere. no exposed communication: each rank only works. perfect
+-- overlap: the same, but transfers keep their recorded duration. uniform: each operation takes the mean of its name
+-- over ranks and steps, each transfer the median; recorded_ns / replayed_ns is the slowdown S of "Understanding
+-- stragglers in large model training using what-if analysis"; `slowdown_parts` shows it by part.
 --
 -- Waits between streams are inferred. So are waits of the host, if no waiting calls are recorded. If no wait of a
 -- launching host for its device is recorded, launches stay as early as recorded, and savings are lower bounds. The
@@ -21,7 +21,7 @@
 -- Status: stable
 -- Since: 0.1
 -- Scope: runs; all ranks of a run take part
--- Reference: ByteDance-Seed/StragglerAnalysis; what msprof-analyze and Holistic Trace Analysis simulate on one rank
+-- Reference: ByteDance-Seed/StragglerAnalysis; simulations of one rank in msprof-analyze and Holistic Trace Analysis
 -- Needs: GPU activity of two ranks that communicate
 -- Report: first 3
 CREATE OR REPLACE MACRO what_if_v1(
@@ -32,19 +32,19 @@ CREATE OR REPLACE MACRO what_if_v1(
 --   run               VARCHAR         Run name.
 --   scenario          VARCHAR         as recorded, no late rank, balanced, link at peers' speed, no transfer, no exposed communication, perfect overlap, uniform.
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
---   replayed_step_ns  BIGINT [ns]     Predicted step time: shorter by the same share as the run.
+--   replayed_step_ns  BIGINT [ns]     Predicted step time, shortened by the same share as the run.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
---   saved_low_pct     DOUBLE [%]      Least share of recorded_ns: lower end of the 95 % interval over the steps; NULL for fewer than two steps.
---   saved_high_pct    DOUBLE [%]      Largest share of recorded_ns: upper end of the interval.
---   bound             VARCHAR         upper: at best; lower: at least, since the trace lacks events or ranks, data sizes differ or no host was seen to wait; NULL: an estimate.
---   recorded_ns       BIGINT [ns]     From the start of the first step to the last end on a device, of each recording.
+--   saved_low_pct     DOUBLE [%]      Lower end of the saving's 95 % interval over the steps, as a share of recorded_ns; NULL for fewer than two steps.
+--   saved_high_pct    DOUBLE [%]      Upper end of that interval, as a share of recorded_ns.
+--   bound             VARCHAR         upper: an upper bound of the saving; lower: a lower bound, because the trace lacks events or ranks, data sizes differ, or no host wait is recorded; NULL: an estimate.
+--   recorded_ns       BIGINT [ns]     Time from the start of the first step to the last end on a device, over all recordings.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
 --   saved_ns          BIGINT [ns]     Predicted saving.
---   changed_ranks     VARCHAR         Ranks that are changed, as JSON; NULL for all.
+--   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.
 --   collective_count  BIGINT [count]  Collectives that these ranks share.
 --   reason_code       VARCHAR         Code of the reason in the table messages.
---   reason            VARCHAR         Why there is no answer.
+--   reason            VARCHAR         Why there is no prediction.
 SELECT
     t.run, t.scenario, t.step_ns, t.replayed_step_ns, t.saved_pct, t.saved_low_pct, t.saved_high_pct, t.bound, t.recorded_ns,
     t.replayed_ns, t.recorded_ns - t.replayed_ns AS saved_ns, t.changed_ranks, t.rank_count, t.collective_count, t.reason_code,

@@ -6,12 +6,13 @@
 -- renamings, from equal operator, shapes and kernel down to the same kind of work (weakest_match).
 --
 -- Steps are the samples for the noise; if no rank communicates, each step of each rank is a sample. A difference
--- counts if it is statistically significant and above 0.5 % of the step, or 0.1 % for parts and rows. The confidence
--- level is 99 %, and 99.9 % for parts and rows because there are many. If the means of the sides differ by more or
--- less than their medians, control_slow_steps and test_slow_steps list the responsible steps. A step 1.5 times as
--- long counts with two steps per side if all steps of one side are slower than all steps of the other. With one step
--- on a side, noise is unknown: rows above 1 % of the step count, and the verdict of the step is unknown. The verdict
--- is also unknown if the noise is too large to detect 2 % of the step.
+-- counts if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and rows. The
+-- confidence level is 99 %, and 99.9 % for parts and rows because there are many. If the means of the sides differ by
+-- more or less than their medians, control_slow_steps and test_slow_steps list the responsible steps. With two steps
+-- per side, a step time that is 1.5 times as long counts if all steps of one side are slower than all steps of the
+-- other. With one step on a side, noise is unknown: rows that differ by more than 1 % of the step time count, and the
+-- verdict of the step is unknown. The verdict is also unknown if the noise is too large to detect a change of 2 % of
+-- the step time.
 --
 -- Title: What changed between two runs
 -- Shown: part, subject, diff_ns, diff_pct, verdict, control_ns, test_ns, noise_ns, control_count, test_count

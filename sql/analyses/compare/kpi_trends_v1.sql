@@ -12,7 +12,7 @@
 -- Shown: kpi, kpi_value, unit, baseline_median, diff_pct, is_regression, job, captured_at
 -- Status: stable
 -- Since: 0.1
--- Reference: kpis, of the runs of a store in the order of their captures
+-- Reference: kpis of the runs of a store, in the order of their captures
 -- Needs: several runs; tags (ingest --tag) to distinguish jobs
 -- Materialized: never; a run is compared with earlier runs
 -- Report: of several runs

@@ -1,7 +1,7 @@
 -- Predictions of what_if for one run, compared with the steps of a later run.
 --
--- If the later run has only that change, its step is within the interval of the scenario: the prediction was right. The interval
--- is that over steps, and at least 1 % of the recorded step or 10 % of the saving.
+-- If the later run has only that change and its step time is within the interval of the scenario, the prediction was
+-- right. The interval is that over steps, but at least 1 % of the recorded step time or 10 % of the saving.
 --
 -- Title: Predictions against a later run
 -- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound
@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO predictions_v1(
     runs VARCHAR[] := NULL
 ) AS TABLE
 -- Columns:
---   control_run         VARCHAR      Run whose replay predicts.
+--   control_run         VARCHAR      Run whose replay gives the predictions.
 --   test_run            VARCHAR      Run that was measured later.
 --   position            INTEGER [1]  Position of the scenario, from 1.
 --   scenario            VARCHAR      Name of the scenario, as in what_if.
@@ -27,8 +27,8 @@ CREATE OR REPLACE MACRO predictions_v1(
 --   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
 --   diff_ns             BIGINT [ns]  Measured minus predicted step.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
---   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below or above.
---   bound               VARCHAR      lower: the saving is at least as large, so that a faster test is as predicted; upper: at most, so that a slower one is; NULL: an estimate.
+--   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
+--   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.
 WITH
     pair AS (
         FROM lib.compared_runs(runs)

@@ -1,18 +1,18 @@
--- What changed between two runs of a serving engine: time of an iteration, tokens a second, idle time, and kernels, at equal load.
+-- What changed between two runs of a serving engine at equal load: iteration time, tokens per second, idle time and kernels.
 --
--- The first run is the control, the second the test. Iterations are compared with those of the same phase and of about
--- the same load only: requests, new tokens, and context of a request are in the same power of two on both sides, and
+-- The first run is the control, the second the test. Iterations are compared only with those of the same phase and
+-- about the same load: requests, new tokens, and context of a request are in the same power of two on both sides, and
 -- their means differ by 10 % at most, by 25 % for the context. A decode is never compared with a prefill. The row of a
--- phase is the mean over these loads, each weighted by its iterations in the control, so another mix of requests does
--- not count as a change of the engine. An iteration counts as in serving: from the end of the previous one on the
--- device to its own end, without unrecorded time; of a decode, that is its time per output token.
+-- phase is the mean over these loads, each weighted by its iterations in the control, so a different mix of requests
+-- does not count as a change of the engine. The time of an iteration is that of serving: from the end of the previous
+-- one on the device to its own end, without unrecorded time; for a decode, this is the time per output token.
 --
 -- Iterations are the samples for the noise; all ranks of an iteration are one sample because they wait for each other. A
--- difference counts if it is statistically significant and above 0.5 % of the iteration, or 0.1 % for parts and kernels.
--- The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With one iteration on each side,
--- noise is unknown: parts and kernels above 1 % of the iteration count, and the verdict of the iteration is unknown. If the
--- noise exceeds 2 % of the iteration, or 1 % for parts and kernels, a difference within it is unknown, too. Parts sum to the
--- iteration; kernels that overlap each count.
+-- difference counts if it is statistically significant and above 0.5 % of the iteration time, or 0.1 % for parts and
+-- kernels. The confidence level is 99 %, and 99.9 % for parts and kernels because there are many. With one iteration on each
+-- side, noise is unknown: parts and kernels that differ by more than 1 % of the iteration time count, and the verdict of the
+-- iteration is unknown. If the noise exceeds 2 % of the iteration time, or 1 % for parts and kernels, the verdict on a
+-- difference within the noise is also unknown. Parts sum to the iteration; overlapping kernels each count in full.
 --
 -- Title: What changed between two runs of a serving engine
 -- Shown: phase, level, subject, request_range, context_range, control_ns, test_ns, diff_pct, noise_pct, verdict
@@ -24,7 +24,7 @@
 CREATE OR REPLACE MACRO serving_comparison_v1(
     -- Control and test, in this order; NULL means the first two runs of the store by name.
     runs VARCHAR[] := NULL,
-    -- Ranks to include, of both runs; NULL means every rank.
+    -- Ranks to include from both runs; NULL means every rank.
     ranks INTEGER[] := NULL
 ) AS TABLE
 -- Columns:
@@ -33,21 +33,21 @@ CREATE OR REPLACE MACRO serving_comparison_v1(
 --   phase                            VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   level                            VARCHAR         phase, load, part or kernel.
 --   subject                          VARCHAR         between iterations, idle inside or busy for a part; name of a kernel; NULL for phases and loads.
---   request_range                    VARCHAR         Requests of a load, as 8-15; NULL if unknown, and for other levels.
---   token_range                      VARCHAR         New tokens of a load.
---   context_range                    VARCHAR         Mean context of its requests.
+--   request_range                    VARCHAR         Number of requests of the load, such as 8-15; NULL if unknown, and for other levels.
+--   token_range                      VARCHAR         Number of new tokens of the load.
+--   context_range                    VARCHAR         Mean context length of the load's requests.
 --   control_ns                       BIGINT [ns]     Mean time per iteration of the control; NULL without comparable iterations.
 --   test_ns                          BIGINT [ns]     Mean time per iteration of the test.
 --   diff_ns                          BIGINT [ns]     Test minus control.
 --   diff_pct                         DOUBLE [%]      diff_ns as a share of control_ns; NULL if that is 0.
 --   noise_ns                         DOUBLE [ns]     Possible error of the difference by chance; NULL if no load has two iterations on a side.
---   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; that of tokens per second is the same share.
+--   noise_pct                        DOUBLE [%]      noise_ns as a share of control_ns; the noise of tokens per second is the same share.
 --   is_change                        BOOLEAN         Whether the difference is statistically significant and not small.
 --   verdict                          VARCHAR         slower, faster, longer, shorter (idle time), added, removed, unchanged, within noise, unknown (too few iterations or too much noise), other load, no common load, only in control or only in test.
 --   control_input_tokens_per_s       DOUBLE [1/s]    Tokens processed / the time of the iterations, in the control; NULL for parts and kernels, or unless all iterations state the number.
 --   test_input_tokens_per_s          DOUBLE [1/s]    Tokens processed / the time of the iterations, in the test.
---   control_min_output_tokens_per_s  DOUBLE [1/s]    Tokens generated at least / the time of the iterations, in the control.
---   test_min_output_tokens_per_s     DOUBLE [1/s]    Tokens generated at least / the time of the iterations, in the test.
+--   control_min_output_tokens_per_s  DOUBLE [1/s]    Minimum number of tokens generated / the time of the iterations, in the control.
+--   test_min_output_tokens_per_s     DOUBLE [1/s]    Minimum number of tokens generated / the time of the iterations, in the test.
 --   control_iteration_count          BIGINT [count]  Iterations of the control; for phases, parts and kernels those of loads that both sides have.
 --   test_iteration_count             BIGINT [count]  Iterations of the test.
 WITH
@@ -103,7 +103,7 @@ WITH
             AND coalesce(abs(l.control_contexts - l.test_contexts) <= 0.25 * l.control_contexts, true) AS is_common
         FROM loads AS l
     ),
-    -- Share of the control's iterations that have this load, counting only loads that both sides have.
+    -- Share of the control's iterations with this load, counting only loads that both sides have.
     weighted AS MATERIALIZED (
         SELECT
             j.*,
@@ -213,7 +213,7 @@ WITH
                 WHEN c.noise_ns IS NULL THEN 0.01 * c.phase_mean
                 ELSE 0.001 * c.phase_mean
             END AS is_small,
-            -- With more noise than this, a difference within it is unknown.
+            -- If the noise exceeds this limit, the verdict on a difference within the noise is unknown.
             coalesce(c.noise_ns > CASE WHEN is_whole THEN 0.02 * c.control_mean ELSE 0.01 * c.phase_mean END, true) AND c.difference <> 0 AS is_unknown
         FROM compared AS c
     ),

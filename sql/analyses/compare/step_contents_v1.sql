@@ -8,8 +8,8 @@
 --
 -- Operations launched outside steps, or without a launch in the trace, are the part other. The difference between the
 -- total and the duration of the host step is the part lag, which may be negative. step_accounting differs: it covers
--- what runs between the start and end of the host step, whichever step launched it. Names omit parts that change from
--- capture to capture. A rank without device activity is described by its host: the self time of operators on the
+-- the activity between the start and end of the host step, whichever step launched it. Names omit parts that change
+-- from capture to capture. A rank without device activity is described by its host: the self time of operators on the
 -- thread of its steps.
 --
 -- Title: Contents of each step
@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO step_contents_v1(
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         Part of the step: compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
---   operator              VARCHAR         Launching operator; the collective for communication, what ends it for idle time, [no launch] or [outside of steps] for other; NULL: none.
+--   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
 --   kernel                VARCHAR         Short kernel name; NULL for idle and host time.
 --   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.

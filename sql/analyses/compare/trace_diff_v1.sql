@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO trace_diff_v1(
     test_steps BIGINT[] := NULL,
     -- Side to include: host or device; NULL means both.
     only_side VARCHAR := NULL,
-    -- Whether to shorten names by template arguments, parameters and return type.
+    -- Whether to strip template arguments, parameters and return types from names.
     by_short_name BOOLEAN := false,
     -- Whether operators with different input shapes have separate rows.
     by_shapes BOOLEAN := false,

@@ -8,7 +8,7 @@
 -- Since: 0.1
 -- Reference: HTA Trace.get_device_type
 -- Needs: nothing
--- Scope: runs, ranks; is the same in every step
+-- Scope: runs, ranks; the same in every step
 CREATE OR REPLACE MACRO device_type_v1(
     -- Runs to include; NULL means every run.
     runs VARCHAR[] := NULL,

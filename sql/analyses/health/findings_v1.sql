@@ -1,4 +1,4 @@
--- What the traces lack or record wrongly, which analyses that limits, and how to fix it.
+-- Missing or wrong data in the traces, the analyses that it limits, and how to fix it.
 --
 -- severity: error (numbers are affected or data is lost), warning (an analysis is limited), note. value is the
 -- measurement that triggered the rule. rank is NULL if the finding applies to the whole run.
@@ -76,7 +76,7 @@ WITH
             min(h.step_count) AS least_steps,
             max(h.step_count) AS most_steps
         FROM health AS h
-        -- Without the ranks of the roles before the first one here.
+        -- Do not count the ranks of roles that precede the first role in the store.
         JOIN (SELECT k.run, min(k.first_rank) AS first_rank FROM ranks AS k GROUP BY k.run) AS w ON w.run = h.run
         GROUP BY h.run
     ),

@@ -6,7 +6,7 @@
 -- Since: 0.1
 -- Reference: none; the first questions about an unfamiliar trace
 -- Needs: nothing
--- Scope: runs, ranks; is the same in every step
+-- Scope: runs, ranks; the same in every step
 -- Materialized: never; it reads runs, whose tags change
 CREATE OR REPLACE MACRO jobs_v1(
     -- Runs to include; NULL means every run.

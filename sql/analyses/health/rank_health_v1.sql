@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   memory_event_count     BIGINT [count]  Number of allocator events.
 --   gpu_op_count           BIGINT [count]  Number of kernels, copies and memsets.
 --   linked_pct             DOUBLE [%]      Share of gpu_op_count whose launch is in the trace; NULL without device activity.
---   communication_count    BIGINT [count]  Number of communication operations among them.
+--   communication_count    BIGINT [count]  Number of communication operations in gpu_op_count.
 --   with_shapes_pct        DOUBLE [%]      Share of host operators with input shapes; NULL without operators.
 --   unmatched_pct          DOUBLE [%]      Share of GPU time whose class was not decided by metadata, category or rule; NULL without GPU time.
 --   step_count             BIGINT [count]  Number of profiler steps.

@@ -1,4 +1,4 @@
--- How much of the device time is in replays of graphs, and for how much of that a capture identifies the operators.
+-- Share of device time in graph replays, and the part of it whose operators are known from a capture.
 --
 -- A replay is one call that starts many operations. Its operators, shapes and modules come from the capture of the
 -- graph, if that was ingested (hta-sql ingest --captures). operator_table, roofline, modules and launching_operators
@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO graph_coverage_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false
@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO graph_coverage_v1(
 --   rank          INTEGER         Rank of the process.
 --   match_method  VARCHAR         position: replay and graph have the same list of names; occurrence: the same names in another order; alignment: names are missing or differ; count: the capture has no names; NULL: no capture explains the operation.
 --   graph_count   BIGINT [count]  Captured graphs; NULL without a match.
---   replay_count  BIGINT [count]  Replays with such operations.
+--   replay_count  BIGINT [count]  Replays that contain operations of the row.
 --   op_count      BIGINT [count]  Device operations.
---   total_ns      BIGINT [ns]     Sum of their durations.
+--   total_ns      BIGINT [ns]     Total duration of these operations.
 --   replayed_pct  DOUBLE [%]      total_ns as a share of the time of all replayed operations.
 --   device_pct    DOUBLE [%]      total_ns as a share of the time of all device operations.
 WITH

@@ -1,8 +1,8 @@
--- Hardware counters of each kernel by PM sampling: mean while it runs, weighted by time.
+-- Hardware counters of each kernel from PM sampling: time-weighted mean while the kernel runs.
 --
 -- A sample covers the time to the next sample of its device. After the last sample, and if samples are lost (the next
--- one is more than 1.5 of the usual distance away), it covers the usual (median) distance. All kernels of a device that
--- run during a sample have its value: samples are usually longer than kernels, and running_pct shows how much of the
+-- one is more than 1.5 times the median interval away), it covers the median interval. All kernels of a device that run
+-- during a sample get its value: samples are usually longer than kernels, and running_pct shows how much of the
 -- samples' time the kernel fills. Kernels of devices without samples have no rows.
 --
 -- Title: Hardware counters of kernels
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO kernel_counters_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- One row per launch of a kernel instead of per kernel name.
+    -- Whether to return one row per launch of a kernel instead of one per kernel name.
     by_launch BOOLEAN := false
 ) AS TABLE
 -- Columns:

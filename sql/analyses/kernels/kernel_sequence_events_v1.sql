@@ -6,7 +6,7 @@
 -- Title: Events of frequent kernel sequences
 -- Status: stable
 -- Since: 0.1
--- Reference: HTA get_frequent_cuda_kernel_sequences, the trace that it writes
+-- Reference: HTA get_frequent_cuda_kernel_sequences, the trace written by it
 -- Needs: operators, annotations or calls named like operator_name (aten:: by default), each of which launches min_pattern_len or more kernels and copies (3 by default)
 CREATE OR REPLACE MACRO kernel_sequence_events_v1(
     -- Runs to include; NULL means every run.

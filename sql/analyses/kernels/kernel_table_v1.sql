@@ -1,10 +1,10 @@
 -- Every kernel by name: launches, time, blocks per multiprocessor, occupancy, tensor cores, duration histogram.
 --
--- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching
--- operator or launch configuration. Means are weighted by duration, over the launches with a recorded value
--- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table
--- tensor_core_kernels). Communication kernels are included; copies and memsets are not. The source columns are those of
--- kernels that torch.compile or AOTInductor generated, if the trace or files of Inductor next to it have them.
+-- by_operator, by_grid, by_block, by_registers and by_shared_memory split a kernel into one row per launching operator
+-- or launch configuration. Means are weighted by duration, over the launches with a recorded value
+-- (occupancy_known_pct). Use of tensor cores (AMD: matrix cores) is derived from the name (table tensor_core_kernels).
+-- Communication kernels are included; copies and memsets are not. The source columns are filled for kernels that
+-- torch.compile or AOTInductor generated, if the trace or Inductor's files next to it contain the sources.
 --
 -- Title: Kernels that cost most
 -- Shown: rank, sum_ns, kernel_pct, kernel_count, short_name, op_name, mean_ns, uses_tensor_cores, occupancy_pct
@@ -22,15 +22,15 @@ CREATE OR REPLACE MACRO kernel_table_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- One row per operator that launches the kernel.
+    -- Whether each launching operator of a kernel has its own row.
     by_operator BOOLEAN := false,
-    -- One row per grid size.
+    -- Whether each grid size has its own row.
     by_grid BOOLEAN := false,
-    -- One row per block size.
+    -- Whether each block size has its own row.
     by_block BOOLEAN := false,
-    -- One row per number of registers per thread.
+    -- Whether each number of registers per thread has its own row.
     by_registers BOOLEAN := false,
-    -- One row per shared memory size.
+    -- Whether each shared memory size has its own row.
     by_shared_memory BOOLEAN := false
 ) AS TABLE
 -- Columns:

@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO cuda_kernel_launch_stats_v1(
 --   cpu_dur_ns               BIGINT [ns]  Duration of the launch call.
 --   gpu_dur_ns               BIGINT [ns]  Duration of the launched operation.
 --   launch_delay_ns          BIGINT [ns]  Time from the end of the call to the start of the operation, at least 0.
---   is_short_kernel          BOOLEAN      Whether the operation is shorter than its call, and the call is no runtime outlier.
+--   is_short_kernel          BOOLEAN      Whether the operation is shorter than its call, and the call is not a runtime outlier.
 --   is_runtime_outlier       BOOLEAN      Whether the call takes longer than runtime_cutoff_ns.
 --   is_launch_delay_outlier  BOOLEAN      Whether the delay is longer than launch_delay_cutoff_ns.
 WITH

@@ -21,8 +21,8 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
     -- Profiler steps to search for the peak; NULL means every step, including the last one, and all activity outside
     -- steps.
     steps BIGINT[] := NULL,
-    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
-    -- and PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. The default hides frames of
+    -- Python and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
@@ -106,7 +106,7 @@ WITH
     rests AS (
         SELECT
             p.*,
-            -- Never freed: the total at the beginning minus what was freed of it.
+            -- Memory that is never freed: the total at the beginning minus the part of it that is freed.
             greatest(0, w.before_bytes - coalesce(f.bytes, 0)) AS never_freed,
             p.peak - coalesce(s.bytes, 0) AS unseen
         FROM peaks AS p

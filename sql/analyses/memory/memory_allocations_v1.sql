@@ -34,8 +34,8 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
     -- Profiler steps of the allocations to include; NULL means every step, including the last one, and all activity
     -- outside steps.
     steps BIGINT[] := NULL,
-    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
-    -- and PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. The default hides frames of
+    -- Python and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:
@@ -45,7 +45,7 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Memory address; NULL if not recorded.
 --   bytes          BIGINT [bytes]  Size of the block.
---   state          VARCHAR         freed; held to the end of the recording; held before the recording, and freed in it; suspect (its other end was lost, or there is no address).
+--   state          VARCHAR         freed; held to the end of the recording; held before the recording, and freed in it; suspect (the matching allocation or free was lost, or there is no address).
 --   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
 --   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
 --   lifetime_ns    BIGINT [ns]     Time from allocation to free; NULL unless both are in the trace.

@@ -17,8 +17,8 @@ CREATE OR REPLACE MACRO memory_leaks_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Python frames to attribute to their caller, as a regular expression; NULL: none. By default frames of Python
-    -- and PyTorch itself.
+    -- Python frames to attribute to their caller, as a regular expression; NULL: none. The default hides frames of
+    -- Python and PyTorch itself.
     hidden VARCHAR := '^<built-in|(^|/)torch/'
 ) AS TABLE
 -- Columns:

@@ -1,11 +1,11 @@
 -- Peak memory of each device, its time, and its share of the device's capacity.
 --
 -- The values are the totals that torch's allocators recorded with each allocation and free; nothing is summed up.
--- Reserved memory is what the caching allocator took from the driver; allocated memory is the part used by tensors.
--- Their difference is reported in two ways. unused_bytes was never needed at any time, so different allocator
--- settings might save it. fragmentation_bytes was unused at the moment when the allocator had to reserve more,
--- because no free segment was large enough; it includes the unused part of the new segment. Device totals include
--- memory allocated before the recording. Host totals start with the first recording of the process.
+-- Reserved memory is the memory that the caching allocator took from the driver; allocated memory is the part used by
+-- tensors. Their difference is reported in two ways. unused_bytes was never needed at any time, so different allocator
+-- settings might save it. fragmentation_bytes was unused at the moment when the allocator had to reserve more, because
+-- no free segment was large enough; it includes the unused part of the new segment. Device totals include memory
+-- allocated before the recording. Host totals start with the first recording of the process.
 --
 -- Title: Memory peaks
 -- Shown: rank, step, peak_allocated_bytes, peak_pct, peak_reserved_bytes, fragmentation_bytes, unused_bytes, capacity_bytes

@@ -1,7 +1,7 @@
--- Memory in use over the history of memory snapshots, with the peak and each out of memory.
+-- Memory in use over the history of memory snapshots, with the peak and each out-of-memory error.
 --
--- The history is cut into spans of equally many events; of each the moment with the most memory is a row. Out of memory
--- are rows of their own.
+-- The history is divided into spans with equal numbers of events; each span has a row for its moment with the most
+-- memory in use. Each out-of-memory event has its own row.
 --
 -- Title: Memory over time in the snapshot
 -- Shown: rank, time_ns, allocated_bytes, is_peak, is_oom, failed_bytes, device
@@ -16,14 +16,14 @@ CREATE OR REPLACE MACRO snapshot_curve_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Spans of the history of each device.
+    -- Number of spans into which the history of each device is divided.
     span_count BIGINT := 1000
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
---   event_id         BIGINT          Event of the allocator; NULL for the beginning.
+--   event_id         BIGINT          event_id of the allocator event; NULL for the beginning of the history.
 --   time_ns          BIGINT [ns]     Unix time of the event; NULL in early versions.
 --   allocated_bytes  BIGINT [bytes]  Memory in use after the event.
 --   recorded_bytes   BIGINT [bytes]  Part of allocated_bytes whose allocation is in the history.

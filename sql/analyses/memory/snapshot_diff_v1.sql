@@ -1,7 +1,7 @@
 -- Difference between the memory of two snapshots by category and stack, largest change first.
 --
--- The first of the runs is the control, the second the test; unless named, they are the two that end first. Several snapshots of one rank in a folder are runs of
--- their own. Stacks are the same one if their folded text is.
+-- The first run is the control, the second the test; the default is the two runs that end first. Several snapshots of
+-- one rank in a folder are separate runs. Two stacks are the same if their folded texts are equal.
 --
 -- Title: Memory of two snapshots
 -- Shown: rank, diff_bytes, diff_count, category, frame, control_run, control_bytes, test_run, test_bytes, device
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Moment to compare: end, peak or oom, the last one.
+    -- Moment to compare: end, peak or oom (the last one).
     at_moment VARCHAR := 'end'
 ) AS TABLE
 -- Columns:
@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO snapshot_diff_v1(
 --   device         BIGINT          Device number.
 --   category       VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
 --   diff_bytes     BIGINT [bytes]  Memory in use in the test minus that in the control.
---   control_bytes  BIGINT [bytes]  In use in the control.
---   test_bytes     BIGINT [bytes]  In use in the test.
+--   control_bytes  BIGINT [bytes]  Memory in use in the control.
+--   test_bytes     BIGINT [bytes]  Memory in use in the test.
 --   diff_count     BIGINT [count]  Blocks in the test minus those in the control.
 --   frame          VARCHAR         Line of the user's program; NULL if unknown.
 --   folded_stack   VARCHAR         Stack from the outermost frame; NULL if unknown.

@@ -1,8 +1,8 @@
--- Memory that was allocated in a span of the history and is still in use at its end, by stack; what grows comes first.
+-- Memory allocated in a span of the history and still in use at the end, by stack; growing stacks first.
 --
 -- The span is divided into parts with equal numbers of allocations. A stack is growing if blocks of every part except
--- the last are still in use: a leak, or a cache that still fills. The last part does not count, because its blocks may
--- be freed next. Choose a span without the first steps, which allocate permanent memory.
+-- the last are still in use: a leak, or a cache that is still filling. The last part does not count, because its
+-- blocks may be freed next. Choose a span without the first steps, which allocate permanent memory.
 --
 -- Title: Memory that grows in the snapshot
 -- Shown: rank, is_growing, live_bytes, live_count, category, frame, leaving_part_count, device
@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
     from_ns BIGINT := NULL,
     -- Unix time [ns] until which allocations count; NULL means until the end.
     until_ns BIGINT := NULL,
-    -- Parts of the span.
+    -- Number of parts of the span.
     part_count BIGINT := 5
 ) AS TABLE
 -- Columns:
@@ -35,8 +35,8 @@ CREATE OR REPLACE MACRO snapshot_leaks_v1(
 --   leaving_part_count  BIGINT [count]  Parts of the span, except the last, with blocks in use at the end.
 --   first_ns            BIGINT [ns]     Unix time when the first of these blocks was allocated.
 --   last_ns             BIGINT [ns]     Unix time when the last of these blocks was allocated.
---   frame               VARCHAR         Line of the user's program that allocated them; NULL if unknown.
---   folded_stack        VARCHAR         Its stack from the outermost frame; NULL if unknown.
+--   frame               VARCHAR         Line of the user's program that allocated these blocks; NULL if unknown.
+--   folded_stack        VARCHAR         Stack of that line from the outermost frame; NULL if unknown.
 WITH
     allocations AS (
         SELECT a.*, ntile(part_count) OVER (PARTITION BY a.run, a.rank, a.device ORDER BY a.alloc_event_id) AS part

@@ -1,15 +1,16 @@
 -- Allocations of memory snapshots by the operator, module and step that made them, from the trace of the same rank.
 --
--- Needs a snapshot and a trace of one rank in one run: ingest both in one folder. Only allocations during the trace count. They are
--- joined by time if the trace has a Unix clock that overlaps the snapshot, and otherwise by the order of addresses and sizes in the
--- memory events of the trace (profile_memory=True). Rows without matched_by are allocations that could not be joined: their events
--- were lost, two threads ran operators at that time, or the sequence fits at several places.
+-- The snapshot and the trace of a rank must be in one run: ingest both from one folder. Only allocations during the
+-- trace count. They are joined by time if the trace has a Unix clock that overlaps the snapshot, and otherwise by the
+-- order of addresses and sizes in the memory events of the trace (profile_memory=True). Rows without matched_by are
+-- allocations that could not be joined: their events were lost, two threads ran operators at that time, or the
+-- sequence matches in several places.
 --
 -- Title: Allocations of the snapshot by operator
 -- Shown: rank, bytes, allocation_count, operator_name, module, step, match_rate, matched_by
 -- Status: stable
 -- Since: 0.1
--- Scope: runs, ranks; the column step has the steps
+-- Scope: runs, ranks; the column step contains the steps
 -- Reference: none
 -- Needs: memory snapshots with their history, and the trace of the same rank
 -- Report: table; at most 16 ranks; if snapshot_events
@@ -20,7 +21,7 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
     ranks INTEGER[] := NULL,
     -- Maximum time between an allocation and its memory event if the clocks are shared [ns].
     tolerance_ns BIGINT := 1000000,
-    -- Fewest consecutive allocations that are aligned if the clocks are not shared.
+    -- Minimum number of consecutive allocations to align if the clocks are not shared.
     least_run BIGINT := 4
 ) AS TABLE
 -- Columns:
@@ -31,8 +32,8 @@ CREATE OR REPLACE MACRO snapshot_operators_v1(
 --   operator_name     VARCHAR         Innermost operator that does more than allocate; NULL outside operators.
 --   module            VARCHAR         nn.Module call, or that of the forward operator in the backward pass; NULL if none or unknown.
 --   matched_by        VARCHAR         address and time, time, or sequence; NULL if not joined.
---   allocation_count  BIGINT [count]  Allocations.
---   bytes             BIGINT [bytes]  Their requested size.
+--   allocation_count  BIGINT [count]  Number of allocations.
+--   bytes             BIGINT [bytes]  Requested size of these allocations.
 --   match_rate        DOUBLE [1]       Share of the allocations of the device during the trace that were joined.
 WITH
     matches AS MATERIALIZED (

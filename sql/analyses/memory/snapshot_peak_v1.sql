@@ -1,7 +1,7 @@
--- Memory in use at the last out of memory and at the peak, by category and stack, largest first.
+-- Memory in use at the last out-of-memory error and at the peak, by category and stack, largest first.
 --
--- Blocks that were allocated before the history begins have a stack only if the snapshot still has them. Categories follow
--- from stacks by the rules of snapshot_categories; what no rule fits is unknown.
+-- Blocks that were allocated before the history begins have a stack only if the snapshot still contains them. The rules of
+-- snapshot_categories assign stacks to categories; stacks that match no rule are unknown.
 --
 -- Title: What was in use at the peak and out of memory
 -- Shown: rank, moment, bytes, share_pct, category, category_pct, frame, failed_bytes, block_count
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
     runs VARCHAR[] := NULL,
     -- Ranks to include; NULL means every rank.
     ranks INTEGER[] := NULL,
-    -- Out of memory of each device to include, the last ones.
+    -- Number of last out-of-memory errors to include per device.
     last_ooms BIGINT := 1,
     -- Moment to show: peak, oom or end; NULL shows the peak and each oom.
     only_moment VARCHAR := NULL
@@ -31,14 +31,14 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
 --   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
 --   category_pct       DOUBLE [%]      Share of total_bytes of all blocks of the category.
 --   is_recorded        BOOLEAN         Whether the allocation is in the history.
---   block_count        BIGINT [count]  Blocks of the stack.
---   bytes              BIGINT [bytes]  Their size.
---   share_pct          DOUBLE [%]      Share of total_bytes.
+--   block_count        BIGINT [count]  Number of blocks of the stack.
+--   bytes              BIGINT [bytes]  Total size of these blocks.
+--   share_pct          DOUBLE [%]      bytes as a share of total_bytes.
 --   total_bytes        BIGINT [bytes]  Total memory in use at the moment.
---   frame              VARCHAR         Line of the user's program that allocated them; NULL if unknown.
---   folded_stack       VARCHAR         Its stack from the outermost frame; NULL if unknown.
+--   frame              VARCHAR         Line of the user's program that allocated these blocks; NULL if unknown.
+--   folded_stack       VARCHAR         Stack of that line from the outermost frame; NULL if unknown.
 --   failed_bytes       BIGINT [bytes]  Requested size that failed; NULL for other moments.
---   device_free_bytes  BIGINT [bytes]  Free memory of the device at the oom; NULL for others.
+--   device_free_bytes  BIGINT [bytes]  Free memory of the device at the oom; NULL for other moments.
 WITH
     summed AS (
         SELECT

@@ -1,6 +1,7 @@
--- Blocks of memory snapshots by the stack that allocated them: what was in use, waiting or free when the snapshot was written.
+-- Blocks of memory snapshots by the stack that allocated them: in use, waiting or free when the snapshot was written.
 --
--- Rounding is what the allocator added to the requests. Free blocks have the stack of their last use in some versions.
+-- Rounding is the memory that the allocator added to the requested sizes. Free blocks have the stack of their last use
+-- in some versions.
 --
 -- Title: Memory by stack
 -- Shown: rank, bytes, block_count, category, state, frame
@@ -25,10 +26,10 @@ CREATE OR REPLACE MACRO snapshot_stacks_v1(
 --   stream           BIGINT          Device stream of the segments.
 --   state            VARCHAR         State of the blocks, as in snapshot_blocks.
 --   category         VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   block_count      BIGINT [count]  Blocks.
---   bytes            BIGINT [bytes]  Their size.
---   requested_bytes  BIGINT [bytes]  Requested size.
---   rounding_bytes   BIGINT [bytes]  The difference.
+--   block_count      BIGINT [count]  Number of blocks.
+--   bytes            BIGINT [bytes]  Total size of these blocks.
+--   requested_bytes  BIGINT [bytes]  Requested size of these blocks.
+--   rounding_bytes   BIGINT [bytes]  bytes minus requested_bytes.
 --   frame            VARCHAR         Line of the user's program; NULL if unknown.
 --   folded_stack     VARCHAR         Stack from the outermost frame; NULL if unknown.
 SELECT

@@ -1,11 +1,12 @@
 -- Memory of each device in a memory snapshot: reserved, allocated and free, with the peak of the history.
 --
--- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks and what no
--- block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be returned to the device: fragmentation. The
--- peak is over the events that the snapshot remembers, with what was allocated before them.
+-- Reserved memory is the sum of segments: allocated blocks, blocks that wait for another stream, free blocks, and
+-- space that no block covers. Free blocks of a segment that has other blocks in use (inactive split) cannot be
+-- returned to the device: fragmentation. The peak covers the events in the snapshot's history and the memory allocated
+-- before them.
 --
--- The state is that of the moment when the snapshot was written. For the last out of memory, the columns oom_… have the
--- state of that moment: a failed request that is smaller than the unallocated memory found no piece of its size.
+-- The state is that at the time when the snapshot was written. The columns oom_… have the state at the last
+-- out-of-memory error: if the failed request is smaller than the unallocated memory, no free piece was large enough.
 --
 -- Title: Memory in the snapshot
 -- Shown: rank, reserved_bytes, allocated_bytes, inactive_split_pct, peak_bytes, oom_failed_bytes, oom_unallocated_bytes, oom_reserved_bytes, oom_count, device
@@ -25,29 +26,29 @@ CREATE OR REPLACE MACRO snapshot_summary_v1(
 --   run                    VARCHAR         Run name.
 --   rank                   INTEGER         Rank of the process.
 --   device                 BIGINT          Device number.
---   reserved_bytes         BIGINT [bytes]  Segments: what the allocator took from the device.
---   allocated_bytes        BIGINT [bytes]  Blocks in use.
+--   reserved_bytes         BIGINT [bytes]  Memory in segments, which the allocator reserved from the device.
+--   allocated_bytes        BIGINT [bytes]  Memory in blocks in use.
 --   requested_bytes        BIGINT [bytes]  Requested size of the allocated blocks, before rounding.
 --   pending_bytes          BIGINT [bytes]  Freed blocks that wait for another stream.
 --   inactive_bytes         BIGINT [bytes]  Free blocks.
---   inactive_split_bytes   BIGINT [bytes]  Those in segments that have other blocks.
+--   inactive_split_bytes   BIGINT [bytes]  Free blocks in segments that have other blocks.
 --   uncovered_bytes        BIGINT [bytes]  Parts of segments that no block covers.
---   inactive_split_pct     DOUBLE [%]      Share of inactive_split_bytes in reserved_bytes; NULL without segments.
+--   inactive_split_pct     DOUBLE [%]      inactive_split_bytes as a share of reserved_bytes; NULL without segments.
 --   largest_free_bytes     BIGINT [bytes]  Largest free block; a larger request needs another segment.
---   segment_count          BIGINT [count]  Segments.
+--   segment_count          BIGINT [count]  Number of segments.
 --   block_count            BIGINT [count]  Blocks.
---   event_count            BIGINT [count]  Events of the allocator in the snapshot's history.
+--   event_count            BIGINT [count]  Number of allocator events in the snapshot's history.
 --   oom_count              BIGINT [count]  Number of out-of-memory events among them.
---   oom_failed_bytes       BIGINT [bytes]  Requested size of the last out of memory; NULL without one.
---   oom_reserved_bytes     BIGINT [bytes]  Segments at that moment; NULL without one.
---   oom_unallocated_bytes  BIGINT [bytes]  Reserved and not in use at that moment, rounding included; NULL without one.
---   held_before_bytes      BIGINT [bytes]  Allocated before the history begins and in use at its end.
+--   oom_failed_bytes       BIGINT [bytes]  Requested size that failed at the last out-of-memory error; NULL if there is none.
+--   oom_reserved_bytes     BIGINT [bytes]  Memory in segments at that moment; NULL if there is none.
+--   oom_unallocated_bytes  BIGINT [bytes]  Memory reserved but not in use at that moment, including rounding; NULL if there is none.
+--   held_before_bytes      BIGINT [bytes]  Memory allocated before the history begins and still in use at its end.
 --   peak_bytes             BIGINT [bytes]  Largest memory in use in the history.
---   peak_event_id          BIGINT          Event that reached it first; NULL for the beginning.
+--   peak_event_id          BIGINT          Event that first reached the peak; NULL for the beginning.
 --   peak_ns                BIGINT [ns]     Unix time of the peak.
---   recorded_peak_bytes    BIGINT [bytes]  Largest sum of blocks that the history saw being allocated.
+--   recorded_peak_bytes    BIGINT [bytes]  Largest memory in use by blocks whose allocation is in the history.
 --   first_ns               BIGINT [ns]     Unix time of the first event.
---   last_ns                BIGINT [ns]     Unix time of the last one.
+--   last_ns                BIGINT [ns]     Unix time of the last event.
 WITH
     blocks AS MATERIALIZED (
         SELECT b.*, max(b.state <> 'inactive') OVER (PARTITION BY b.run, b.rank, b.segment_id) AS is_split
@@ -82,7 +83,7 @@ WITH
     usage AS MATERIALIZED (
         SELECT u.* FROM lib.snapshot_usage(runs, ranks) AS u
     ),
-    -- Memory in use at the out of memory, and what was reserved after it.
+    -- Memory in use at the out-of-memory error, and memory reserved after it.
     at_oom AS (
         SELECT o.run, o.rank, o.device, max_by(u.allocated_bytes, coalesce(u.event_id, -1)) AS in_use
         FROM by_event AS o

@@ -1,4 +1,4 @@
--- How many nodes of an execution trace are joined to events of the trace of the same rank, and why others are not.
+-- Number of nodes of an execution trace that are joined to events of the same rank's trace, and why others are not.
 --
 -- Each node counts once. Nodes of the process and its threads have no event.
 --
@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO execution_trace_joins_v1(
 --   run           VARCHAR         Run name.
 --   rank          INTEGER         Rank of the process.
 --   outcome       VARCHAR         joined; process or thread (no call); no trace; no event with its id; event with its id has another name; ids of another numbering; event at its position has another name.
---   node_count    BIGINT [count]  Nodes.
---   share_pct     DOUBLE [%]      Share of the nodes of the rank.
+--   node_count    BIGINT [count]  Number of nodes.
+--   share_pct     DOUBLE [%]      node_count as a share of the rank's nodes.
 --   example       VARCHAR         Name of the first of these nodes.
---   match_method  VARCHAR         How they are joined: id, or order (position on the thread, as autograd's sequence numbers place it); NULL if not joined.
+--   match_method  VARCHAR         How the nodes are joined: id, or order (position on the thread, determined from autograd's sequence numbers); NULL if not joined.
 SELECT
     e.run,
     e.rank,

@@ -1,4 +1,4 @@
--- Who produced what a node of an execution trace consumes, one row for each input tensor.
+-- Producer of each tensor that a node of an execution trace consumes, one row per input tensor.
 --
 -- The producer is the last node before the consumer with the tensor among its outputs. Callers of the consumer do not
 -- count, because they end after it. If nested operators return the same tensor, the producer is the innermost, and
@@ -23,17 +23,17 @@ CREATE OR REPLACE MACRO execution_trace_producers_v1(
 -- Columns:
 --   run                VARCHAR         Run name.
 --   rank               INTEGER         Rank of the process.
---   node_id            BIGINT          Consumer, in et_nodes.
+--   node_id            BIGINT          node_id of the consumer, in et_nodes.
 --   name               VARCHAR         Name of the consumer.
---   event_id           BIGINT          Its event in the trace; NULL if it is not joined.
---   tensor_position    BIGINT [1]      Position among its input tensors, from 0.
+--   event_id           BIGINT          event_id of the consumer in the trace; NULL if it is not joined.
+--   tensor_position    BIGINT [1]      Position among the consumer's input tensors, from 0.
 --   tensor_id          BIGINT          Number of the tensor in the execution trace.
---   storage_id         BIGINT          Number of its storage; views share it.
---   bytes              BIGINT [bytes]  Size of its elements.
+--   storage_id         BIGINT          Number of the tensor's storage, which its views share.
+--   bytes              BIGINT [bytes]  Total size of the tensor's elements.
 --   device             VARCHAR         Device, such as cuda:0.
---   producer_node_id   BIGINT          Producer, in et_nodes; NULL if none.
+--   producer_node_id   BIGINT          node_id of the producer, in et_nodes; NULL if there is none.
 --   producer_name      VARCHAR         Name of the producer.
---   producer_event_id  BIGINT          Event of the producer in the trace; NULL if it is not joined.
+--   producer_event_id  BIGINT          event_id of the producer in the trace; NULL if it is not joined.
 --   producer_call      VARCHAR         Name of the outermost operator around the producer that returned the tensor before the consumer started.
 WITH RECURSIVE
     nodes AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Each kernel, copy and memset with the user annotation that it ran for.
+-- Each kernel, copy and memset with the user annotation to which it belongs.
 --
 -- The annotation is the innermost one around the launch, on the launching thread; profiler steps do not count as
 -- annotations here. If no annotation encloses the launch, or the launch is not in the trace, the profiler's spans on

@@ -8,13 +8,13 @@
 -- outside all operators are [memory].
 --
 -- Operations launched by no operator have rows of their own, so that device_self_ns of all rows sums to the duration of
--- all device operations. Replays of graphs that were ingested with their capture have its operators, each with its
--- match_method. The others are [graph replay], whose device_self_pct is the share of replays without a capture. The
--- rest is [no operator]. With like_torch, each such kernel has a row instead. An
--- operator that only calls one operator of its own name, as overloads do, counts once. Backward operators have the
--- stack of their forward operator. A call without a recorded stack has the frames that the Python tracer saw around
--- it; with like_torch, none. Two facts are not in a trace. One is which operators end on another thread (only those
--- of gloo are known to). The other is when operators ended that were still running at the end of the recording.
+-- all device operations. Replays of graphs that were ingested with their capture have the operators of the capture,
+-- each with its match_method. The others are [graph replay], whose device_self_pct is the share of replays without a
+-- capture. The rest is [no operator]. With like_torch, each such kernel has a row instead. An operator that only calls
+-- one operator of its own name, as overloads do, counts once. Backward operators have the stack of their forward
+-- operator. A call without a recorded stack has the enclosing frames recorded by the Python tracer; with like_torch,
+-- none. Two facts are not in a trace. One is which operators end on another thread (only those of gloo are known to).
+-- The other is when operators ended that were still running at the end of the recording.
 --
 -- Title: Cost of operators
 -- Shown: rank, device_self_ns, device_self_pct, call_count, name, input_shapes, device_total_ns, host_self_ns
@@ -55,7 +55,7 @@ CREATE OR REPLACE MACRO operator_table_v1(
 -- Columns:
 --   run                      VARCHAR         Run name.
 --   rank                     INTEGER         Rank of the process.
---   name                     VARCHAR         Operator without its overload, also of replayed kernels, annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
+--   name                     VARCHAR         Operator without its overload (also for replayed kernels), annotation, [memory], [graph replay] or [no operator]; all steps are ProfilerStep*.
 --   side                     VARCHAR         Side on which the call itself runs: host or device.
 --   match_method             VARCHAR         How replayed kernels got the operator of their capture, as in graph_matches; NULL if the operator does not come from a capture.
 --   is_user_annotation       BOOLEAN         Whether the row is a record_function range.
@@ -70,8 +70,8 @@ CREATE OR REPLACE MACRO operator_table_v1(
 --   call_count               BIGINT [count]  Number of calls, or of device operations in rows of the device.
 --   host_self_ns             BIGINT [ns]     Host time excluding callees.
 --   host_total_ns            BIGINT [ns]     Host time including callees.
---   device_self_ns           BIGINT [ns]     Duration of the device operations that it launched itself; for a device row, its own duration.
---   device_total_ns          BIGINT [ns]     Duration of the device operations launched by it and its callees.
+--   device_self_ns           BIGINT [ns]     Duration of the device operations that the calls launched themselves; for a device row, of the operations in the row.
+--   device_total_ns          BIGINT [ns]     Duration of the device operations launched by the calls and their callees.
 --   host_self_bytes          BIGINT [bytes]  Host memory allocated minus freed, excluding callees; NULL if memory is not recorded.
 --   host_total_bytes         BIGINT [bytes]  Host memory allocated minus freed, including callees; NULL if memory is not recorded.
 --   device_self_bytes        BIGINT [bytes]  Device memory allocated minus freed, excluding callees; NULL if memory is not recorded.

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO ops_by_name_v1(
     include_last_profiler_step BOOLEAN := false,
     -- Side to include: host or device; NULL means both.
     only_side VARCHAR := NULL,
-    -- Whether to shorten names by template arguments, parameters and return type.
+    -- Whether to strip template arguments, parameters and return types from names.
     by_short_name BOOLEAN := false,
     -- Whether operators with different input shapes have separate rows.
     by_shapes BOOLEAN := false,

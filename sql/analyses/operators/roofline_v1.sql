@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO roofline_v1(
 --   category         VARCHAR           Kind of work.
 --   input_shapes     VARCHAR           Input shapes as JSON; NULL without by_shapes, or if not recorded.
 --   kernels          VARCHAR           Kernels of a call, separated by ' -> '; NULL without by_kernel.
---   call_count       BIGINT [count]    Number of calls that launched kernels; without an operator, of kernels.
+--   call_count       BIGINT [count]    Number of calls that launched kernels; without an operator, number of kernels.
 --   kernel_count     BIGINT [count]    Number of kernels.
 --   device_ns        BIGINT [ns]       Total duration of these kernels.
 --   device_pct       DOUBLE [%]        Share of the rank's computation kernel time.

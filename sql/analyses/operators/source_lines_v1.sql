@@ -1,12 +1,12 @@
 -- Host and device time by source line, as Python frames: file(line): function.
 --
--- Self time is the time while the frame is the innermost shown one: operators, runtime calls and hidden frames in it
--- count for it. Total time adds the frames that it called; a recursive frame counts once. Device time is that of the
--- operations launched meanwhile, summed even if they ran concurrently. Backward operators run on a thread without
--- frames. Their operations are reported in the backward columns, on the line of the forward operator. The row without
--- a frame is activity outside shown frames; with it, host_self_ns and device_self_ns sum to all time in host events
--- and to all device operations. Frames are those of the Python tracer or, if a trace has none, those recorded by
--- operators; the time of Python itself is then missing. A compiled graph is launched by the line that calls it;
+-- Self time is the time while the frame is the innermost shown one, including the operators, runtime calls and hidden
+-- frames inside the frame. Total time adds the frames that it called; a recursive frame counts once. Device time is
+-- that of the operations launched meanwhile, summed even if they ran concurrently. Backward operators run on a thread
+-- without frames. Their operations are reported in the backward columns, on the line of the forward operator. The row
+-- without a frame is activity outside shown frames; with it, host_self_ns and device_self_ns sum to all time in host
+-- events and to all device operations. Frames are those of the Python tracer or, if a trace has none, those recorded
+-- by operators; the time of Python itself is then missing. A compiled graph is launched by the line that calls it;
 -- compiled_device_ns reports its kernels at the functions of the model whose operators they compute.
 --
 -- Title: Source lines that cost most
@@ -55,7 +55,7 @@ WITH
         SELECT c.*, row_number() OVER (ORDER BY c.run, c.rank, c.beginnings[-1]) AS chain
         FROM lib.costs_by_path(
             runs, ranks, steps, include_last_profiler_step, ['frame', 'module'],
-            -- If nothing is hidden there must be no pattern: an empty one matches every name.
+            -- If nothing is hidden, the pattern must be NULL, because an empty pattern matches every name.
             nullif(concat_ws('|', nullif(hidden, ''), CASE WHEN NOT all_frames THEN
                 '(^|/)torch/.*\(\d+\): |(^|/)(contextlib|functools)\.py\(|: _?(wrapper|wrapped|decorated|decorate_context)$|torchinductor_|^<eval_with_key>'
             END), '')
@@ -123,7 +123,8 @@ WITH
         WHERE g.kind = 'kernel'
         GROUP BY ALL
     ),
-    -- The profiler shortens paths. Of functions of the same name in a file, the last one above the line has it.
+    -- The profiler shortens paths. If a file has several functions of the same name, the line belongs to the last one
+    -- that starts above it.
     functions AS (
         SELECT o.run, o.rank, o.name, arg_max(n.frame, (len(n.file), n.line, n.frame)) AS frame
         FROM sources AS o

@@ -1,6 +1,6 @@
 -- Number of significant calls on each rank: optimizer steps, collectives, values read by the host, allocations.
 --
--- Every rank has a row for each kind that occurs on any rank of its run, so a rank that never does it shows 0. The
+-- Every rank has a row for each kind that occurs on any rank of its run, so a rank without such calls shows 0. The
 -- kinds, their names and their meaning are defined in lib._special_operator_kinds. A rank differs if its count is not
 -- the median count.
 --

@@ -2,9 +2,10 @@
 --
 -- - operator: time inside a host operator or call, or of a device operation; if it still runs when the next operation
 --   on its stream starts, only until then.
--- - dependency: order without time, between outermost operators of a thread, between a thread and the one that runs
+-- - dependency: order without time, between outermost operators of a thread, between a thread and the thread that runs
 --   its backward pass, or between overlapping launches of two threads.
--- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
+--   start.
 -- - kernel_kernel_delay: otherwise, from the operation that ended last on the stream.
 -- - sync_dependency: from a device operation to the call that waits for it, or to the operation after a wait on
 --   another stream. The last part of a waiting call has no duration of its own, because it belongs to the awaited

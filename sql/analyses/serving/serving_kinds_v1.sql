@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO serving_kinds_v1(
 --   op_count      BIGINT [count]  Device operations.
 --   total_ns      BIGINT [ns]     Sum of their durations.
 --   total_pct     DOUBLE [%]      total_ns as a share of the sum of all operations of the phase.
---   iteration_ns  BIGINT [ns]     total_ns over the iterations of the phase.
+--   iteration_ns  BIGINT [ns]     total_ns divided by the number of iterations of the phase.
 WITH
     found AS MATERIALIZED (
         SELECT i.*, count(*) OVER (PARTITION BY i.run, i.rank, i.phase) AS iteration_count

@@ -1,13 +1,14 @@
--- Serving against the roofline: what an iteration takes at least, by phase and kind of work, and what it takes.
+-- Serving against the roofline: minimum and measured time of an iteration, by phase and kind of work.
 --
--- Times, operations and bytes are means of an iteration. Matrix products and other operators are modeled as in
--- `roofline`; attention to a cache by the tokens and contexts that the engine states, the heads in recorded shapes,
--- and the type of the cache. Values that are not recorded are NULL, with the reason. Engines do not record sliding
--- windows: unless window_tokens is given, attention is only known to take at most max_roofline_ns.
+-- Times, FLOPs and bytes are means per iteration. Matrix products and other operators are modeled as in `roofline`.
+-- Attention over a KV cache is modeled from the tokens and context lengths that the engine states, the heads in
+-- recorded shapes, and the data type of the cache. Values that are not recorded are NULL, with the reason. Engines do
+-- not record sliding windows: unless window_tokens is given, only the upper bound max_roofline_ns is known for
+-- attention.
 --
--- The row all is the whole iteration. Of calls without a known roofline it counts nothing: covered_pct is
--- the share of the rest. If weights and cache sizes are known otherwise, give weight_bytes and kv_token_bytes: a decode
--- reads all weights and all contexts once, which is its time per token at the memory roof.
+-- The row all is the whole iteration. Calls without a known roofline do not count; covered_pct is the share of the
+-- others. If the sizes of weights and cache are known from elsewhere, pass weight_bytes and kv_token_bytes: a decode
+-- reads all weights and all contexts once, which gives its time per token at the memory roof.
 --
 -- Title: Serving against the roofline
 -- Shown: rank, phase, category, device_ns, max_roofline_ns, peak_pct, covered_pct, max_memory_ns, reason
@@ -26,9 +27,9 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
     window_tokens BIGINT := NULL,
     -- Share of the layers that have a sliding window [%].
     windowed_layer_pct DOUBLE := 100.0,
-    -- Weights that a rank reads in an iteration [bytes]; NULL: those of the recorded shapes.
+    -- Size of the weights that a rank reads in an iteration [bytes]; NULL: from the recorded shapes.
     weight_bytes BIGINT := NULL,
-    -- Keys and values of one token in all layers of a rank [bytes]; NULL: those of the recorded shapes.
+    -- Size of the keys and values of one token in all layers of a rank [bytes]; NULL: from the recorded shapes.
     kv_token_bytes BIGINT := NULL,
     -- Peak compute rate for all data types [TFLOP/s], instead of device_peaks; NULL: from device_peaks.
     custom_peak_tflops DOUBLE := NULL,
@@ -40,20 +41,20 @@ CREATE OR REPLACE MACRO serving_roofline_v1(
 --   rank              INTEGER         Rank of the process.
 --   phase             VARCHAR         prefill, decode, mixed, speculative or idle; NULL if unknown.
 --   category          VARCHAR         Kind of work: attention, gemm, …; all for the whole iteration.
---   iteration_count   BIGINT [count]  Iterations.
+--   iteration_count   BIGINT [count]  Number of iterations.
 --   iteration_ns      BIGINT [ns]     Mean time of an iteration as in serving; NULL for a kind of work.
---   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, of kernels.
---   device_ns         BIGINT [ns]     Time of their computation kernels.
---   device_pct        DOUBLE [%]      Share of the computation kernels of the phase.
---   covered_pct       DOUBLE [%]      Share of device_ns of calls whose max_roofline_ns is known.
---   query_head_count  BIGINT [count]  Heads of the queries of attention; NULL if not recorded, or if calls differ.
---   kv_head_count     BIGINT [count]  Heads of its keys and values.
---   kv_type           VARCHAR         Data type of the cache of keys and values.
---   max_flops         BIGINT [1]      Floating-point operations, at most; of calls for which they are known.
---   max_moved_bytes   BIGINT [bytes]  Bytes that are read and written, in the same way.
---   max_memory_ns     BIGINT [ns]     Time of these bytes at the peak of the memory; with weight_bytes and kv_token_bytes, of all weights and contexts.
+--   call_count        BIGINT [count]  Number of operator calls in all iterations; without an operator, number of kernels.
+--   device_ns         BIGINT [ns]     Time of the computation kernels of these calls.
+--   device_pct        DOUBLE [%]      device_ns as a share of the phase's computation kernel time.
+--   covered_pct       DOUBLE [%]      Share of device_ns in calls whose max_roofline_ns is known.
+--   query_head_count  BIGINT [count]  Number of query heads of attention; NULL if not recorded, or if calls differ.
+--   kv_head_count     BIGINT [count]  Number of key and value heads of attention.
+--   kv_type           VARCHAR         Data type of the KV cache.
+--   max_flops         BIGINT [1]      Upper bound of the floating-point operations of calls for which they are known.
+--   max_moved_bytes   BIGINT [bytes]  Upper bound of the bytes read and written by calls for which they are known.
+--   max_memory_ns     BIGINT [ns]     Time of these bytes at peak memory bandwidth; with weight_bytes and kv_token_bytes, time of all weights and contexts.
 --   roofline_ns       BIGINT [ns]     Time of the covered calls at the roofline; NULL if sliding windows are unknown.
---   max_roofline_ns   BIGINT [ns]     The same at most, with full contexts.
+--   max_roofline_ns   BIGINT [ns]     Upper bound of that time, with full contexts.
 --   peak_pct          DOUBLE [%]      max_roofline_ns as a share of the time of the covered calls.
 --   reason_code       VARCHAR         Code in the table messages why the largest uncovered part is unknown.
 --   reason            VARCHAR         Why the largest uncovered part is unknown; NULL if everything is known.
@@ -139,7 +140,7 @@ SELECT
     t.message AS reason
 FROM means AS s
 LEFT JOIN main_reasons AS r ON r.run = s.run AND r.rank = s.rank AND r.phase IS NOT DISTINCT FROM s.phase AND r.category IS NOT DISTINCT FROM s.category
--- Work is known, but no peak.
+-- The work is known, but not the peak.
 CROSS JOIN LATERAL (SELECT CASE WHEN s.covered_ns IS NULL AND s.moved_bytes IS NOT NULL THEN 'operator_work.unknown_device' ELSE r.reason_code END AS reason_code) AS x
 LEFT JOIN messages AS t ON t.code = x.reason_code
 ORDER BY s.run, s.rank, s.phase, s.category IS NOT NULL, s.device_ns DESC, s.category

@@ -1,8 +1,8 @@
 -- Mean step of each rank of a cluster by phase: which host or device is slow, and in which phase.
 --
--- The means cover the steps of cluster_step_trace that are in the store; MindSpore's own mean covers other steps as
--- well. The first step often includes job startup; exclude it with steps := [2, 3, ...]. Each mean is over the steps
--- in which its phase is known.
+-- The means cover the steps of cluster_step_trace that are in the store; MindSpore's own mean also covers other steps.
+-- The first step often includes job startup; exclude it with steps := [2, 3, ...]. Each mean is over the steps in
+-- which its phase is known.
 --
 -- Title: Mean step of each rank
 -- Shown: rank, mean_total_ns, mean_computation_ns, mean_communication_alone_ns, mean_forward_backward_ns, mean_iteration_interval_ns

@@ -1,9 +1,9 @@
 -- Why devices are idle: idle time in steps by the host activity on the thread that launches the next operation.
 --
--- Rows are ordered by time, longest first. The rows of a rank sum exactly to the three idle and three unrecorded
--- times of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in the
--- trace. Time until the end of the call that launches the next operation is attributed to the host. Time from there
--- to the start of that operation is attributed to the device (device queue).
+-- Rows are ordered by time, longest first. The rows of a rank sum exactly to the three idle and three unrecorded times
+-- of `step_accounting` for the same steps. Unrecorded time is not idle: the device runs work that is not in the trace.
+-- Time until the end of the call that launches the next operation is attributed to the host. Time from the end of that
+-- call to the start of the operation is attributed to the device (device queue).
 --
 -- Host activity in a gap is not always its cause. If the gap began during a call that blocks the host until the
 -- device has finished, the queue had drained. Any host activity that follows is only a consequence. Such rows have
@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step   BIGINT          Step of that gap; NULL in a trace without steps.
 --   longest_ts     BIGINT [ns]     Start of that time since the run's first event.
---   event_id       BIGINT          Event to inspect there: the host event, or the device operation that ends the gap; NULL if unknown.
+--   event_id       BIGINT          Event to inspect in that gap: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Explanation and recommended next step.
 --   next_analysis  VARCHAR         Analysis that shows more.

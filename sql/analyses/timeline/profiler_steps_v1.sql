@@ -3,8 +3,8 @@
 -- Only host steps count; their copies on the device are not steps. The last step is excluded by default because
 -- profilers stop in the middle of it. An operation belongs to the step that launched it, whenever it runs. Operations
 -- without a launch in the trace, mostly launched before the capture, belong to no step. The unlaunched columns count
--- those that start during the step. If a rank has two steps with the same number, both rows contain all device
--- operations of that number.
+-- such operations that start during the step. If a rank has two steps with the same number, both rows contain all
+-- device operations of that number.
 --
 -- Title: Profiler steps
 -- Shown: rank, step, ts, dur, is_last, gpu_op_count, gpu_sum_ns

@@ -1,8 +1,8 @@
 -- Breakdown of each step into eight roles that are mutually exclusive and sum to the step.
 --
 -- A moment counts in the first role that applies: computation kernel, copy, memset, communication, runtime or driver
--- call, data loader, host operator or annotation, other. Runtime calls and the roles after it are therefore time that
--- device activity does not overlap. All host threads count. A step is as the device sees it: the host step, extended
+-- call, data loader, host operator or annotation, other. Runtime calls and the roles after them are therefore time not
+-- overlapped by device activity. All host threads count. A step is as the device sees it: the host step, extended
 -- until the work launched in it has ended. Communication is device communication; on a rank without a device it is
 -- gloo on the host. A data loader is a torch data loader, or an annotation that names one.
 --

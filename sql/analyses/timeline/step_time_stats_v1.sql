@@ -1,8 +1,8 @@
 -- Step durations of each rank: mean, spread, percentiles, the slowest step, and the interval between step starts.
 --
 -- Durations are those of host profiler steps. A step is slow if it exceeds the rank's median by slow_z standard
--- deviations, estimated from the median absolute deviation and at least 1 % of the median each. The interval is the
--- time from the start of a step to the start of the next; gaps between steps lengthen it.
+-- deviations, each of which is estimated from the median absolute deviation and is at least 1 % of the median. The
+-- interval is the time from the start of a step to the start of the next; gaps between steps lengthen it.
 --
 -- Title: Duration of steps
 -- Shown: rank, step_count, mean_ns, median_ns, p99_ns, max_ns, longest_step, slow_count

@@ -1,11 +1,12 @@
 -- Host synchronizations: blocking calls by operator and source line, with the device idle time that each causes.
 --
--- A call's time has three parts: the device works (busy_ns), of which the awaited copy is copy_ns, and the device has
--- no work (idle_during_ns). The cost comes afterwards: the device drains its queue during the call and stays idle
--- until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that `idle_causes` attributes
--- to the synchronization, its effects, or the device queue. It excludes data loading, which would also occur without
--- the call. It is limited to the duration of the call, because without the call the host would be ahead by no more
--- than that. A call that waits while the device works costs nothing by itself if enough work was launched before it.
+-- A call's time consists of time in which the device works (busy_ns, including copy_ns for the awaited copy) and time
+-- in which the device has no work (idle_during_ns). The cost comes afterwards: the device drains its queue during the
+-- call and stays idle until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that
+-- `idle_causes` attributes to the synchronization, its effects, or the device queue. It excludes data loading, which
+-- would also occur without the call. It is limited to the duration of the call, because without the call the host
+-- would be ahead by no more than that. A call that waits while the device works costs nothing by itself if enough work
+-- was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
@@ -28,7 +29,7 @@ CREATE OR REPLACE MACRO synchronizations_v1(
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
 --   position        BIGINT [1]      Position by idle_after_ns on the rank; 1 is the longest.
---   kind            VARCHAR         Awaited object: device, stream, event, or copy (a copy whose call returns only after it).
+--   kind            VARCHAR         Awaited object: device, stream, event, or copy (whose call returns only after the copy has ended).
 --   call            VARCHAR         Name of the runtime call.
 --   operator        VARCHAR         Innermost enclosing operator; NULL if none.
 --   frame           VARCHAR         Innermost enclosing Python frame of a source file; NULL if none or not recorded.

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO temporal_breakdown_v1(
 --   rank                       INTEGER         Rank of the process.
 --   span_ns                    BIGINT [ns]     Time from the first start to the last end.
 --   idle_ns                    BIGINT [ns]     Time with no activity on the device.
---   compute_ns                 BIGINT [ns]     Computation running.
+--   compute_ns                 BIGINT [ns]     Time with computation running.
 --   non_compute_ns             BIGINT [ns]     Time with device activity but no computation running.
 --   exposed_communication_ns   BIGINT [ns]     Time with communication running, not overlapped by compute.
 --   exposed_memory_ns          BIGINT [ns]     Time with copies or memsets running, not overlapped by compute or communication.

@@ -22,9 +22,9 @@ CREATE OR REPLACE MACRO timeline_v1(
     steps BIGINT[] := NULL,
     -- Whether to include the last profiler step of a run with two or more.
     include_last_profiler_step BOOLEAN := false,
-    -- Buckets of a run, divided among its ranks: with two ranks, each has half as many.
+    -- Number of buckets of a run, divided among its ranks: with two ranks, each has half as many.
     bucket_count BIGINT := 1000,
-    -- Host threads per rank.
+    -- Number of host threads to show per rank.
     thread_count BIGINT := 2
 ) AS TABLE
 -- Columns:

@@ -87,8 +87,8 @@ LEFT JOIN submitted AS u ON u.pid = c.pid AND u.tid = c.tid AND u.ts = c.ts;
 -- name: gpu_ops
 -- Ascend's device activity in the form of any other vendor's.
 --
--- The category comes from the name: copies, events and notifications between streams; everything else is a kernel. A
--- collective has the number of elements that it records.
+-- The category comes from the name: copies, events and notifications between streams; everything else is a kernel. The
+-- element count of a collective is the recorded one.
 INSERT INTO staged_gpu_ops BY NAME
 SELECT
     o.event_id,
@@ -115,7 +115,7 @@ JOIN ascend_device_events AS d ON d.event_id = o.event_id;
 -- name: runtime_calls
 -- Ascend's task queue: Enqueue on the operator's thread, Dequeue where the device is called.
 --
--- Both have the same correlation id; the launch is the one that starts first, and so the one inside the operator.
+-- Both have the same correlation id; the launch is the one that starts first, which is inside the operator.
 INSERT INTO staged_runtime_calls BY NAME
 SELECT
     o.event_id,

@@ -1,4 +1,4 @@
--- Rows of memory snapshots and execution traces are added to their staged tables, a batch at a time.
+-- Add rows of memory snapshots and execution traces to their staged tables, one batch at a time.
 
 -- name: snapshot_segments
 INSERT INTO staged_snapshot_segments FROM artifact_rows;

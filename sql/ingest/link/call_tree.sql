@@ -4,7 +4,7 @@
 -- Every event of a host thread, by trace, in the order in which the call tree opens it.
 --
 -- Ordered per thread by start; equal starts: longer first, then event order. Memory events are leaves: they come last
--- at their instant, so nothing that starts then is nested in them. kind: 0 operator, 1 runtime call, 2 annotation, 3
+-- at their instant, so no event that starts then is nested in them. kind: 0 operator, 1 runtime call, 2 annotation, 3
 -- profiler step, 4 module call, 5 Python frame, 6 memory event. Name hashes identify equal stacks; all profiler steps
 -- share one name there.
 CREATE OR REPLACE VIEW host_events AS
@@ -12,7 +12,7 @@ WITH
     spans AS (
         SELECT
             c.pid, c.tid, c.ts, c.dur, c.event_id, 0::TINYINT AS kind, c.name,
-            -- The same rule as in torch's profiler.
+            -- The rule is that of torch's profiler.
             (
                 coalesce(c.fwd_thread_id, 0) > 0 AND NOT starts_with(c.name, 'autograd::engine::')
                 OR c.name = 'torch::autograd::AccumulateGrad'

@@ -1,7 +1,7 @@
 -- Placeholders for the unknown clock and devices of a rank that has only a Flight Recorder dump.
 
 -- name: rank_frame
--- A row for each dump, as link/rank_frames has for each trace.
+-- One row per dump, like the rows of link/rank_frames for traces.
 CREATE OR REPLACE TABLE rank_frame AS
 SELECT
     j.part,
@@ -18,11 +18,11 @@ SELECT
 FROM job AS j;
 
 -- name: odd_arguments
--- No row: what a dump holds are no arguments of events.
+-- No rows: a dump has no event arguments.
 CREATE OR REPLACE TABLE odd_arguments (event_id BIGINT, argument VARCHAR, excerpt VARCHAR);
 
 -- name: described_devices
--- No row: a dump names no device.
+-- No rows: a dump does not describe devices.
 CREATE OR REPLACE TABLE described_devices AS
 SELECT NULL::VARCHAR AS run, NULL::INTEGER AS rank, NULL::VARCHAR AS name
 WHERE false;

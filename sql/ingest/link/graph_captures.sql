@@ -1,11 +1,11 @@
--- Replays of graphs, and the launches that the graphs were captured from. Run only if captures are given.
+-- Graph replays, and the launches from which the graphs were captured. Run only if captures are given.
 
 -- name: captured_launches
--- What each thread launched between the beginning and the end of a stream capture, in order: the nodes of one graph.
+-- Launches of each thread between the beginning and the end of a stream capture, in order: the nodes of one graph.
 --
--- One trace is staged. name is NULL where the recorder writes none, as CUPTI does for a launch that only builds a graph.
--- graph_tokens is the size that the annotation around the capture states (vLLM: capture_<tokens>_<mode>). The frame is
--- the innermost one that is not of a framework, a compiler or a wrapper around functions.
+-- Exactly one trace is staged. name is NULL if the recorder writes none: CUPTI writes none for a launch that only builds
+-- a graph. graph_tokens is the size that the annotation around the capture states (vLLM: capture_<tokens>_<mode>). The
+-- frame is the innermost one outside frameworks, compilers and function wrappers.
 WITH RECURSIVE
     marks AS (
         SELECT
@@ -96,8 +96,8 @@ LEFT JOIN lines AS f ON f.start_id = l.frame_id
 ORDER BY l.graph, node_number;
 
 -- name: replayed_graphs
--- What each replay of a graph ran on the device, in the order of its nodes: by their ids where they are recorded, else by
--- start. tokens is what the iteration around it processes at least; NULL where no annotation says it.
+-- Device operations of each graph replay in the order of the nodes: by node id if recorded, otherwise by start. tokens is
+-- the minimum number of tokens that the iteration around the replay processes; NULL if no annotation states it.
 WITH
     ops AS (
         SELECT
@@ -164,7 +164,7 @@ ASOF LEFT JOIN iterations AS i ON i.part = r.part AND i.pid = r.pid AND i.tid = 
 ORDER BY r.part, r.pid, r.tid, r.launch_ts, r.launch_id;
 
 -- name: graph_matches
--- Which captured launch each replayed device operation is, with all that is known of the launch.
+-- Captured launch of each replayed device operation, with everything that is known about the launch.
 CREATE OR REPLACE TABLE graph_matches AS
 SELECT m.event_id, m.match_method, c.* EXCLUDE (name)
 FROM matched_nodes AS m

@@ -4,7 +4,7 @@
 -- One row per trace: run and rank that it is ingested as, and the metadata of the trace.
 --
 -- part: the trace number in the ids of its events. role: the role that the ingest gives the process; NULL without one.
--- first_rank: rank in the run of rank 0 of the trace's world; not 0 if roles count their ranks separately.
+-- first_rank: rank in the run of the trace's rank 0; not 0 if roles count their ranks separately.
 CREATE OR REPLACE TABLE job AS
 WITH
     jobs AS (
@@ -110,7 +110,7 @@ JOIN rank_clock AS k ON k.part = b.part
 LEFT JOIN last_step AS s ON s.part = b.part;
 
 -- name: frames
--- The frames of all ranks as one list; the frame of a part is at its number plus one.
+-- The frames of all ranks as one list; the frame of part n is at index n + 1.
 --
 -- Statements that write in event order take it as $frames, because a join does not guarantee order.
 SELECT list(

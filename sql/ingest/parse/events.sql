@@ -11,10 +11,10 @@ CREATE TYPE event_target AS ENUM (
 -- Text chunks as one row per event: common fields are typed, `args` stays JSON text.
 --
 -- `chunks(chunk BIGINT, text VARCHAR, bytes BLOB, is_walked BOOLEAN)` contains comma-separated whole events, as text
--- and, without a copy, as bytes, because a chunk may not be valid UTF-8. The first row of a rejected chunk returns
--- its bytes; the caller walks it event by event, repairs it and parses it again. A chunk is rejected if it is not
--- valid JSON. Unless it was walked, it is also rejected if an element is not an event: a list, or a whole file in its
--- place, hides events.
+-- and, without a copy, as bytes, because a chunk may not be valid UTF-8. The first row of a rejected chunk returns its
+-- bytes; the caller walks it event by event, repairs it and parses it again. A chunk is rejected if it is not valid
+-- JSON. Unless it was walked, it is also rejected if an element is not an event, because a list or a whole file in its
+-- place hides events.
 --
 -- Times become exact: JSON decimal microseconds ─▶ DECIMAL ─▶ BIGINT nanoseconds, half rounded up, never through a
 -- double. `target` is the only place that decides the table of an event.
@@ -28,7 +28,7 @@ WITH
             )) AS events
         FROM chunks AS c
     ),
-    -- Inspecting the lists once before unnesting is cheap, twice is not.
+    -- Inspecting the lists before unnesting is cheap if done once, but not twice.
     suspected_chunks AS (
         SELECT
             p.*,
@@ -43,7 +43,7 @@ WITH
                 WHEN s.is_walked OR NOT s.is_suspect THEN false
                 ELSE len(list_filter(s.events, lambda e: e.ph IS NULL OR e.traceEvents IS NOT NULL)) > 0
             END AS is_refused,
-            -- The engine reads true and false in a time as 1 and 0; only as text they differ.
+            -- The engine reads true and false in a time as 1 and 0; only the text shows the difference.
             CASE
                 WHEN s.is_suspect THEN list_transform(
                     TRY(from_json('[' || s.text || ']', '[{"ts": "VARCHAR"}]')),

@@ -1,4 +1,4 @@
--- Compiled kernels as the files of Inductor next to the trace describe them.
+-- Compiled kernels as described by Inductor's files next to the trace.
 SELECT
     j.run,
     j.rank,

@@ -1,4 +1,4 @@
--- One row for each node of an execution trace.
+-- One row per node of an execution trace.
 SELECT
     j.run,
     j.rank,

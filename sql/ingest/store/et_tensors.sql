@@ -1,4 +1,4 @@
--- One row for each tensor that a node of an execution trace consumes or produces.
+-- One row per tensor that a node of an execution trace consumes or produces.
 SELECT
     j.run,
     j.rank,

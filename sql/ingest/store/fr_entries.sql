@@ -1,8 +1,8 @@
--- One row for each operation that a Flight Recorder dump holds.
+-- One row per operation in a Flight Recorder dump.
 --
--- profiling_name is `backend:operation`, of sends and receives followed by the ranks in the group: `nccl:send 0->1`,
--- `nccl:recv 1<-0`. Gloo knows no states: its operations are scheduled until they are retired. Libraries of devices
--- retire an operation also if it failed.
+-- profiling_name is `backend:operation`, for sends and receives followed by the ranks in the group: `nccl:send 0->1`,
+-- `nccl:recv 1<-0`. Gloo does not report states: its operations remain scheduled until they are retired. Device
+-- libraries also retire failed operations.
 SELECT
     j.run,
     j.rank,

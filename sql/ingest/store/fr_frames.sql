@@ -1,4 +1,4 @@
--- One row for each frame of the stacks that a Flight Recorder dump holds; each stack once.
+-- One row per frame of the stacks in a Flight Recorder dump; each stack appears once.
 SELECT
     j.run,
     j.rank,

@@ -1,4 +1,4 @@
--- One row for each process group that a Flight Recorder dump names.
+-- One row per process group in a Flight Recorder dump.
 SELECT
     j.run,
     j.rank,

@@ -5,8 +5,8 @@ SELECT
     own_id(same_event(x.event_id, l.event_id)) AS event_id,
     x.ts - frame_of($frames, x.event_id).first_ts AS ts,
     x.dur,
-    -- Recorders sometimes write impossible durations: 7 of 55,423 kernels once made up 62 % of all GPU time. Ending a
-    -- second after the recording exceeds any flush delay or clock skew.
+    -- Recorders sometimes write impossible durations: 7 of 55,423 kernels once made up 62 % of all GPU time. An end
+    -- more than a second after the recording exceeds any flush delay or clock skew.
     coalesce(x.dur < 0 OR x.ts + x.dur > frame_of($frames, x.event_id).recording_end_ts + 1_000_000_000, false) AS is_suspect,
     l.kind,
     l.class,

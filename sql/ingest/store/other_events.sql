@@ -1,4 +1,4 @@
--- Events of no other table.
+-- Events that belong to no other table.
 SELECT
     frame_of($frames, x.event_id).run AS run,
     frame_of($frames, x.event_id).rank AS rank,

@@ -1,4 +1,4 @@
--- One row for each start and end of an annotation that a memory snapshot remembers.
+-- One row per start or end of an annotation in a memory snapshot.
 SELECT
     j.run,
     j.rank,

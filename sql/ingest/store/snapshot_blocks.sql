@@ -1,4 +1,4 @@
--- One row for each block of a memory snapshot: a part of a segment, in use or free.
+-- One row per block in a memory snapshot: a part of a segment, in use or free.
 SELECT
     j.run,
     j.rank,

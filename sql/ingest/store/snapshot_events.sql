@@ -1,4 +1,4 @@
--- One row for each event of the allocator that a memory snapshot remembers.
+-- One row per allocator event in a memory snapshot.
 SELECT
     j.run,
     j.rank,

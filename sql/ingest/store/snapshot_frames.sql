@@ -1,4 +1,4 @@
--- One row for each frame of the stacks of a memory snapshot; each stack once.
+-- One row per frame of the stacks in a memory snapshot; each stack appears once.
 SELECT
     j.run,
     j.rank,

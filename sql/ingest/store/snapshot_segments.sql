@@ -1,4 +1,4 @@
--- One row for each segment of a memory snapshot: memory that the allocator reserved from the device at once.
+-- One row per segment in a memory snapshot: memory that the allocator reserved from the device at once.
 SELECT
     j.run,
     j.rank,

@@ -1,8 +1,8 @@
--- Advice: waiting for other ranks in collectives takes at least 5 % of the steps, without a straggler, slow stage or
+-- Advice: waiting for other ranks in collectives takes at least 5 % of step time, without a straggler, slow stage or
 -- slow link.
 --
 -- Waits come from matching with the traces of other ranks. On a rank without a match, the wait is the time of a
--- collective beyond what its message needs (`_advice_message_sizes`): 128 bytes do not need 200 us.
+-- collective beyond the time that its message needs (`_advice_message_sizes`): 128 bytes do not need 200 us.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Upper bound of the saving of all rules of a rank together: time shared by several rules counts once.
 --
--- Each rule concerns a part of the steps (`advice_part`); the rules of one part save at most that part. Rules about
+-- Each rule concerns a part of step time (`advice_part`); the rules of one part save at most that part. Rules about
 -- idle time have different causes, and rules about kernels different kernels:
 --
 -- - small_kernels: kernels shorter than 10 us.
@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._advice_combined(
 -- Columns:
 --   run          VARCHAR      Run name.
 --   rank         INTEGER      Rank of the process.
---   combined_ns  BIGINT [ns]  Upper bound of the saving, at most the steps; NULL if no rule of the rank has a ceiling.
+--   combined_ns  BIGINT [ns]  Upper bound of the saving, at most the step time; NULL if no rule of the rank has a ceiling.
 WITH
     _rules AS (
         SELECT

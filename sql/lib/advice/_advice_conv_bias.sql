@@ -1,4 +1,4 @@
--- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of the steps.
+-- Advice: convolutions add a bias that the following batch norm removes, for at least 0.5 % of step time.
 --
 -- Detected from operators as in torch's Conv2dBiasFollowedByBatchNorm2dPattern. A convolution with a third input is
 -- followed by a batch norm with as many channels; an operator that counts batches may be in between. The cost is the

@@ -1,4 +1,4 @@
--- Advice: GPUs wait for data for at least 5 % of the steps.
+-- Advice: GPUs wait for data for at least 5 % of step time.
 --
 -- The threshold is that of the TensorBoard profiler plugin, but only device idle time counts here. Without a device,
 -- it is the time in the data loader.
@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib._advice_data_loading(
 --   subject        VARCHAR         Operator, kernel, call or annotation with the largest contribution; NULL if none has a name.
 --   event_count    BIGINT [count]  Number of events or gaps that triggered the rule.
 --   affected_ns    BIGINT [ns]     Total time of these events or gaps; NULL if they have no duration.
---   ceiling_ns     BIGINT [ns]     Upper bound of the saving, at most the part of the steps that the rule concerns; NULL if unknown.
+--   ceiling_ns     BIGINT [ns]     Upper bound of the saving, at most the part of step time that the rule concerns; NULL if unknown.
 --   confidence     VARCHAR         high: recorded directly; medium: inferred from kernel names or shares; low: a hint.
 --   event_id       BIGINT          event_id of an example; NULL if there is none.
 --   message        STRUCT          Finding and recommendation: lib.message.

@@ -1,4 +1,4 @@
--- Advice: the GPU waits while the host allocates or frees memory in the driver, for at least 1 % of the steps.
+-- Advice: the GPU waits while the host allocates or frees memory in the driver, for at least 1 % of step time.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,4 +1,4 @@
--- Advice: the device idles 5 % of the steps or more inside of decode iterations that no graph replays.
+-- Advice: the device idles for at least 5 % of step time inside decode iterations that are not graph replays.
 --
 -- A decode runs the same few hundred short kernels for each token, so that launching them takes longer than running them.
 --

@@ -1,6 +1,7 @@
--- Advice: expert-parallel exchanges that no computation overlaps take 5 % of the steps or more, without waits for others.
+-- Advice: expert-parallel exchanges not overlapped by compute take at least 5 % of step time, excluding waits.
 --
--- Two micro-batches hide the exchange of one under the computation of the other, as DeepSeek does in training and prefill.
+-- With two micro-batches, the exchange of one overlaps with the computation of the other, as in DeepSeek's training
+-- and prefill.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,7 +1,7 @@
--- Advice: a rank waits in expert-parallel exchanges for 5 % of the steps or more, without computing.
+-- Advice: a rank waits in expert-parallel exchanges for at least 5 % of step time, without computing.
 --
--- For a rank with more tokens, or one that comes late: what its exchanges take longer than on the fastest rank. A single
--- rank has nothing to compare with.
+-- The wait is the time by which exchanges take longer than on the fastest rank: another rank has more tokens or arrives
+-- late. A single rank cannot be compared.
 --
 -- Status: experimental
 -- Since: 0.1

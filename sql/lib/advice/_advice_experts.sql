@@ -1,6 +1,6 @@
 -- Expert-parallel exchanges of each rank: their exposed time, and the part of it that waits for another rank.
 --
--- A call waits as long as it takes longer than on the fastest rank.
+-- The wait of a call is the time by which it takes longer than on the fastest rank.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -18,11 +18,11 @@ CREATE OR REPLACE MACRO lib._advice_experts(
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
 --   subject      VARCHAR         Library and role of the calls that are exposed most.
---   event_count  BIGINT [count]  Kernels.
---   affected_ns  BIGINT [ns]     Sum of their durations.
---   exposed_ns   BIGINT [ns]     Of that, while the rank does not compute.
---   wait_ns      BIGINT [ns]     Of exposed_ns, the wait; NULL with one rank, or if calls cannot be matched.
---   event_id     BIGINT          The call that is exposed longest.
+--   event_count  BIGINT [count]  Number of kernels.
+--   affected_ns  BIGINT [ns]     Total duration of these kernels.
+--   exposed_ns   BIGINT [ns]     Part of affected_ns in which the rank does not compute.
+--   wait_ns      BIGINT [ns]     Part of exposed_ns that is waiting; NULL with one rank, or if calls cannot be matched.
+--   event_id     BIGINT          event_id of the call that is exposed longest.
 WITH
     _calls AS MATERIALIZED (
         SELECT c.*, c.dur - c.overlapped_ns AS exposed_ns

@@ -1,4 +1,4 @@
--- Advice: exposed copies, other than pageable ones, take at least 5 % of the steps.
+-- Advice: exposed copies, other than pageable ones, take at least 5 % of step time.
 --
 -- The threshold is that of TraceLens.
 --

@@ -1,6 +1,7 @@
--- Advice: Python garbage collection takes at least 1 % of the steps while the device waits or there is none.
+-- Advice: Python garbage collection takes at least 1 % of step time while the device waits or there is none.
 --
--- Recorded with the profiler option record_python_gc_info, or as a frame of gc.collect() (with_stack=True).
+-- Collections are recorded with the profiler option record_python_gc_info, or as a frame of gc.collect()
+-- (with_stack=True).
 --
 -- Status: experimental
 -- Since: 0.1

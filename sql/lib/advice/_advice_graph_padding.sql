@@ -1,4 +1,4 @@
--- Advice: rows of graphs without a request take 5 % of the steps or more.
+-- Advice: rows of graphs without a request (padding) take at least 5 % of step time.
 --
 -- The ceiling assumes that time grows with the number of rows. A small batch takes as long as reading its weights, so
 -- less is saved: confidence is low.

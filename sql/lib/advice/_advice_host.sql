@@ -30,9 +30,9 @@ CREATE OR REPLACE MACRO lib._advice_host(
 --   exposed_ns    BIGINT [ns]     Part of affected_ns in which the device waits for a launch, or there is no device.
 --   device_ns     BIGINT [ns]     Device time of the same work.
 --   event_id      BIGINT          event_id of the longest event.
---   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
---   exposed_pct   DOUBLE [%]      exposed_ns as a share of the steps.
---   evidence_sql  VARCHAR         Query that returns its spans.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
+--   exposed_pct   DOUBLE [%]      exposed_ns as a share of step time.
+--   evidence_sql  VARCHAR         Query that returns the spans.
 --   step_ns       BIGINT [ns]     Total step time.
 --   memory_ns     BIGINT [ns]     Part of step_ns in which only copies or memsets run.
 WITH

@@ -1,7 +1,8 @@
--- Advice: host work between launches leaves the GPU idle for at least 5 % of the steps.
+-- Advice: host work between launches leaves the GPU idle for at least 5 % of step time.
 --
--- Gaps longer than 1 ms on average count, by the operator or function on the host. The threshold is 3 % if the host
--- is late for 10 % of the steps over all causes; otherwise thresholds of single causes would conceal their sum.
+-- Gaps are grouped by the operator or function on the host; groups of gaps longer than 1 ms on average count. The
+-- threshold is 3 % if the host is late for 10 % of step time over all causes; otherwise thresholds of single causes
+-- would conceal their sum.
 --
 -- Status: experimental
 -- Since: 0.1

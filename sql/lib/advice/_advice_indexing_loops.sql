@@ -1,4 +1,4 @@
--- Advice: a Python loop indexes a tensor element by element, for at least 1 % of the steps, while the device waits or
+-- Advice: a Python loop indexes a tensor element by element, for at least 1 % of step time, while the device waits or
 -- there is none.
 --
 -- The pattern is torch's ForLoopIndexingPattern, which has no threshold.

@@ -1,7 +1,7 @@
 -- Advice: a straggler delays the other ranks, in all steps or in some.
 --
--- The ceiling is the larger of two times: its additional own work over its peers, and the additional wait of its
--- peers.
+-- The ceiling is the larger of two times: the straggler's additional own work over its peers, and the additional wait
+-- of these peers.
 --
 -- Status: experimental
 -- Since: 0.1

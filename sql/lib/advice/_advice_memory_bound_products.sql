@@ -1,7 +1,7 @@
--- Advice: memory-bound matrix products with few rows take at least 30 % of the steps.
+-- Advice: memory-bound matrix products with few rows take at least 30 % of step time.
 --
--- They read their weights for few rows and reach at least half of peak memory bandwidth, as in decoding with a small
--- batch. A larger batch costs no additional time. No step time is saved, so there is no ceiling.
+-- The products read their weights for only a few rows, and reach at least half of peak memory bandwidth, as in
+-- decoding with a small batch. A larger batch costs no additional time. No step time is saved, so there is no ceiling.
 --
 -- Status: experimental
 -- Since: 0.1

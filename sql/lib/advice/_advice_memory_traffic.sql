@@ -1,4 +1,4 @@
--- Advice: kernels that only move data (index, gather, permute, copy, concatenate) take at least 5 % of the steps.
+-- Advice: kernels that only move data (index, gather, permute, copy, concatenate) take at least 5 % of step time.
 --
 -- Only kernels of at least 10 us count; shorter ones belong to small_kernels.
 --

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib._advice_message_sizes(
 --   rank           INTEGER         Rank of the process.
 --   total_ns       BIGINT [ns]     Total duration of the rank's collectives.
 --   sized_ns       BIGINT [ns]     Part of total_ns in unmatched collectives with a known message size.
---   excess_ns      BIGINT [ns]     Part of sized_ns beyond what the messages need.
+--   excess_ns      BIGINT [ns]     Part of sized_ns beyond the time that the messages need.
 --   excess_count   BIGINT [count]  Number of collectives with such an excess.
 --   median_bytes   BIGINT [bytes]  Median message size of these collectives.
 --   collective     VARCHAR         Kind of collective with the largest excess.

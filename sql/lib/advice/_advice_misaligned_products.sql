@@ -1,4 +1,4 @@
--- Advice: matrix products that cannot use full vector loads take at least 1 % of the steps.
+-- Advice: matrix products that cannot use full vector loads take at least 1 % of step time.
 --
 -- The kernel name shows it (align1, align2): a dimension or an offset of an operand is odd. Kernels in full single
 -- precision (simt) load single elements by design and do not count; nor do the products of an attention covered by

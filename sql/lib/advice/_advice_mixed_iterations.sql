@@ -1,4 +1,4 @@
--- Advice: prompts in the same iteration hold decodes up for 10 % of the steps or more.
+-- Advice: prompts in the same iteration delay decodes by at least 10 % of step time.
 --
 -- The loss is the time of such an iteration beyond the median decode of the rank. The prompts must be processed
 -- anyway, so time per output token is saved, not device time.

@@ -1,4 +1,4 @@
--- Advice: the GPU waits while the driver loads code, for at least 1 % of the steps.
+-- Advice: the GPU waits while the driver loads code, for at least 1 % of step time.
 --
 -- The driver loads a kernel when it is used for the first time.
 --

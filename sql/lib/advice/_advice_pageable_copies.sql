@@ -1,4 +1,4 @@
--- Advice: exposed copies from or to pageable memory take at least 1 % of the steps.
+-- Advice: exposed copies from or to pageable memory take at least 1 % of step time.
 --
 -- Such a copy goes through a buffer of the driver and blocks the host, even with non_blocking=True.
 --

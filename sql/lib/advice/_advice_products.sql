@@ -13,8 +13,8 @@ CREATE OR REPLACE MACRO lib._advice_products(
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
 --   name         VARCHAR         Name of the operator.
---   is_far       BOOLEAN         Whether the roofline time is less than half of its time.
---   is_memory    BOOLEAN         Whether it is memory-bound: its bytes take longer than its operations.
+--   is_far       BOOLEAN         Whether the roofline time is less than half of total_ns.
+--   is_memory    BOOLEAN         Whether the product is memory-bound: its bytes take longer than its floating-point operations.
 --   event_count  BIGINT [count]  Number of kernels.
 --   total_ns     BIGINT [ns]     Total duration of the kernels.
 --   least_ns     BIGINT [ns]     Roofline time of the kernels.

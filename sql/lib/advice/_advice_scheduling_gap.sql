@@ -1,4 +1,4 @@
--- Advice: the device idles 5 % of the steps or more between the iterations of a serving engine.
+-- Advice: the device idles for at least 5 % of step time between the iterations of a serving engine.
 --
 -- Meanwhile the host schedules, samples and detokenizes; an engine that schedules ahead does so while the device works.
 --

@@ -1,10 +1,10 @@
--- Losses of annotated serving iterations by kind: idle time inside of eager decodes, idle time between iterations,
+-- Losses of annotated serving iterations by kind: idle time inside eager decodes, idle time between iterations,
 -- padding of graphs, decodes that wait for prompts.
 --
 -- Idle time is that of `idle_parts`, without unrecorded time. Between two iterations it counts up to 50 ms: a server
 -- without requests waits longer. Padding is the busy time of a decode times the share of rows of its graph without a
--- token or request. An iteration that processes prompts next to decodes stalls these by its time beyond the median
--- decode.
+-- token or request. An iteration that processes prompts together with decodes delays the decodes by its time beyond
+-- the median decode.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,17 +19,17 @@ CREATE OR REPLACE MACRO lib._advice_serving(
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,
-    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
     named_iterations
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR         Run name.
 --   rank         INTEGER         Rank of the process.
 --   kind         VARCHAR         eager_decode, scheduling_gap, graph_padding or mixed_iterations.
---   event_count  BIGINT [count]  Iterations.
+--   event_count  BIGINT [count]  Number of iterations.
 --   affected_ns  BIGINT [ns]     Device time of the iterations, or the gaps before them.
 --   lost_ns      BIGINT [ns]     Lost part of affected_ns.
---   event_id     BIGINT          Annotation or call of the iteration that loses most.
+--   event_id     BIGINT          event_id of the annotation or call of the iteration that loses most.
 WITH
     _windows AS (
         SELECT p.run, p.rank, p.ts, p.ts + p.step_ns AS end_ts

@@ -1,7 +1,7 @@
--- Advice: all-reduces of NCCL or RCCL that no computation overlaps take 5 % of the steps or more of a serving engine.
+-- Advice: all-reduces of NCCL or RCCL not overlapped by compute take at least 5 % of a serving engine's step time.
 --
 -- Messages of a decode are small and bound by latency. Kernels that read the memory of peers need one hop, and kernels
--- fused with the following normalization save its reads. Such kernels have their own names. Known waits in matched
+-- fused with the following normalization save its reads. Such kernels have other names. Known waits in matched
 -- collectives are not counted.
 --
 -- Status: experimental
@@ -11,7 +11,7 @@ CREATE OR REPLACE MACRO lib._advice_serving_all_reduce(
     spans,
     -- Name of a relation with the columns of lib._advice_kernels.
     kernels,
-    -- Name of a relation with the columns of lib.measured_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.measured_iterations: iterations annotated by an engine.
     named_iterations
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

@@ -1,4 +1,4 @@
--- Advice: matrix products and convolutions in full single precision take at least 3 % of the steps on a device with
+-- Advice: matrix products and convolutions in full single precision take at least 3 % of step time on a device with
 -- tensor cores.
 --
 -- Tensor cores run eight times as many operations per second in TF32 (A100: 156 versus 19.5 TFLOP/s) or 16 bit (V100:

@@ -1,4 +1,4 @@
--- Advice: attention to a cache takes 5 % of the steps or more beyond its roofline, in calls that take more than twice as long.
+-- Advice: attention over a KV cache exceeds its roofline by at least 5 % of step time, in calls more than twice as long.
 --
 -- With sliding windows the roofline is lower than that of full contexts, so the loss exceeds the ceiling. Calls
 -- shorter than 10 us are bound by latency.
@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib._advice_slow_attention(
     spans,
     -- Name of a relation with the columns of lib.modeled_calls.
     calls,
-    -- Name of a relation with the columns of lib.serving_iterations: those that an engine names.
+    -- Name of a relation with the columns of lib.serving_iterations: iterations annotated by an engine.
     annotated,
     -- Runs to include; NULL means every run.
     runs,

@@ -1,6 +1,7 @@
 -- Advice: transfers between some ranks are slower than those of the same collective and size elsewhere.
 --
--- The ceiling is the additional time of its transfers over the median of the others, at most the exposed transfer.
+-- The ceiling is the additional time of the link's transfers over the median of the others, at most the exposed
+-- transfer.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Advice: matrix products far from the roofline take at least 10 % of the steps.
+-- Advice: matrix products far from the roofline take at least 10 % of step time.
 --
--- Far means less than half of what the device's compute rate or memory bandwidth allows.
+-- Far means less than half of the rate that the device's compute rate or memory bandwidth allows.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Advice: a pipeline stage has more work than the others, which wait for it.
 --
--- The ceiling is its additional work over the median of the other stages.
+-- The ceiling is the stage's additional work over the median of the other stages.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
--- Advice: elementwise kernels shorter than 10 us take at least 5 % of the steps and are three in ten of all kernels.
+-- Advice: elementwise kernels shorter than 10 us take at least 5 % of step time and are at least 30 % of all kernels.
 --
--- Each of them reads and writes memory for one operation; fused, they would do so once.
+-- Each of them reads and writes memory for one operation; if fused, they would do so once.
 --
 -- Status: experimental
 -- Since: 0.1

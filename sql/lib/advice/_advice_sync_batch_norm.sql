@@ -1,6 +1,6 @@
--- Advice: exposed communication of SyncBatchNorm takes at least 2 % of the steps.
+-- Advice: exposed communication of SyncBatchNorm takes at least 2 % of step time.
 --
--- Each of its layers sends a few bytes per channel, forward and backward, and compute waits for them.
+-- Each layer sends a few bytes per channel, forward and backward, and compute waits for them.
 --
 -- Status: experimental
 -- Since: 0.1

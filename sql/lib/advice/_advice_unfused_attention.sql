@@ -1,4 +1,4 @@
--- Advice: unfused attention: softmax kernels take at least 3 % of the steps next to batched matrix products.
+-- Advice: unfused attention: softmax kernels take at least 3 % of step time next to batched matrix products.
 --
 -- Fused attention has no softmax kernel. The softmax of a loss or a router is short, and log_softmax does not count.
 -- The cost is that of the softmax and the batched products together. These kernels are claimed for this rule, so no

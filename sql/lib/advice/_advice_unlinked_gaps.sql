@@ -1,4 +1,4 @@
--- Advice: the GPU is idle for at least 10 % of the steps, and the trace has no launch that explains it.
+-- Advice: the GPU is idle for at least 10 % of step time, and the trace has no launch that explains it.
 --
 -- Recorders of other frameworks, and captures of the device alone, contain no launches.
 --

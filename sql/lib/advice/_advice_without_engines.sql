@@ -5,9 +5,9 @@
 -- Status: experimental
 -- Since: 0.1
 CREATE OR REPLACE MACRO lib._advice_without_engines(
-    -- Name of a relation with the columns of lib._advice_data_loading: what all other rules found.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings of all other rules.
     found,
-    -- Name of a relation with the columns of lib._advice_data_loading: what rules on engines found.
+    -- Name of a relation with the columns of lib._advice_data_loading: findings of rules on engines.
     of_engines
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

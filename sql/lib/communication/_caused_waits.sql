@@ -15,9 +15,9 @@ CREATE OR REPLACE MACRO lib._caused_waits(
 --   run_ns              BIGINT [ns]     Length of the capture, median over the ranks.
 --   collective_count    BIGINT [count]  Collectives with all ranks of their groups, without sends and receives.
 --   last_arrival_count  BIGINT [count]  Collectives in which the rank arrived last.
---   peer_count          BIGINT [count]  Number of ranks with which it shares groups.
+--   peer_count          BIGINT [count]  Number of ranks with which the rank shares groups.
 --   wait_ns             BIGINT [ns]     Total wait of the rank, including sends and receives.
---   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for it, minus its own earlier additional waits.
+--   wait_caused_ns      BIGINT [ns]     Time that other ranks wait for this rank, minus its own earlier additional waits.
 WITH
     _meetings AS MATERIALIZED (
         SELECT

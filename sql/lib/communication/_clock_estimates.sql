@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO lib._clock_estimates(
 --   sample_count     BIGINT [count]  Number of collective ends that the estimate uses.
 --   is_applied       BOOLEAN         Whether the correction is applied, because it exceeds three times its spread or the clock drifts.
 WITH RECURSIVE
-    -- On the clock of each rank, because clocks may be seconds apart.
+    -- Times on the clock of each rank, because clocks may be seconds apart.
     _mids AS MATERIALIZED (
         SELECT m.run, m.span, m.rank, min(m.end_ts) + (max(m.end_ts) - min(m.end_ts)) // 2 AS mid_ts
         FROM query_table(matched_items) AS m

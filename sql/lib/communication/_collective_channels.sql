@@ -1,12 +1,13 @@
 -- Channel of each communication kernel: the operations of a channel have the same order on all of its ranks.
 --
--- A channel is a set of ranks, whatever the group is named, or the pair of a point-to-point operation. Otherwise it
--- is the name of the group or, without a name, the n-th communication stream of the rank. A kernel without metadata
--- (launched before the capture began) belongs to the group of its stream, if the stream has only one. A rank list
--- that the profiler truncated ("[0, 1, ...]") is completed from the metadata of the trace. Otherwise, it is completed
--- from the ranks that report the group, if their number is the group's size, or by continuing the stride of its
--- start. Groups with the same ranks are distinguished by name if several ranks use the name, otherwise by the order
--- of names on a rank. Names and streams of roles that count their ranks separately are different channels. Computed on distinct labels instead of kernels.
+-- A channel is a set of ranks, whatever the group is named, or the pair of a point-to-point operation. Otherwise it is
+-- the name of the group or, without a name, the n-th communication stream of the rank. A kernel without metadata
+-- (launched before the capture began) belongs to the group of its stream, if the stream has only one. A rank list that
+-- the profiler truncated ("[0, 1, ...]") is completed from the metadata of the trace. Otherwise, it is completed from
+-- the ranks that report the group, if their number is the group's size, or by continuing the stride of its start.
+-- Groups with the same ranks are distinguished by name if several ranks use the name, otherwise by the order of names
+-- on a rank. Names and streams of roles that count their ranks separately are different channels. Channels are
+-- computed for distinct labels instead of kernels.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,9 @@
--- Why ranks are late: what each does more itself than its peers, in the blocks that were compared.
+-- Causes of the lateness of ranks: the kind of own work in which each exceeds its peers, in the compared blocks.
 --
 -- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. It is
--- compared with at most eight peers that are not late: the median of their times. A rank that is late in some steps
--- only is compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and
--- block), and more work (more calls, other grids). Additional idle time is attributed to host activity meanwhile: an
+-- compared with the median time of at most eight peers that are not late. A rank that is late only in some steps is
+-- compared in those. More computation is split exactly: longer calls (of kernels with the same name, grid and block),
+-- and more work (more calls, other grids). Additional idle time is attributed to host activity meanwhile: an
 -- annotation of data loading, or of saving a checkpoint, if it explains half of the idle time, otherwise the name with
 -- the largest increase of self time. Calls that wait for the device do not count as work of the host. A cause that
 -- explains less than half of the lateness is unknown.
@@ -20,15 +20,15 @@ CREATE OR REPLACE MACRO lib._lateness_causes(
 --   run            VARCHAR      Run name.
 --   rank           INTEGER      Rank that is late, suspected or late in some steps.
 --   cause          VARCHAR      slower compute, throttling, more compute, host-bound, data loading, checkpoint, copies, unknown.
---   cause_share    DOUBLE [1]   Share of its lateness that the cause explains.
---   cause_ns       BIGINT [ns]  How much more of that it does.
+--   cause_share    DOUBLE [1]   Share of the rank's lateness that the cause explains.
+--   cause_ns       BIGINT [ns]  Additional time of the rank in the cause.
 --   subject        VARCHAR      Operator, kernel or annotation that differs most.
---   subject_ns     BIGINT [ns]  How much more that takes.
+--   subject_ns     BIGINT [ns]  Additional time in subject.
 --   kernel         VARCHAR      Kernel that differs most, if the device computes longer.
---   slowdown       DOUBLE [1]   Length of its kernels over that of the same calls elsewhere.
---   first_third    DOUBLE [1]   The same in the first third of the time.
---   last_third     DOUBLE [1]   The same in the last third.
---   uniform_share  DOUBLE [1]   Share of its computation that is slowed down at least half as much.
+--   slowdown       DOUBLE [1]   Duration of the rank's kernels divided by that of the same calls on the peers.
+--   first_third    DOUBLE [1]   slowdown in the first third of the time.
+--   last_third     DOUBLE [1]   slowdown in the last third of the time.
+--   uniform_share  DOUBLE [1]   Share of the rank's computation in kernels that are slowed down at least half as much.
 --   window_ns      BIGINT [ns]  Length of the blocks that were compared.
 WITH
     _late AS MATERIALIZED (
@@ -36,7 +36,7 @@ WITH
         FROM query_table(judged_ranks) AS j
         WHERE j.verdict IN ('straggler', 'suspected', 'intermittent')
     ),
-    -- Peers as usual as can be.
+    -- Prefer peers that are not stragglers and deviate least from the median.
     _pairs AS MATERIALIZED (
         SELECT l.run, l.rank, j.rank AS other
         FROM _late AS l
@@ -47,13 +47,13 @@ WITH
     _blocks AS MATERIALIZED (
         SELECT
             b.*,
-            -- Thirds of whole blocks, in which all ranks do the same.
+            -- Thirds consist of whole blocks, in which all ranks do the same work.
             CASE WHEN n.block_count >= 3 THEN 3 * (dense_rank() OVER (PARTITION BY b.run ORDER BY b.block) - 1) // n.block_count END AS third
         FROM (SELECT DISTINCT l.run FROM _late AS l) AS r
         JOIN query_table(blocks) AS b ON b.run = r.run
         JOIN (SELECT k.run, count(DISTINCT k.block) AS block_count FROM query_table(blocks) AS k GROUP BY k.run) AS n ON n.run = b.run
     ),
-    -- Each late rank and those that it is compared with.
+    -- Each late rank and the peers that it is compared with.
     _members AS MATERIALIZED (
         SELECT l.run, l.rank AS late_rank, l.rank, l.blocks FROM _late AS l
         UNION ALL

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._stream_groups(
 -- Columns:
 --   run         VARCHAR  Run name.
 --   span        INTEGER  Recording of the rank.
---   channel     VARCHAR  The stream.
+--   channel     VARCHAR  Name of the stream.
 --   rank        INTEGER  Rank of the process.
 --   first_id    INTEGER  Lowest rank of its group.
 WITH RECURSIVE

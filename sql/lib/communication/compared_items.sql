@@ -11,19 +11,19 @@ CREATE OR REPLACE MACRO lib.compared_items(
     blocks,
     -- Name of a relation with the columns of lib.link_blocks.
     transfers,
-    -- Smallest lateness and cost of ranks and links that count, as a share of a block [%]; of stages, 5.
+    -- Minimum lateness and cost that count for ranks and links, as a share of a block [%]; for stages, it is 5.
     smallest_pct
 ) AS TABLE
 -- Columns:
 --   item_kind  VARCHAR      rank, stage or link.
 --   run        VARCHAR      Run name.
 --   set_id     VARCHAR      Set of peers.
---   item_id    BIGINT       The rank, stage or link.
+--   item_id    BIGINT       Number of the rank, stage or link.
 --   block      BIGINT       Number of the block.
 --   block_ns   BIGINT [ns]  Length of the block.
 --   own_ns     BIGINT [ns]  Own time of the item in the block.
---   wait_ns    BIGINT [ns]  Its wait in the block; of links, minus their own time.
---   min_pct    DOUBLE [%]   Smallest lateness and cost that count, as a share of a block.
+--   wait_ns    BIGINT [ns]  Wait of the item in the block; for links, minus own_ns.
+--   min_pct    DOUBLE [%]   Minimum lateness and cost that count, as a share of a block.
 WITH
     _staged AS (
         SELECT

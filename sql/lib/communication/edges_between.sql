@@ -1,10 +1,11 @@
 -- Edges of the critical path graph between given nodes.
 --
 -- - operator: along a host thread inside operators, and along a device operation.
--- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the one that
+-- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the thread that
 --   runs its backward pass and back, when one continues while the other is inactive. Also between overlapping launch
 --   calls of two threads, in the order in which they return.
--- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
+--   start.
 -- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream. If the previous
 --   operation still runs, its time until then counts as operator (HTA counts both in full, Q55).
 -- - sync_dependency (weight 0): from a device operation to the call that waits for it, or to the first operation of a

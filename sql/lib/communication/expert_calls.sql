@@ -10,7 +10,7 @@ CREATE OR REPLACE MACRO lib.expert_calls(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Profiler steps to include; NULL means every step and what lies outside of steps.
+    -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps,
     -- Whether to include the last profiler step.
     include_last_profiler_step
@@ -25,8 +25,8 @@ CREATE OR REPLACE MACRO lib.expert_calls(
 --   dur            BIGINT [ns]     Duration.
 --   fastest_ns     BIGINT [ns]     Duration on the fastest rank; NULL with one rank, or if calls cannot be matched.
 --   overlapped_ns  BIGINT [ns]     Part of dur while the rank computes.
---   since_ns       BIGINT [ns]     From the end of the call before it of its role.
---   block_count    BIGINT [count]  Thread blocks.
+--   since_ns       BIGINT [ns]     Time since the end of the previous call of the same role.
+--   block_count    BIGINT [count]  Number of thread blocks.
 WITH
     _calls AS MATERIALIZED (
         SELECT

@@ -1,19 +1,22 @@
--- Which items do more than their peers, block after block, by more than chance explains.
+-- Items that do more work than their peers, block by block, by more than chance explains.
 --
--- An item is a rank, a stage or a link; each kind is judged by itself, all in one pass. Its peers are the other items
+-- An item is a rank, a stage or a link; each kind is judged separately, all in one pass. Its peers are the other items
 -- of its set. In each block, its lateness is its own time less the median of its peers' time, and its cost is the
 -- median of its peers' waits less its own wait. The replicates of the test are blocks:
 --
---   p_blocks  Student's test of the item's median lateness against what varies from block to block: among its peers, or on the item
---             itself below its own median if that is more. Deviations that last (autocorrelation) leave fewer independent blocks.
+--   p_blocks  Student's test of the item's median lateness against the variation from block to block: that among its peers, or
+--             that of the item below its own median if larger. Lasting deviations (autocorrelation) leave fewer independent blocks.
 --   p_items   The same test against the spread of its peers' medians.
---   p_often   Binomial test of the number of blocks in which the item is the outlier; of consecutive blocks, every second further one counts.
---   p_steps   Binomial test of the number of blocks in which it stands out, by how often its peers do; less likely the more equal its lateness in them is.
+--   p_often   Binomial test of the number of blocks in which the item is the outlier; among consecutive blocks, only every second
+--             further one counts.
+--   p_steps   Binomial test of the number of blocks in which the item stands out, given how often its peers do. The more equal its
+--             lateness in these blocks, the lower the probability.
 --
--- An item that is late in the last blocks, and not before, became slow: a suspicion (0.05) is enough for it.
+-- An item that is late only in the last blocks became slow: the threshold of a suspicion (0.05) is sufficient for it.
 --
--- Each probability is multiplied by the number of items of the kind in the run that are tested. Few independent blocks need both
--- of the first two; from eight on, p_blocks decides. Windows and group-bys only: n log n in the number of blocks.
+-- Each probability is multiplied by the number of items of the kind in the run that are tested. With fewer than eight
+-- independent blocks, p_items must be small, too; from eight on, p_blocks decides. The query uses only windows and
+-- group-bys, so its time grows as n log n with the number of blocks.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -25,11 +28,11 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   item_kind         VARCHAR         rank, stage or link.
 --   run               VARCHAR         Run name.
 --   set_id            VARCHAR         Set of peers.
---   item_id           BIGINT          The rank, stage or link.
+--   item_id           BIGINT          Number of the rank, stage or link.
 --   peer_count        BIGINT [count]  Other items of the set.
 --   block_count       BIGINT [count]  Blocks of the item.
---   late_block_count  BIGINT [count]  Blocks in which it is late by min_pct and three times the noise, and others wait for it.
---   late_blocks       BIGINT[]        Blocks in which it stands out by eight times the noise.
+--   late_block_count  BIGINT [count]  Blocks in which the item is late by min_pct and three times the noise, and others wait for it.
+--   late_blocks       BIGINT[]        Blocks in which the item stands out by eight times the noise.
 --   block_ns          DOUBLE [ns]     Mean length of a block.
 --   late_ns           DOUBLE [ns]     Median lateness in a block.
 --   mean_late_ns      DOUBLE [ns]     Mean lateness in a block.
@@ -37,7 +40,7 @@ CREATE OR REPLACE MACRO lib.judged_blocks(
 --   own_ns            DOUBLE [ns]     Mean own time in a block.
 --   peer_own_ns       DOUBLE [ns]     Mean of the median own time of the peers.
 --   p                 DOUBLE [1]      Probability that chance makes any item of the run as late as this one.
---   p_late            DOUBLE [1]      The same by p_blocks and, if blocks are few, p_items.
+--   p_late            DOUBLE [1]      The same probability by p_blocks and, if blocks are few, p_items.
 --   level             VARCHAR         late, intermittent, suspected, outlier (late in so few blocks that chance explains it), none; NULL without peers.
 WITH
     _lengths AS (
@@ -45,7 +48,8 @@ WITH
         FROM (SELECT DISTINCT i.item_kind, i.run, i.block, i.block_ns, i.min_pct FROM query_table(block_items) AS i) AS b
         GROUP BY b.item_kind, b.run
     ),
-    -- Times are scaled as if all blocks were equally long. All sums are of whole numbers: the same on any number of threads.
+    -- Times are scaled as if all blocks were equally long. All sums are of whole numbers, so they are the same for any
+    -- number of threads.
     _scaled AS MATERIALIZED (
         SELECT
             i.item_kind, i.run, i.set_id, i.item_id::BIGINT AS item_id, i.block, i.block_ns AS length, l.block_ns, l.min_pct,
@@ -151,7 +155,7 @@ WITH
             -- episode counts.
             s.episodes + (s.standing_out - s.episodes) // 2 AS times, sum(s.episodes + (s.standing_out - s.episodes) // 2) OVER in_set AS set_times,
             (sum(s.standing_out) OVER in_set - s.standing_out + 1) / (sum(i.n) OVER in_set - i.n + 2) AS peer_rate,
-            -- Others of the set, or of the run if those are too few to show how much blocks vary.
+            -- Compare with the others of the set, or of the run if those are too few to show how much blocks vary.
             (i.set_size - 2) * (i.n - 1) >= 6 OR i.set_size = n.tests AS uses_set
         FROM _items AS i
         JOIN _sums AS s ON s.item_kind = i.item_kind AND s.run = i.run AND s.set_id = i.set_id AND s.item_id = i.item_id
@@ -167,7 +171,8 @@ WITH
             CASE WHEN t.uses_set THEN t.set_product ELSE t.run_product END - t.deviation_product AS pool_product
         FROM _totals AS t
     ),
-    -- Correlation of successive blocks on the others, corrected for its bias in short rows, less what chance shows.
+    -- Correlation of successive blocks on the other items, corrected for its bias in short series, minus that expected
+    -- by chance.
     _lasting AS (
         SELECT
             p.*,
@@ -244,7 +249,8 @@ WITH
             CASE
                 WHEN s.episodes >= 2 AND s.set_size > 1 THEN least(1, s.tests * lib._binomial_tail(s.times, s.set_times, 1 / s.set_size)) ELSE 1
             END AS p_often,
-            -- How many blocks, of which later ones of an episode count half, times how equal: of exponential accidents.
+            -- Probability of so many outlying blocks (later ones of an episode count half), times that of so equal a
+            -- lateness, if accidental delays are exponential.
             CASE
                 WHEN s.standing_out >= 2 AND s.set_size > 2 THEN
                     greatest(1e-300, lib._binomial_tail(s.episodes + (s.standing_out - s.episodes + 1) // 2, s.n, s.peer_rate))
@@ -279,15 +285,16 @@ WITH
             CASE
                 WHEN c.set_size < 2 THEN NULL
                 WHEN least(c.true_mean, c.cost) < c.min_pct / 100 * c.block_ns THEN 'none'
-                -- A few blocks hold most of its lateness.
+                -- A few blocks contain most of the item's lateness.
                 WHEN 2 * c.standing_out < c.n AND c.standing_late >= 0.75 * c.any_late AND least(c.p_often, 4 * c.p_steps) <= 0.02 AND c.first_late < c.n - c.late_blocks + 1
                     THEN 'intermittent'
-                -- 6 of 1,000 jobs by chance; two blocks are a suspicion at most.
+                -- Chance produces a late item in 6 of 1,000 jobs; two blocks give a suspicion at most.
                 WHEN
                     c.n > 2 AND c.middle >= c.min_pct / 100 * c.block_ns
                     AND c.p_late <= 0.006 * CASE WHEN c.independent < 4 THEN 0.05 WHEN c.independent < 5 THEN 0.2 ELSE 1 END
                     THEN 'late'
-                -- All late blocks are the last ones, and far from the others: it became slow, which makes the usual deviation large.
+                -- All late blocks are the last ones, and far from the others: the item became slow, which makes the
+                -- usual deviation large.
                 WHEN
                     c.p_late <= 0.05 AND c.late_blocks >= 3 AND 3 * c.late_blocks >= c.n AND c.first_late = c.n - c.late_blocks + 1
                     AND c.least_late - c.most_usual > 3 * c.noise

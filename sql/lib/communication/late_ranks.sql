@@ -1,6 +1,6 @@
 -- Stragglers: the verdict on the own time of each rank, block after block, compared with its peers.
 --
--- A rank is named only if it does more itself than its peers and they wait for it, both by min_pct of the time. A
+-- A rank is reported only if it has more own work than its peers and they wait for it, both by min_pct of the time. A
 -- suspicion becomes a verdict if one kind of work (compute, copies or idle time) explains 80 % of the lateness and
 -- shows in every block, or in all but one of five or more. A suspicion next to a straggler that is ten times as late is
 -- dropped. If the end times of too many collectives disagree, waits are uncertain: only a rank that computes or copies
@@ -20,18 +20,18 @@ CREATE OR REPLACE MACRO lib.late_ranks(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   verdict          VARCHAR         straggler, suspected, intermittent, none or unknown.
---   is_late          BOOLEAN         It is a straggler; NULL if unknown.
---   stage            INTEGER         Stage of the pipeline, from 0; NULL without one.
---   peer_count       BIGINT [count]  Ranks that it is compared with.
+--   is_late          BOOLEAN         Whether the rank is a straggler; NULL if unknown.
+--   stage            INTEGER         Pipeline stage, from 0; NULL without pipeline parallelism.
+--   peer_count       BIGINT [count]  Number of ranks that the rank is compared with.
 --   step_count       BIGINT [count]  Blocks that were compared: steps, or equal windows.
---   late_step_count  BIGINT [count]  Blocks in which it is late.
---   late_blocks      BIGINT[]        Blocks in which it stands out.
---   window_ns        BIGINT [ns]     Length of the blocks.
---   late_ns          BIGINT [ns]     How much more it does itself than its peers in there.
---   cost_ns          BIGINT [ns]     How much longer its peers wait in there than it.
+--   late_step_count  BIGINT [count]  Blocks in which the rank is late.
+--   late_blocks      BIGINT[]        Blocks in which the rank stands out.
+--   window_ns        BIGINT [ns]     Total length of the compared blocks.
+--   late_ns          BIGINT [ns]     Additional own work of the rank over its peers in these blocks.
+--   cost_ns          BIGINT [ns]     Additional wait of the rank's peers over its own in these blocks.
 --   odds             DOUBLE [1]      Probability that chance makes any rank of the run look like this.
---   trusted_share    DOUBLE [1]      Share of its collectives whose end times agree.
---   reason_code      VARCHAR         Code of the reason of an unknown verdict in the table messages.
+--   trusted_share    DOUBLE [1]      Share of the rank's collectives whose end times agree.
+--   reason_code      VARCHAR         Code of the reason for an unknown verdict, in the table messages.
 WITH
     _blocks AS MATERIALIZED (
         SELECT b.* FROM query_table(blocks) AS b
@@ -54,7 +54,7 @@ WITH
         WHERE NOT s.is_p2p OR s.only_p2p
         GROUP BY s.run, s.rank
     ),
-    -- The kind of work that a rank does more than the middle of its set, of ranks that may be named.
+    -- The kind of work in which a rank exceeds the median of its set, for ranks that may be reported.
     _middles AS (
         SELECT b.run, b.set_id, b.block, median(b.compute_ns) AS compute_ns, median(b.memory_ns) AS memory_ns, median(b.idle_ns) AS idle_ns
         FROM _blocks AS b
@@ -87,7 +87,7 @@ WITH
             c.totals[1] + c.totals[2] AS measured_ns,
             list_sum(c.totals) AS more_ns,
             c.totals[c.chief] >= 0.8 * list_sum(c.totals)
-                -- The end of a capture cuts a block: one of five or more may show less.
+                -- The end of a capture cuts a block, so one of five or more blocks may show less.
                 AND len(list_filter(c.parts, lambda part: part[c.chief] >= 0.5 * c.totals[c.chief] / c.n)) >= c.n - (c.n >= 5)::INTEGER AS is_steady
         FROM _chief AS c
     ),
@@ -123,7 +123,7 @@ WITH
     _known AS (
         SELECT k.run, k.rank FROM ranks AS k WHERE lib.is_requested(runs, k.run)
     ),
-    -- Ranks with blocks, though what ran in them may be unrecorded.
+    -- Ranks with blocks, including blocks in which the work is unrecorded.
     _recorded AS (
         SELECT p.run, p.rank FROM step_parts AS p WHERE p.is_common AND lib.is_requested(runs, p.run) GROUP BY p.run, p.rank
     ),
@@ -141,7 +141,7 @@ WITH
                 WHEN j.level = 'suspected' AND 10 * j.late_ns < w.late_ns THEN 'none'
                 WHEN
                     j.level = 'suspected' AND s.is_steady AND j.block_count > 1
-                    -- The same work in most of four or more blocks is stronger evidence than its sum.
+                    -- The same kind of work in most of four or more blocks is stronger evidence than its sum.
                     AND j.p_late <= CASE WHEN j.block_count >= 4 AND 2 * j.late_block_count > j.block_count THEN 0.02 ELSE 0.01 END
                     THEN 'straggler'
                 WHEN u.run IS NOT NULL THEN 'intermittent'

@@ -1,8 +1,8 @@
--- Transfers of each group and pair of ranks in each block, of those that can be compared with others.
+-- Transfers of each group and pair of ranks in each block, if they can be compared with others.
 --
 -- Transfers are compared between groups that run the same collective of the same size on ranks of the same description
--- and pattern (0, 4, 8 and 1, 5, 9). Left out: fewer than three such groups, and blocks in which some of them did not
--- transfer.
+-- and pattern (0, 4, 8 and 1, 5, 9). Sets of fewer than three such groups are excluded, as are blocks in which one of
+-- the groups did not transfer.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,12 +16,12 @@ CREATE OR REPLACE MACRO lib.link_blocks(
 --   run         VARCHAR      Run name.
 --   set_id      VARCHAR      Collective, size, type, description and pattern of ranks.
 --   item_id     BIGINT       Number of the channel.
---   channel     VARCHAR      Its ranks, the pair of a point-to-point operation, the group's name or the stream.
---   link_ranks  INTEGER[]    Its ranks.
---   is_p2p      BOOLEAN      It consists of sends and receives.
+--   channel     VARCHAR      Ranks of the channel, the pair of a point-to-point operation, the group's name or the stream.
+--   link_ranks  INTEGER[]    Ranks of the channel.
+--   is_p2p      BOOLEAN      Whether the channel consists of sends and receives.
 --   block       BIGINT       Number of the block.
 --   block_ns    BIGINT [ns]  Length of the block.
---   own_ns      BIGINT [ns]  Time that its transfers take in the block.
+--   own_ns      BIGINT [ns]  Time of the channel's transfers in the block.
 WITH
     _channel_ranks AS (
         SELECT m.run, m.channel_id, any_value(m.channel) AS channel, list(DISTINCT m.rank ORDER BY m.rank) AS link_ranks, bool_and(m.is_p2p) AS is_p2p
@@ -40,7 +40,8 @@ WITH
         FROM matched_collectives AS m
         JOIN _members AS p ON p.run = m.run AND p.channel_id = m.channel_id
         WHERE m.is_complete AND m.end_times_match AND m.transfer_ns IS NOT NULL AND NOT m.is_startup AND lib.is_requested(runs, m.run)
-        -- A collective is in the block of the middle of its transfer on its lowest rank: blocks begin and end about where collectives end.
+        -- A collective belongs to the block that contains the middle of its transfer on its lowest rank, because
+        -- blocks begin and end near the ends of collectives.
         QUALIFY row_number() OVER (PARTITION BY m.run, m.collective_id ORDER BY m.rank, m.event_id) = 1
     ),
     _blocks AS MATERIALIZED (

@@ -19,8 +19,8 @@ CREATE OR REPLACE MACRO lib.mismatched_collectives(
 --   run             VARCHAR         Run name.
 --   channel_id      BIGINT          Number of the channel.
 --   collective_id   BIGINT          Id of the collective, the same on all its ranks.
---   rank            INTEGER         Rank that differs from the majority, or lacks the collective.
---   step            BIGINT          Profiler step (of the other ranks if this rank lacks the collective).
+--   rank            INTEGER         Rank that differs from the majority, or on which the collective is missing.
+--   step            BIGINT          Profiler step (of the other ranks if the collective is missing on this rank).
 --   event_id        BIGINT          event_id of the rank's kernel; NULL if it has none.
 --   op_id           BIGINT          event_id of the operator that launched the kernel.
 --   collective      VARCHAR         Collective that the other ranks run.

@@ -4,8 +4,8 @@
 -- equally long, whichever rank arrives last in their groups; the straggler has more own work. Peers are the ranks of
 -- the same pipeline stage, otherwise all ranks that collectives connect.
 --
--- Left out: a first or last block below half of the median length, and blocks of a rank in which 2 % or more of the time is
--- unrecorded, as what ran there is unknown.
+-- A first or last block shorter than half of the median length is excluded. So are blocks of a rank in which 2 % or more of
+-- the time is unrecorded, because the work in that time is unknown.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,15 +17,15 @@ CREATE OR REPLACE MACRO lib.rank_blocks(
 --   run            VARCHAR      Run name.
 --   set_id         VARCHAR      Set of peers: the role if stated, and the stage, or the lowest rank that collectives connect.
 --   item_id        INTEGER      Rank of the process.
---   stage          INTEGER      Stage of the pipeline, from 0; NULL without one.
+--   stage          INTEGER      Pipeline stage, from 0; NULL without pipeline parallelism.
 --   span           INTEGER      Recording of the rank.
 --   block          BIGINT       Number of the block.
---   ts             BIGINT [ns]  Its start by the clock of the rank.
---   block_ns       BIGINT [ns]  Its length.
---   own_ns         BIGINT [ns]  Neither exposed transfer nor exposed wait: compute, exposed copies and idle time.
---   compute_ns     BIGINT [ns]  A computation kernel runs.
---   memory_ns      BIGINT [ns]  Exposed copies and memsets.
---   idle_ns        BIGINT [ns]  Nothing runs.
+--   ts             BIGINT [ns]  Start of the block on the rank's clock.
+--   block_ns       BIGINT [ns]  Length of the block.
+--   own_ns         BIGINT [ns]  Own work: compute, exposed copies and idle time, but neither exposed transfer nor exposed wait.
+--   compute_ns     BIGINT [ns]  Time with a computation kernel running.
+--   memory_ns      BIGINT [ns]  Time in exposed copies and memsets.
+--   idle_ns        BIGINT [ns]  Time in which nothing runs.
 --   transfer_ns    BIGINT [ns]  Exposed transfer.
 --   wait_ns        BIGINT [ns]  Exposed wait.
 WITH RECURSIVE

@@ -1,8 +1,9 @@
--- Which groups and pairs of ranks transfer slower than others do, block after block, and what that costs.
+-- Groups and pairs of ranks whose transfers are slower than others', block by block, and the cost.
 --
--- Transfers are compared as the own work of ranks is. A link is slow if its transfers significantly take at least 1.3
--- times as long as the median of the others. If several links are slow and one rank is in all of them, and in no link
--- as fast as usual, that rank's network is slow. The same holds of hosts and of the links that cross them.
+-- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers significantly take
+-- at least 1.3 times as long as the median of the others. If several links are slow and one rank is in all of them,
+-- and in no link as fast as usual, that rank's network is slow. The same holds for hosts and the links that cross
+-- them.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -15,23 +16,23 @@ CREATE OR REPLACE MACRO lib.slow_links(
     transfers,
     -- Name of a relation with the columns of lib.judged_blocks.
     judged_items,
-    -- Smallest share of the time that its transfers take more, in percent.
+    -- Minimum additional transfer time of a link, as a share of the time [%].
     min_pct
 ) AS TABLE
 -- Columns:
 --   run          VARCHAR         Run name.
 --   channel_id   BIGINT          Number of the channel.
---   channel      VARCHAR         Its ranks, the pair of a point-to-point operation, the group's name or the stream.
+--   channel      VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group's name or the stream.
 --   collective   VARCHAR         Collective that is slow, or p2p.
---   link_ranks   INTEGER[]       Its ranks.
+--   link_ranks   INTEGER[]       Ranks of the link.
 --   is_certain   BOOLEAN         Whether the verdict is certain, as for a straggler; otherwise it is suspected.
---   ratio        DOUBLE [1]      Its transfers, as a multiple of the median of the others.
+--   ratio        DOUBLE [1]      Duration of the link's transfers as a multiple of the median of the others.
 --   window_ns    BIGINT [ns]     Length of the blocks that were compared.
---   late_ns      BIGINT [ns]     How much longer its transfers take.
---   cost_ns      BIGINT [ns]     The same, at most the exposed transfer of its ranks.
+--   late_ns      BIGINT [ns]     Additional time of the link's transfers.
+--   cost_ns      BIGINT [ns]     late_ns, limited to the exposed transfer time of the link's ranks.
 --   odds         DOUBLE [1]      Probability that chance makes any link look like this.
 --   common_rank  INTEGER         Rank that all slow links of the run have in common; NULL if there is none.
---   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or a common rank.
+--   common_host  VARCHAR         Host that all slow links of the run cross, and no other link crosses; NULL if there is none, or if there is a common rank.
 WITH
     _members AS MATERIALIZED (
         SELECT b.run, b.item_id AS channel_id, any_value(b.channel) AS channel, any_value(b.link_ranks) AS link_ranks, any_value(b.is_p2p) AS is_p2p

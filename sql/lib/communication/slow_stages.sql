@@ -1,4 +1,4 @@
--- Which stages of a pipeline do more than the others, block after block, and what that costs.
+-- Pipeline stages that do more work than the others, block by block, and the cost.
 --
 -- A stage is compared with the median of the other stages. Its cost is the additional wait of the other stages in
 -- receives, sends and collectives.
@@ -12,12 +12,12 @@ CREATE OR REPLACE MACRO lib.slow_stages(
 -- Columns:
 --   run           VARCHAR         Run name.
 --   stage         INTEGER         Stage of the pipeline, from 0.
---   is_slow       BOOLEAN         It does more than the others by 5 % of the time, not by chance, and they wait for it; NULL if fewer than two steps were compared.
+--   is_slow       BOOLEAN         Whether the stage does more work than the others by 5 % of the time, not by chance, and they wait for it; NULL if fewer than two steps were compared.
 --   step_count    BIGINT [count]  Steps that were compared.
 --   window_ns     BIGINT [ns]     Length of these steps.
 --   own_ns        BIGINT [ns]     Time in which the stage neither transfers nor waits, not overlapped.
---   late_ns       BIGINT [ns]     How much more that is than the median of the other stages.
---   cost_ns       BIGINT [ns]     How much longer the others wait than it.
+--   late_ns       BIGINT [ns]     Additional own_ns over the median of the other stages.
+--   cost_ns       BIGINT [ns]     Additional wait of the other stages over this stage.
 --   odds          DOUBLE [1]      Probability that chance makes any stage look like this.
 SELECT
     j.run,

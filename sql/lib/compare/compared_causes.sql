@@ -2,8 +2,8 @@
 --
 -- Waiting for another rank is an effect, not a cause, and is excluded; so is work that takes no longer but is less
 -- overlapped. A cause belongs to the ranks on which it grew at least half as much as on the rank with the largest
--- growth. It counts if it grew by 1 % of the step and a fifth of the step's difference, in the direction of the step.
--- If each side has one rank, these are compared whatever their numbers.
+-- growth. It counts if it grew by 1 % of the step time and a fifth of the step's difference, in the direction of the
+-- step. If each side has one rank, these are compared whatever their numbers.
 --
 -- Status: stable
 -- Since: 0.1

@@ -5,11 +5,12 @@
 -- rank communicates, each step of each rank is a sample. Both sides are assumed to vary alike (pooled variance); the
 -- step is tested on logarithms.
 --
--- A difference counts if it is statistically significant and above 0.5 % of the step, or 0.1 % for parts and rows.
--- The confidence level is 99 %, and 99.9 % for parts and rows because there are many. A step that is 1.5 times as
--- long also counts if all steps of one side are slower than all of the other. With one step on a side, noise is
--- unknown: rows above 1 % of the step count, and the verdict of the step is unknown. If the noise exceeds 2 % of the
--- step, or 1 % for parts and rows, a difference within it is unknown, not absent.
+-- A difference counts if it is statistically significant and above 0.5 % of the step time, or 0.1 % for parts and
+-- rows. The confidence level is 99 %, and 99.9 % for parts and rows because there are many. A step that is 1.5 times
+-- as long also counts if all steps of one side are slower than all of the other. With one step on a side, noise is
+-- unknown: rows that differ by more than 1 % of the step time count, and the verdict of the step is unknown. If the
+-- noise exceeds 2 % of the step time, or 1 % for parts and rows, the verdict on a difference within the noise is
+-- unknown, not unchanged.
 --
 -- Status: stable
 -- Since: 0.1
@@ -257,7 +258,7 @@ WITH
         SELECT
             j.*,
             abs(j.test_ns - j.control_ns) <= CASE WHEN j.level_no = 3 THEN 0.005 WHEN j.noise_ns IS NULL THEN 0.01 ELSE 0.001 END * j.step_ns AS is_small,
-            -- With more noise than this, a difference within it is unknown.
+            -- If the noise exceeds this limit, the verdict on a difference within the noise is unknown.
             coalesce(j.noise_ns > CASE WHEN j.level_no = 3 THEN 0.02 ELSE 0.01 END * j.step_ns, true) AND j.test_ns <> j.control_ns AS is_unknown
         FROM _judged AS j
     ),

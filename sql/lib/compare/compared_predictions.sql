@@ -1,7 +1,7 @@
--- What a replay of one run predicts for each scenario, next to the steps that a later run took.
+-- Predictions from the replay of one run for each scenario, next to the step time of a later run.
 --
--- The interval of a prediction is that over steps, and at least 1 % of the recorded step or 10 % of the saving: replays of
--- simulated jobs are as exact as that in nine of ten scenarios.
+-- The interval of a prediction is that over steps, but at least 1 % of the recorded step time or 10 % of the saving:
+-- replays of simulated jobs are that accurate in nine of ten scenarios.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,13 +17,13 @@ CREATE OR REPLACE MACRO lib.compared_predictions(
 --   control_step_ns     BIGINT [ns]  Mean step of the control, as recorded.
 --   predicted_step_ns   BIGINT [ns]  Step of the control in this scenario.
 --   predicted_low_ns    BIGINT [ns]  Lower end of the interval of the prediction.
---   predicted_high_ns   BIGINT [ns]  Upper end of it.
+--   predicted_high_ns   BIGINT [ns]  Upper end of the prediction's interval.
 --   measured_step_ns    BIGINT [ns]  Mean step of the test.
 --   measured_noise_ns   BIGINT [ns]  Half of the 95 % interval of that mean; NULL for one step.
 --   diff_ns             BIGINT [ns]  Measured minus predicted step.
 --   diff_pct            DOUBLE [%]   diff_ns as a share of control_step_ns.
---   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below or above.
---   bound               VARCHAR      lower: the saving is at least as large, so that a faster test is as predicted; upper: at most, so that a slower one is; NULL: an estimate.
+--   verdict             VARCHAR      as predicted, faster than predicted or slower than predicted: the measured interval overlaps that of the prediction, is below it or is above it.
+--   bound               VARCHAR      lower: the saving is at least as large, so a faster test also counts as predicted; upper: the saving is at most as large, so a slower test also counts as predicted; NULL: an estimate.
 WITH
     _predicted AS (
         SELECT

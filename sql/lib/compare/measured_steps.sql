@@ -1,4 +1,4 @@
--- Mean step of runs, and how exactly it is known.
+-- Mean step time of runs, and its uncertainty.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -8,7 +8,7 @@ CREATE OR REPLACE MACRO lib.measured_steps(
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR         Run name.
---   step_count  BIGINT [count]  Steps, without the last one of two or more.
+--   step_count  BIGINT [count]  Number of steps, without the last one of two or more.
 --   step_ns     DOUBLE [ns]     Mean step of the host over ranks and steps.
 --   noise_ns    DOUBLE [ns]     Half of the 95 % interval of that mean over steps (normal); NULL for one step.
 SELECT s.run, count(*) AS step_count, avg(s.step_ns) AS step_ns, 1.96 * stddev_samp(s.step_ns) / sqrt(count(*)) AS noise_ns

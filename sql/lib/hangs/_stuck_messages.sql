@@ -1,7 +1,7 @@
 -- State of both ranks at their first unfinished send or receive, from Flight Recorder dumps.
 --
--- The n-th send of a rank to another is the n-th receive there. If a dump has lost its first entries, only those that did not finish
--- are counted. Roles are those of lib.stuck_collectives.
+-- The n-th send of a rank to another rank matches the n-th receive on that rank. If a dump has lost its first entries, only
+-- unfinished ones are counted. Roles are those of lib.stuck_collectives.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -11,18 +11,18 @@ CREATE OR REPLACE MACRO lib._stuck_messages(
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR      Run name.
---   item_key           VARCHAR      The group and the pair of ranks.
+--   item_key           VARCHAR      Key of the group, and the pair of ranks.
 --   channel            VARCHAR      Description and name of the group, and the pair.
 --   pg_name            VARCHAR      Process group name.
 --   pg_desc            VARCHAR      Process group description.
---   is_p2p             BOOLEAN      true.
---   collective_seq_id  BIGINT       NULL.
+--   is_p2p             BOOLEAN      Always true.
+--   collective_seq_id  BIGINT       Always NULL.
 --   rank               INTEGER      Rank that sends or receives.
 --   role               VARCHAR      Role of the rank.
---   record_id          BIGINT       Its entry; NULL if it has none.
---   op_text            VARCHAR      Operation that it entered.
---   created_ns         BIGINT [ns]  Unix time when it did.
---   stack_id           BIGINT       Stack of its call.
+--   record_id          BIGINT       Entry of the rank in fr_entries; NULL if it has none.
+--   op_text            VARCHAR      Operation that the rank entered.
+--   created_ns         BIGINT [ns]  Unix time when the rank entered the operation.
+--   stack_id           BIGINT       Stack of the call.
 WITH
     _firsts AS (
         SELECT e.run, e.rank, min(e.record_id) AS first_id FROM fr_entries AS e WHERE lib.is_requested(runs, e.run) GROUP BY e.run, e.rank

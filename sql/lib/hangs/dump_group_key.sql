@@ -1,6 +1,7 @@
 -- Key of a process group in Flight Recorder dumps: its name and its ranks.
 --
--- Of many ranks the key has the first ones and a checksum of all: each operation carries it, and the ranks of a large group are kilobytes.
+-- For many ranks, the key contains the first ones and a checksum of all, because each operation carries the key, and
+-- the ranks of a large group take kilobytes.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO lib.dump_mismatches(
 --   differs_in         VARCHAR         collective, elem_type, input_sizes, output_sizes or several of them.
 --   value              VARCHAR         Value of the rank.
 --   majority_value     VARCHAR         Value of most ranks; for equal counts that of the lowest rank.
---   majority_count     BIGINT [count]  Ranks that do.
---   start_ns           BIGINT [ns]     Unix time when the first rank enqueued it.
+--   majority_count     BIGINT [count]  Number of ranks with that value.
+--   start_ns           BIGINT [ns]     Unix time when the first rank enqueued the operation.
 WITH
     _suspected AS (
         SELECT o.run, o.group_key, o.collective_seq_id
@@ -38,7 +38,7 @@ WITH
             o.run, o.group_key, o.channel, o.pg_name, o.member_ranks, o.collective_seq_id, o.rank, o.op, o.op_text, o.created_ns,
             CASE WHEN o.op IN ('scatter', 'barrier') OR o.op LIKE 'all_to_all%' OR o.op LIKE '%\_v%' ESCAPE '\' THEN NULL ELSE o.input_sizes END AS same_in,
             CASE WHEN o.op IN ('gather', 'reduce', '_reduce_oop', 'barrier') OR o.op LIKE 'all_to_all%' OR o.op LIKE '%\_v%' ESCAPE '\' THEN NULL ELSE o.output_sizes END AS same_out,
-            -- A scatter has inputs on its root only, a gather outputs.
+            -- A scatter has inputs only on its root, and a gather has outputs only on its root.
             CASE WHEN o.op IN ('scatter', 'barrier') THEN nullif(o.output_types, '[]') ELSE nullif(o.input_types, '[]') END AS elem_type
         FROM lib.dump_operations(runs) AS o
         JOIN _suspected AS s ON s.run = o.run AND s.group_key = o.group_key AND s.collective_seq_id = o.collective_seq_id

@@ -1,7 +1,7 @@
 -- Operations of Flight Recorder dumps with the group that they belong to on all ranks.
 --
--- A group is a name with its ranks: jobs that split a group give several parts one name. Gloo states no ranks; a group is then its
--- name alone.
+-- A group is identified by its name and ranks, because jobs that split a group give several parts the same name. Gloo
+-- does not state ranks, so its groups are identified by the name alone.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   rank           INTEGER      Rank of the dump.
 --   record_id      BIGINT       Number of the entry in its process.
 --   group_key      VARCHAR      Name and ranks of the group.
---   channel        VARCHAR      Description and name of the group, for people.
+--   channel        VARCHAR      Description and name of the group, for display.
 --   pg_name        VARCHAR      Process group name.
 --   pg_desc        VARCHAR      Process group description.
 --   member_ranks   VARCHAR      Ranks of the group as JSON; NULL if no dump states them.
@@ -29,10 +29,10 @@ CREATE OR REPLACE MACRO lib.dump_operations(
 --   src_rank       INTEGER      Rank that sends; NULL for collectives.
 --   dst_rank       INTEGER      Rank that receives; NULL for collectives.
 --   state          VARCHAR      scheduled, started or completed.
---   is_finished    BOOLEAN      It ended.
---   created_ns     BIGINT [ns]  Unix time when the host enqueued it.
---   completed_ns   BIGINT [ns]  Unix time when it was found completed.
---   stack_id       BIGINT       Its stack in fr_frames.
+--   is_finished    BOOLEAN      Whether the operation ended.
+--   created_ns     BIGINT [ns]  Unix time when the host enqueued the operation.
+--   completed_ns   BIGINT [ns]  Unix time when the recorder found the operation completed.
+--   stack_id       BIGINT       Stack of the call, in fr_frames.
 WITH
     _groups AS MATERIALIZED (
         SELECT

@@ -1,6 +1,6 @@
 -- Stacks of Flight Recorder dumps as text: the line of the user's program, and the whole stack.
 --
--- The line of the user is the innermost frame outside of PyTorch.
+-- The line of the user's program is the innermost frame outside PyTorch.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -12,8 +12,8 @@ CREATE OR REPLACE MACRO lib.dump_stacks(
 --   run         VARCHAR  Run name.
 --   rank        INTEGER  Rank of the dump.
 --   stack_id    BIGINT   Number of the stack in the dump.
---   frame_text  VARCHAR  Line and function of the user's program: train.py:47 in step.
---   stack_text  VARCHAR  All frames, from the innermost, a line each.
+--   frame_text  VARCHAR  Line and function of the user's program, such as train.py:47 in step.
+--   stack_text  VARCHAR  All frames, innermost first, one per line.
 SELECT
     f.run,
     f.rank,

@@ -12,20 +12,20 @@ CREATE OR REPLACE MACRO lib.stuck_collectives(
 ) AS TABLE
 -- Columns:
 --   run                VARCHAR      Run name.
---   item_key           VARCHAR      The group.
+--   item_key           VARCHAR      Key of the group.
 --   channel            VARCHAR      Description and name of the group.
 --   pg_name            VARCHAR      Process group name.
 --   pg_desc            VARCHAR      Process group description.
---   is_p2p             BOOLEAN      false.
+--   is_p2p             BOOLEAN      Always false.
 --   collective_seq_id  BIGINT       Number of the collective in the group.
 --   rank               INTEGER      Rank of the group.
---   role               VARCHAR      What the rank does.
---   record_id          BIGINT       Its entry; NULL if it has none.
---   op_text            VARCHAR      What it entered.
---   created_ns         BIGINT [ns]  Unix time when it did.
---   stack_id           BIGINT       Stack of its call.
+--   role               VARCHAR      Role of the rank: waiting, scheduled, different, missing, finished or undumped.
+--   record_id          BIGINT       Entry of the rank in fr_entries; NULL if it has none.
+--   op_text            VARCHAR      Operation that the rank entered.
+--   created_ns         BIGINT [ns]  Unix time when the rank entered the operation.
+--   stack_id           BIGINT       Stack of the call.
 WITH
-    -- Computed again for each query: a million operations with all of their texts take gigabytes.
+    -- Recomputed for each reference, because a million operations with all of their texts take gigabytes.
     _progress AS (
         SELECT
             o.run, o.group_key, o.rank, min(o.collective_seq_id) FILTER (NOT o.is_finished) AS unfinished_id, max(o.collective_seq_id) AS last_id,

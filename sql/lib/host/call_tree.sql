@@ -2,9 +2,9 @@
 -- event_stack.
 --
 -- Rows are numbered in depth-first order, so everything below an event follows it without a gap. Sums over a subtree
--- are window frames, and no stack depth needs recursion. An event opens its level, and the next row that is no deeper
--- closes it. Openings and closings of one level alternate, so the next row after an opening in its level is its
--- closing.
+-- are window frames, and no stack depth needs recursion. An event opens its level, and the next row of the same or a
+-- smaller depth closes the level. Openings and closings of one level alternate, so the next row after an opening in
+-- its level is its closing.
 --
 -- Device activity is below the call that launched it; operations without a launch in the trace are in no tree.
 -- Autograd runs the backward pass on threads of its own. With joins_backward, their outermost events are attached
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.call_tree(
 --   run            VARCHAR          Run name.
 --   rank           INTEGER          Rank of the process.
 --   tree_id        BIGINT           Number of the tree: a thread, or a main thread with its backward threads.
---   thread_id      BIGINT           Number of the thread; for device activity, of its launch.
+--   thread_id      BIGINT           Number of the thread; for device activity, number of the launching thread.
 --   label          VARCHAR          Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   position       BIGINT [1]       Position in the depth-first order over all trees, from 1.
 --   next_position  BIGINT [1]       Position of the first later event that is not below this one.

@@ -1,6 +1,6 @@
 -- Host events with their self time: their duration without that of nested events.
 --
--- An event that ends on another thread than it began belongs to no thread's time.
+-- An event that ends on another thread than the one on which it began counts for no thread.
 --
 -- Status: stable
 -- Since: 0.1

@@ -138,7 +138,8 @@ WITH
             ) AS position
         FROM _channels AS k
     ),
-    -- The rank that starts last runs it for a short time, so it suffices that it is long on any rank.
+    -- The rank that starts last runs the kernel for a short time, so it is sufficient that the kernel is long on any
+    -- rank.
     _last AS (
         SELECT
             p.*,

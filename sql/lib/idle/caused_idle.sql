@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
 --   longest_ts    BIGINT [ns]     Start of that time since the run's first event.
---   event_id      BIGINT          Event to inspect there; NULL if unknown.
+--   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   gap_parts     BIGINT[]        Parts with this cause, once per step; list_distinct counts those shared by several rows once.
 WITH
     _told AS (

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.summed_idle(
 --   subject       VARCHAR         Host activity with the most idle time, synchronizations first; NULL if nothing was open.
 --   event_count   BIGINT [count]  Number of gaps, regardless of the number of causes; a gap across a step boundary counts as two.
 --   affected_ns   BIGINT [ns]     Total idle time.
---   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   evidence_sql  VARCHAR         Query that returns all causes on the rank.
 --   step_ns       BIGINT [ns]     Total step time.

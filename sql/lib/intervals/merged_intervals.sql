@@ -24,7 +24,7 @@ WITH
             i.lane,
             i.ts,
             i.end_ts,
-            -- The first interval of a lane has no predecessor: NULL, which count_if would not count as 0.
+            -- The first interval of a lane has no predecessor, so the comparison is NULL; it starts an island.
             coalesce(i.ts > max(i.end_ts) OVER (
                 PARTITION BY i.lane ORDER BY i.ts, i.end_ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), true) AS is_start

@@ -31,7 +31,7 @@ WITH
             AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
         GROUP BY ALL
     ),
-    -- aten::to, aten::_to_copy, aten::copy_; older versions lack the second.
+    -- aten::to, aten::_to_copy, aten::copy_; older versions do not have the second.
     _roots AS MATERIALIZED (
         SELECT
             c.run, c.rank, c.pid, c.tid, c.input_dims, c.device_ns,

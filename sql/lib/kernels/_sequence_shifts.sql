@@ -4,7 +4,7 @@
 -- together, so the gaps between successive ends are equal on all ranks, regardless of clock offsets and drift. The
 -- reference is the rank with the most items.
 --
--- Of each other rank, at most 64 evenly spaced items are compared with the reference at each shift around the one
+-- On each other rank, at most 64 evenly spaced items are compared with the reference at each shift around the shift
 -- that the clocks suggest. The search covers the median position by time, plus 20 ms of usual gaps and 8 positions to
 -- either side, at most 400. The score is the mean of ln(1 + difference of the gaps / 500 ns) in thousandths. It works
 -- like a vote: a gap that disagrees by 10 us counts about as much as one by 10 ms. A transient or a hole therefore

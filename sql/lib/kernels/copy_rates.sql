@@ -2,8 +2,8 @@
 --
 -- Integers sum up and return exactly to zero; doubles leave residues. The kind is only the direction, whatever the
 -- vendor calls it: Memcpy DtoH, HtoD, DtoD, PtoP, ..., Memset, or Memcpy Unknown. Traces with whole microseconds
--- record a short copy with a duration of 0: the caller specifies the duration that it counts with. A rate that 64
--- bits cannot represent is unknown.
+-- record a short copy with a duration of 0: the caller specifies the duration to use instead. A rate that 64 bits
+-- cannot represent is unknown.
 --
 -- Status: stable
 -- Since: 0.1

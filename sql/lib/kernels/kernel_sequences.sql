@@ -39,7 +39,7 @@ WITH
             h.ts,
             h.ts + h.dur AS end_ts,
             h.name,
-            -- A call that ends no later than one that started before lies inside it.
+            -- A call that ends no later than a call that started before it is nested in that call.
             max(h.ts + h.dur) OVER (
                 PARTITION BY h.run, h.rank, h.pid, h.tid
                 ORDER BY h.ts, h.dur DESC, h.event_id

@@ -1,10 +1,9 @@
 -- Lines of model code from which kernels were compiled, and the graph nodes that each kernel computes.
 --
--- Three sources, the first of which is exact for the single launch: stacks in the event itself (inductor_trace_handler
--- of PyTorch 2.14); the table compiled_kernels by the name of the kernel; the same table by the name of the operator
--- that launched it, as AOTInductor's calls of libraries have one (aoti_torch_cuda_mm_out). Names are compared as they are:
--- kernels of the same name from several graphs have the lines of all of them. Of each stack the innermost frame outside
--- of PyTorch counts.
+-- There are three sources: stacks in the event itself (inductor_trace_handler of PyTorch 2.14), which are exact for the
+-- single launch; the table compiled_kernels by kernel name; and the same table by the name of the launching operator, for
+-- AOTInductor's calls of libraries (aoti_torch_cuda_mm_out). Names are compared unchanged, so kernels of the same name
+-- from several graphs have the lines of all of them. In each stack, the innermost frame outside PyTorch counts.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -22,7 +21,7 @@ CREATE OR REPLACE MACRO lib.kernel_source_frames(
 --   priority  INTEGER [1]  Order of the methods, the most exact first.
 --   file      VARCHAR      File of the line; NULL if the stack is unknown.
 --   line      BIGINT [1]   Line in that file.
---   function  VARCHAR      Function with that line.
+--   function  VARCHAR      Function that contains the line.
 --   nodes     VARCHAR[]    Nodes of the compiled graph; NULL if unknown.
 WITH
     _known AS MATERIALIZED (

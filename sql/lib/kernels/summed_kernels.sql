@@ -15,13 +15,13 @@ CREATE OR REPLACE MACRO lib.summed_kernels(
 --   kernel        VARCHAR         Operation with the longest total duration.
 --   event_count   BIGINT [count]  Number of operations.
 --   affected_ns   BIGINT [ns]     Total duration.
---   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
 --   event_id      BIGINT          event_id of a long operation in the group with the longest total.
 --   evidence_sql  VARCHAR         Query that returns all operations of that name on the rank.
 --   step_ns       BIGINT [ns]     Total step time.
 --   compute_ns    BIGINT [ns]     Part of step_ns with a computation kernel running.
 --   transfer_ns   BIGINT [ns]     Time in collectives after all ranks arrived, or in unmatched collectives, not overlapped by compute.
---   memory_ns     BIGINT [ns]     None of these nor waits, but a copy or memset.
+--   memory_ns     BIGINT [ns]     Time in copies and memsets, not overlapped by compute or communication.
 WITH
     _summed AS (
         SELECT

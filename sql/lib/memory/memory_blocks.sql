@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   device         BIGINT          Device number; -1: CPU.
 --   addr           BIGINT          Memory address; NULL if not recorded.
 --   bytes          BIGINT [bytes]  Size of the block.
---   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (its other end was lost, or there is no address).
+--   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
 --   allocation_id  BIGINT          event_id of the allocation; NULL if not in the trace.
 --   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
 --   free_id        BIGINT          event_id of the free; NULL if not in the trace.

@@ -3,7 +3,7 @@
 -- A placeholder is a field, or a field and a format: {subject}, {gap_count:count}. Formats are
 --   count  12,345
 --   pct    81.5 %
---   time   3.0 s, 12.4 ms, 870.0 µs or 15 ns, of ns
+--   time   3.0 s, 12.4 ms, 870.0 µs or 15 ns, from ns
 --   bytes  79.6 GB, 4.2 MB, 1.5 kB or 12 B
 --   ratio  1.73
 -- and a choice of two texts, {gap_count:gap|gaps}: the first for 1 and true, the second for everything else. The

@@ -66,7 +66,7 @@ WITH
         FROM _siblings AS s
         JOIN _ways AS w ON w.position = s.position
     ),
-    -- An iteration repeats all calls of the previous one, so it is no shorter: lengths alone exclude most candidates.
+    -- An iteration repeats all calls of the previous one, so it is not shorter: lengths alone exclude most candidates.
     _lengths AS (
         SELECT m.at_each, m.position, m.turn, count(*) AS length
         FROM _marked AS m

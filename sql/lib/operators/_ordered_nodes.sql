@@ -1,8 +1,8 @@
--- Nodes of execution traces with the event at their position on the thread, where ids number other calls.
+-- Nodes of execution traces with the event at the same position on the thread, for nodes whose ids number other calls.
 --
 -- The nodes of a thread are consecutive calls. Nodes and events with the same name and autograd sequence number show how many
 -- events are before the first node: most of these pairs must agree. A thread of which fewer than half of the nodes have the
--- name of their event is left out, because the trace is of another program.
+-- name of their event is excluded, because the trace belongs to another program.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._ordered_nodes(
 --   run       VARCHAR  Run name.
 --   rank      INTEGER  Rank of the process.
 --   node_id   BIGINT   Node, in et_nodes.
---   event_id  BIGINT   Event at its position; NULL if that has another name.
+--   event_id  BIGINT   event_id of the event at the node's position; NULL if that event has another name.
 WITH
     _calls AS MATERIALIZED (
         SELECT

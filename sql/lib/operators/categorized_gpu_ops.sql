@@ -19,14 +19,14 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       Position of the event in traceEvents.
---   step             BIGINT       Profiler step that launched it; NULL outside steps.
+--   step             BIGINT       Profiler step that launched the operation; NULL outside steps.
 --   kind             VARCHAR      Kind of operation: kernel, memcpy or memset.
 --   class            VARCHAR      Class of the operation: computation, communication or memory.
 --   name             VARCHAR      Kernel name, or kind and direction of a copy.
 --   device           BIGINT       Device number.
---   launch_id        BIGINT       event_id of the host call that launched it; NULL if not in the trace.
+--   launch_id        BIGINT       event_id of the host call that launched the operation; NULL if not in the trace.
 --   op_id            BIGINT       event_id of the innermost operator that encloses the launch; NULL: none.
---   operator_name    VARCHAR      Its name, or that of the operator that a replayed kernel was captured from, without overload; NULL: none.
+--   operator_name    VARCHAR      Name of that operator, or of the operator from which a replayed kernel was captured, without overload; NULL: none.
 --   label            VARCHAR      operator_name; without an operator, [graph replay] or [no operator].
 --   match_method     VARCHAR      How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   captured_op_id   BIGINT       event_id of that operator in its capture: with launch_id it distinguishes calls.

@@ -1,6 +1,6 @@
 -- Frames of a recorded call stack that torch's profiler shows.
 --
--- It omits the autograd frames that start the backward pass, and those of its own tests.
+-- The profiler omits the autograd frames that start the backward pass, and frames of its own tests.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,9 +1,10 @@
 -- Nodes of execution traces, each with its event in the trace of the same rank, or why there is none.
 --
--- A node belongs to the event with its id of the record function and its name. Traces have the id as "Record function id"; older
--- traces only have "External id", which may be numbered otherwise, as are the nodes of another run.
--- If fewer than half of the nodes whose id is in the trace have the name of that event, equal names are chance, and no node is joined
--- by its id. Such nodes are joined by lib._ordered_nodes, if autograd's sequence numbers show where the nodes begin.
+-- A node belongs to the event with the same record function id and name. Traces have the id as "Record function id";
+-- older traces only have "External id", which may be numbered differently, as are the nodes of another run. If fewer
+-- than half of the nodes whose id is in the trace have the name of that event, equal names are chance, and no node is
+-- joined by its id. Such nodes are joined by lib._ordered_nodes, if autograd's sequence numbers show where the nodes
+-- begin.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,11 +18,11 @@ CREATE OR REPLACE MACRO lib.execution_trace_events(
 --   run             VARCHAR  Run name.
 --   rank            INTEGER  Rank of the process.
 --   node_id         BIGINT   Node, in et_nodes.
---   parent_node_id  BIGINT   node_id of the node that called it.
+--   parent_node_id  BIGINT   node_id of the node that called this node.
 --   name            VARCHAR  Name of the operator or annotation.
---   event_id        BIGINT   Event of the trace; NULL if it is not joined.
+--   event_id        BIGINT   event_id of the event in the trace; NULL if the node is not joined.
 --   outcome         VARCHAR  joined; process or thread (no call); no trace; no event with its id; event with its id has another name; ids of another numbering; event at its position has another name.
---   match_method    VARCHAR  id, or order (position on the thread, as autograd's sequence numbers place it); NULL if it is not joined.
+--   match_method    VARCHAR  id, or order (position on the thread, determined from autograd's sequence numbers); NULL if the node is not joined.
 WITH
     _host AS MATERIALIZED (
         SELECT c.run, c.rank, c.event_id, c.name, coalesce(nullif(c.record_function_id, 0), c.external_id) AS id

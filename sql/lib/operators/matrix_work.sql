@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO lib.matrix_work(
 -- Columns:
 --   run             VARCHAR         Run name.
 --   rank            INTEGER         Rank of the process.
---   step            BIGINT          Profiler step that launched them; NULL outside steps.
+--   step            BIGINT          Profiler step that launched the kernels; NULL outside steps.
 --   reason_code     VARCHAR         Code of the reason in the table messages; NULL if nothing is unknown.
 --   computation_ns  BIGINT [ns]     Total duration of computation kernels.
 --   covered_ns      BIGINT [ns]     Part of computation_ns in kernels whose matrix operations are known, including those with none.

@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO lib.modeled_calls(
 -- Columns:
 --   run           VARCHAR           Run name.
 --   rank          INTEGER           Rank of the process.
---   step          BIGINT            Profiler step that launched it; NULL outside steps.
+--   step          BIGINT            Profiler step that launched the operation; NULL outside steps.
 --   device        BIGINT            Device number.
 --   op_id         BIGINT            event_id of the operator; NULL for kernels launched outside operators, grouped by category.
---   name          VARCHAR           Its name, or that of the operator that replayed kernels were captured from, without overload; [graph replay] or [no operator].
+--   name          VARCHAR           Name of that operator, or of the operator from which replayed kernels were captured, without overload; [graph replay] or [no operator].
 --   match_method  VARCHAR           How the operator of the capture was found, as in graph_matches; NULL if the operator does not come from a capture.
 --   category      VARCHAR           Kind of work.
---   event_id      BIGINT            event_id of the first of its device operations.
+--   event_id      BIGINT            event_id of the first device operation of the call.
 --   input_shapes  VARCHAR           Input shapes as JSON.
 --   input_types   VARCHAR           Input types as JSON.
 --   kernels       VARCHAR           Names of the launched kernels in order of start, separated by ' -> '.

@@ -5,7 +5,7 @@
 CREATE OR REPLACE MACRO lib.summed_ops(
     -- Name of a relation with lane, side, category, name, shapes, dur; lane is any grouping key.
     single_ops,
-    -- Whether to shorten names by template arguments, parameters and return type.
+    -- Whether to strip template arguments, parameters and return types from names.
     by_short_name,
     -- Whether operators with different input shapes have separate rows.
     by_shapes,

@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.summed_products(
 --   subject       VARCHAR         Operator with the longest total duration.
 --   event_count   BIGINT [count]  Number of kernels.
 --   affected_ns   BIGINT [ns]     Total duration.
---   affected_pct  DOUBLE [%]      affected_ns as a share of the steps.
+--   affected_pct  DOUBLE [%]      affected_ns as a share of step time.
 --   least_ns      BIGINT [ns]     Roofline time of the kernels.
 --   evidence_sql  VARCHAR         Query that returns the rooflines of the rank.
 --   step_ns       BIGINT [ns]     Total step time.

@@ -18,13 +18,13 @@ CREATE OR REPLACE MACRO lib.unowned_gpu_ops(
 --   rank             INTEGER  Rank of the process.
 --   event_id         BIGINT   Position of the event in traceEvents.
 --   label            VARCHAR  Operator of the capture without its overload, [graph replay] or [no operator].
---   match_method     VARCHAR  How the operator of the capture was found, as in graph_matches; NULL without one.
+--   match_method     VARCHAR  How the operator of the capture was found, as in graph_matches; NULL without such an operator.
 --   captured_op_id   BIGINT   event_id of that operator in its capture: with the launch it distinguishes calls.
---   input_dims       VARCHAR  Its input shapes as JSON.
---   input_types      VARCHAR  Its input types as JSON.
---   concrete_inputs  VARCHAR  Its scalar arguments as JSON.
---   module_path      VARCHAR  nn.Modules around its launch, the outermost first, with / between them.
---   captured_frame   VARCHAR  file(line): function that launched it.
+--   input_dims       VARCHAR  Input shapes of that operator as JSON.
+--   input_types      VARCHAR  Input types of that operator as JSON.
+--   concrete_inputs  VARCHAR  Scalar arguments of that operator as JSON.
+--   module_path      VARCHAR  nn.Modules around the launch, outermost first, separated by /.
+--   captured_frame   VARCHAR  file(line): function that launched the operation.
 WITH
     _replays AS (
         SELECT c.run, c.rank, c.event_id

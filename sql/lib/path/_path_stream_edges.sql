@@ -3,7 +3,8 @@
 --
 -- - operator: along an operation; if it still runs when the next operation on its stream starts, only until then (HTA
 --   counts both in full, Q55).
--- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle by then.
+-- - kernel_launch_delay: from the start of a call to the operation that it launched, if the stream was idle at that
+--   start.
 -- - kernel_kernel_delay: otherwise, from the end of the operation that ended last on the stream, unless the operation
 --   starts after a wait for another stream.
 --

@@ -1,7 +1,7 @@
 -- Edges of a critical path graph on the host: along each thread, and between threads.
 --
 -- - operator: inside operators and calls.
--- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the one that
+-- - dependency (weight 0): from one outermost operator of a thread to the next. Also from a thread to the thread that
 --   runs its backward pass and back, when one continues while the other is inactive. Also between overlapping launch
 --   calls of two threads, in the order in which they return. The last part of a waiting call has no weight.
 --

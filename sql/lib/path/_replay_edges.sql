@@ -1,14 +1,14 @@
 -- Dependencies of each node of a replay: the stream, collectives, computation and, if the host waits, the device.
 --
--- Traces record launches and the order of streams, not which stream waits for another one. These waits are inferred: A
--- collective waits for the computation launched before it, if collectives of its kind and stream never start sooner
--- and one in five starts just as it ends. The computation launched after a collective waits for it by the same rule.
--- Otherwise a collective is awaited at the position in the step at which computation mostly started just as it ended.
--- An operation that starts as soon as it is launched has waited for nothing. An operation that starts later than its
--- known dependencies was released by the last operation that ended on its rank.
+-- Traces record launches and the order of streams, but not which stream waits for another one. These waits are
+-- inferred. A collective waits for the computation launched before it, if collectives of its kind and stream never
+-- start sooner and one in five starts just as it ends. The computation launched after a collective waits for it by the
+-- same rule. Otherwise a collective is awaited at the position in the step at which computation mostly started just as
+-- it ended. An operation that starts as soon as it is launched has waited for nothing. An operation that starts later
+-- than its known dependencies was released by the last operation that ended on its rank.
 --
--- A call of the host waits for what ended last before it returned. If a rank has no such calls, a launch after a pause of three
--- times the usual waited for the device if all that was launched before had ended.
+-- A host call waits for the operation that ended last before the call returned. If a rank has no such calls, a launch after a
+-- pause of three times the usual length waited for the device, provided that everything launched before it had ended.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -18,9 +18,9 @@ CREATE OR REPLACE MACRO lib._replay_edges(
 ) AS TABLE
 -- Columns:
 --   run        VARCHAR  Run name.
---   node_id    BIGINT   The node that waits.
---   from_id    BIGINT   The operation that it waits for: its end.
---   edge_type  VARCHAR  stream, await, release, or host: the call or launch waits.
+--   node_id    BIGINT   Node that waits.
+--   from_id    BIGINT   Operation whose end the node waits for.
+--   edge_type  VARCHAR  stream, await, release, or host (the call or launch waits).
 WITH
     _operations AS MATERIALIZED (
         SELECT
@@ -35,7 +35,7 @@ WITH
         FROM _operations AS o
         WINDOW line AS (PARTITION BY o.run, o.rank, o.span, o.lane_id ORDER BY o.node_id)
     ),
-    -- Calls that wait, and what ended last before they returned, if that was launched before.
+    -- Calls that wait, with the operation that ended last before they returned, if it was launched before them.
     _returned AS (
         SELECT
             e.run, e.node_id, e.call_ns, last_value(e.ended_id IGNORE NULLS) OVER line AS from_id,
@@ -115,7 +115,8 @@ WITH
         JOIN _rules AS r
             ON r.run = c.run AND r.stage = c.stage AND r.lane_id = c.lane_id AND r.name_id = c.name_id
     ),
-    -- Computation, with its place: the collectives of the step launched before it, and its number since the last of these.
+    -- Computation with its position: the number of collectives of the step launched before it, and its number since
+    -- the last of these.
     _segments AS MATERIALIZED (
         SELECT
             o.run, o.rank, o.span, o.step, o.node_id, o.class, o.start_ns, o.end_ns, o.return_ns, o.queued_ns,

@@ -53,7 +53,7 @@ WITH
             runs, ranks, steps, include_last_profiler_step, annotation, first_instance, last_instance, data_load_names
         ) AS e
     ),
-    -- Host events of zero duration that start together with one that encloses them. A join instead of a window,
+    -- Host events of zero duration that start together with an event that encloses them. A join instead of a window,
     -- because most traces have few such events.
     _inside_starts AS (
         SELECT DISTINCT z.run, z.rank, z.event_id

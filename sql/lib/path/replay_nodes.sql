@@ -3,7 +3,7 @@
 -- Times are on the clock that all ranks share. A launch returns at the end of its call, but not after the start of its
 -- operation. Nodes are numbered in time order, so dependencies have lower numbers. A computation that starts at the
 -- same time as other operations counts as later by `tolerance_ns`, because some recorders round times. In a run with
--- matched collectives, ranks without any are excluded, because nothing connects them to others.
+-- matched collectives, ranks without matched collectives are excluded, because nothing connects them to others.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,30 +16,30 @@ CREATE OR REPLACE MACRO lib.replay_nodes(
 --   rank           INTEGER         Rank of the process.
 --   span           INTEGER         Recording of the rank.
 --   node_id        BIGINT          Number of the node in its run, from 0, in the order of time.
---   kind           VARCHAR         operation, or wait: a call of the host.
---   event_id       BIGINT          The device operation, or the call.
---   name           VARCHAR         Its name.
---   name_id        BIGINT          Number of its name, kind of collective and side of a transfer.
+--   kind           VARCHAR         operation, or wait for a host call.
+--   event_id       BIGINT          event_id of the device operation or the call.
+--   name           VARCHAR         Name of the operation or call.
+--   name_id        BIGINT          Number of the combination of name, kind of collective and side of a transfer.
 --   class          VARCHAR         computation, communication or memory; NULL for a call.
---   step           BIGINT          Profiler step of the launch; NULL outside of steps and for what was launched before the trace began.
---   stage          INTEGER         Stage of the pipeline; -1 without one.
---   replica        INTEGER [1]     Data-parallel rank: the pipeline of the rank, or the rank itself without one.
+--   step           BIGINT          Profiler step of the launch; NULL outside steps, and for operations launched before the trace began.
+--   stage          INTEGER         Pipeline stage; -1 without pipeline parallelism.
+--   replica        INTEGER [1]     Data-parallel rank: the pipeline of the rank, or the rank itself without pipeline parallelism.
 --   lane_id        BIGINT          Number of the device and stream; NULL for a call.
 --   start_ns       BIGINT [ns]     Start of the operation or call.
 --   end_ns         BIGINT [ns]     End of the operation.
 --   call_ns        BIGINT [ns]     Start of the launch or of the waiting call; NULL if the launch is not in the trace.
---   return_ns      BIGINT [ns]     End of that.
+--   return_ns      BIGINT [ns]     End of that launch or call.
 --   queued_ns      BIGINT [ns]     return_ns; if the launch is missing, that of the previous operation on the stream, or the start of the trace; start_ns if the rank has no launches.
 --   key_ns         BIGINT [ns]     Sort key of the nodes.
---   tolerance_ns   BIGINT [ns]     How exactly starts and ends of the run agree.
+--   tolerance_ns   BIGINT [ns]     Accuracy with which starts and ends of the run agree.
 --   begin_ns       BIGINT [ns]     Start of the first step of the rank or of its first launch, if that is earlier; of its first node if it has neither.
 --   collective_id  BIGINT          Collective of the operation; NULL unless all its ranks were found.
 --   rank_count     BIGINT [count]  Ranks of the collective.
 --   channel_id     BIGINT          Channel of the collective: the ranks that share it.
---   is_send        BOOLEAN         The sending side of a transfer between two ranks.
+--   is_send        BOOLEAN         Whether the node is the sending side of a transfer between two ranks.
 --   elements       BIGINT [count]  Elements that the collective moves.
---   lag_ns         BIGINT [ns]     From the start of the collective's last rank to the end of this one.
---   transfer_ns    BIGINT [ns]     From the start of the collective's last rank to its first end.
+--   lag_ns         BIGINT [ns]     Time from the start of the collective's last rank to the end of this node.
+--   transfer_ns    BIGINT [ns]     Time from the start of the collective's last rank to its first end.
 --   last_key_ns    BIGINT [ns]     For a collective, key of its last rank's node, otherwise its own key.
 WITH
     _met AS MATERIALIZED (

@@ -1,11 +1,11 @@
 -- Duration of each node of a replay in each scenario.
 --
--- The same operation of another rank is that with the same name, kind and number since the last collective, in the
--- same step and stage. no straggler: operations of stragglers take the median of the others, or no time if most of
+-- The same operation on another rank is the one with the same name, kind and number since the last collective, in the
+-- same step and stage. no late rank: operations of stragglers take the median of the others, or no time if most of
 -- them do not have the operation. balanced: everything takes the mean over the ranks of a stage, and idle time is only
--- taken away. link at peers' speed: transfers of channels that are 1.25 times as slow as the median of their peers
--- (same collective, size and number of ranks) take as long as those. uniform: an operation takes the mean of its name
--- over all ranks and steps, a transfer the median, and idle time at most the mean. This is the ideal of "Understanding
+-- removed. link at peers' speed: transfers of channels that are 1.25 times as slow as the median of their peers (same
+-- collective, size and number of ranks) take as long as those. uniform: an operation takes the mean of its name over
+-- all ranks and steps, a transfer the median, and idle time at most the mean. This is the ideal of "Understanding
 -- stragglers in large model training using what-if analysis".
 --
 -- Status: experimental
@@ -20,20 +20,20 @@ CREATE OR REPLACE MACRO lib.replay_values(
 ) AS TABLE
 -- Columns:
 --   run              VARCHAR      Run name.
---   node_id          BIGINT       Node.
---   is_straggler     BOOLEAN      Node of a straggler.
---   peer_own_ns      DOUBLE [ns]  Duration in the scenario no straggler.
---   peer_host_ns     DOUBLE [ns]  Work of the host in it.
---   peer_gap_ns      DOUBLE [ns]  Delay of an operation in it.
+--   node_id          BIGINT       Number of the node.
+--   is_straggler     BOOLEAN      Whether the node belongs to a straggler.
+--   peer_own_ns      DOUBLE [ns]  Duration in the scenario no late rank.
+--   peer_host_ns     DOUBLE [ns]  Host work in that scenario.
+--   peer_gap_ns      DOUBLE [ns]  Delay of an operation in that scenario.
 --   mean_own_ns      DOUBLE [ns]  Duration in the scenario balanced.
---   mean_host_ns     DOUBLE [ns]  Work of the host in it.
---   mean_gap_ns      DOUBLE [ns]  Delay of an operation in it.
---   peer_lag_ns      DOUBLE [ns]  From the last start of a collective to its end, in the scenario link at peers' speed.
+--   mean_host_ns     DOUBLE [ns]  Host work in that scenario.
+--   mean_gap_ns      DOUBLE [ns]  Delay of an operation in that scenario.
+--   peer_lag_ns      DOUBLE [ns]  Time from the last start of a collective to its end, in the scenario link at peers' speed.
 --   uniform_own_ns   DOUBLE [ns]  Duration in the scenario uniform.
---   uniform_host_ns  DOUBLE [ns]  Work of the host in it.
---   uniform_gap_ns   DOUBLE [ns]  Delay of an operation in it.
---   uniform_lag_ns   DOUBLE [ns]  From the last start of a collective to its end in it.
---   is_slow_link     BOOLEAN      Transfer of a channel that is slower than its peers.
+--   uniform_host_ns  DOUBLE [ns]  Host work in that scenario.
+--   uniform_gap_ns   DOUBLE [ns]  Delay of an operation in that scenario.
+--   uniform_lag_ns   DOUBLE [ns]  Time from the last start of a collective to its end in that scenario.
+--   is_slow_link     BOOLEAN      Whether the node is a transfer of a channel that is slower than its peers.
 WITH
     -- Ranks of a stage launch the same collectives in the same order, so collectives are the anchors of all other
     -- nodes.
@@ -71,7 +71,7 @@ WITH
         FROM _numbered AS n
         GROUP BY n.run, n.stage, n.step, n.segment, n.name_id, n.nth
     ),
-    -- Only of a run with stragglers.
+    -- Only for runs with stragglers.
     _medians AS (
         SELECT
             n.run, n.stage, n.step, n.segment, n.name_id, n.nth, count(*) AS n_others, median(n.own_ns) AS own_median,

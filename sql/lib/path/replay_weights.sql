@@ -1,7 +1,8 @@
 -- Duration of each node of a replay, and its delay after its dependencies.
 --
--- The delay belongs to what was there last. Later launches of an operation that was launched in time cost at most
--- 1.5 µs, and what it waits for at most 1 µs if the launch came last. Unchanged, the weights give every time as recorded.
+-- The delay belongs to the launch or to the dependencies, whichever came last. If the dependencies ended last, the delay
+-- after the launch is at most 1.5 µs; if the launch returned last, the delay after the dependencies is at most 1 µs.
+-- Without a change, the weights reproduce every recorded time.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -17,10 +18,10 @@ CREATE OR REPLACE MACRO lib.replay_weights(
 --   host_place       BIGINT [1]   Position of the launch or call in the order of the rank's host, from 1; NULL if the launch is not in the trace.
 --   awaited_id       BIGINT       Operation that the launch or call waits for; NULL if the host does not wait.
 --   own_ns           BIGINT [ns]  Duration of an operation.
---   host_ns          BIGINT [ns]  Work of the host up to the return of the launch or call, waiting not counted; NULL if the launch is not in the trace.
---   after_ns         BIGINT [ns]  From the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of both.
+--   host_ns          BIGINT [ns]  Host work up to the return of the launch or call, without waiting; NULL if the launch is not in the trace.
+--   after_ns         BIGINT [ns]  Time from the end of the awaited operation to the return of the call; NULL: host_ns counts from the later of both.
 --   gap_ns           BIGINT [ns]  Time from the end of an operation's dependencies to its start; without dependencies and a launch, from begin_ns.
---   launch_gap_ns    BIGINT [ns]  From the return of its launch to its start.
+--   launch_gap_ns    BIGINT [ns]  Time from the return of an operation's launch to its start.
 WITH
     _hosts AS (
         SELECT n.run, n.node_id, row_number() OVER line AS host_place, lag(n.return_ns) OVER line AS before_ns

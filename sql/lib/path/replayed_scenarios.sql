@@ -1,4 +1,4 @@
--- Scenarios of the replay of runs, with the predicted step time and its interval, or the reason if there is no answer.
+-- Scenarios of the replay of runs, with the predicted step time and its interval, or why there is no prediction.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -13,15 +13,15 @@ CREATE OR REPLACE MACRO lib.replayed_scenarios(
 --   step_ns           BIGINT [ns]     Mean step of the host over the ranks, as recorded.
 --   replayed_step_ns  BIGINT [ns]     Predicted step time.
 --   saved_pct         DOUBLE [%]      Share of recorded_ns that would be saved.
---   saved_low_pct     DOUBLE [%]      Least share of recorded_ns.
---   saved_high_pct    DOUBLE [%]      Largest share of recorded_ns.
---   bound             VARCHAR         upper, lower or NULL, of the saving.
---   recorded_ns       BIGINT [ns]     Length of the recordings.
+--   saved_low_pct     DOUBLE [%]      Lower end of the saving's interval, as a share of recorded_ns.
+--   saved_high_pct    DOUBLE [%]      Upper end of the saving's interval, as a share of recorded_ns.
+--   bound             VARCHAR         Kind of bound of the saving: upper or lower; NULL: an estimate.
+--   recorded_ns       BIGINT [ns]     Total length of the recordings.
 --   replayed_ns       BIGINT [ns]     The same in this scenario.
---   changed_ranks     VARCHAR         Ranks that are changed, as JSON; NULL for all.
+--   changed_ranks     VARCHAR         Ranks that the scenario changes, as JSON; NULL for all.
 --   rank_count        BIGINT [count]  Ranks that take part.
---   collective_count  BIGINT [count]  Collectives that they meet in.
---   reason_code       VARCHAR         Code of the reason why there is no answer.
+--   collective_count  BIGINT [count]  Collectives that these ranks share.
+--   reason_code       VARCHAR         Code of the reason why there is no prediction.
 WITH
     _met AS MATERIALIZED (
         SELECT

@@ -1,4 +1,4 @@
--- Counts of what a rank's trace contains and lacks, for findings and rank_health.
+-- Counts of the data that a rank's trace contains or does not contain, for findings and rank_health.
 --
 -- Status: stable
 -- Since: 0.1
@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   backend                          VARCHAR         Recorded communication backend.
 --   trace_id                         VARCHAR         Recorded id of the capture.
 --   is_summary                       BOOLEAN         Whether the file has only step times summarized by another profiler instead of a trace.
---   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock fits those of other ranks.
+--   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock is comparable with those of other ranks.
 --   offset_ns                        BIGINT [ns]     Start of the rank since the run's first event.
 --   dur                              BIGINT [ns]     Time from the first event to the last end.
 --   event_count                      BIGINT [count]  Number of events in the file.
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   memory_event_count               BIGINT [count]  Number of allocator events.
 --   records_memory                   BOOLEAN         Whether profile_memory=True was recorded.
 --   gpu_op_count                     BIGINT [count]  Number of kernels, copies and memsets.
---   unlinked_gpu_op_count            BIGINT [count]  Number of these whose launch is not in the trace.
+--   unlinked_gpu_op_count            BIGINT [count]  Number of these operations whose launch is not in the trace.
 --   communication_count              BIGINT [count]  Number of communication operations.
 --   communication_with_seq_count     BIGINT [count]  Communication operations with a sequence number.
 --   communication_with_group_count   BIGINT [count]  Communication operations with a process group.
@@ -51,8 +51,8 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   first_loss                       VARCHAR         Problem of the first lost span.
 --   first_loss_offset                BIGINT [bytes]  Offset of that span in the file.
 --   first_repair                     VARCHAR         Problem of the first repaired event.
---   missing_columns                  VARCHAR         Columns missing from its stored files, which an older version wrote.
---   definitions_changed              BOOLEAN         Whether it was ingested with older definitions than today's.
+--   missing_columns                  VARCHAR         Columns missing from the rank's stored files because an older version wrote them.
+--   definitions_changed              BOOLEAN         Whether the rank was ingested with older definitions.
 WITH
     _ranks AS (
         SELECT k.*

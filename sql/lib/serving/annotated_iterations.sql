@@ -19,16 +19,16 @@ CREATE OR REPLACE MACRO lib.annotated_iterations(
 --   pid                   BIGINT           Process id of the host thread.
 --   tid                   BIGINT           Thread id of the annotation.
 --   name                  VARCHAR          Name of the annotation.
---   framework             VARCHAR          Engine.
+--   framework             VARCHAR          Name of the engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
---   request_count         BIGINT [count]   Requests.
---   new_tokens            BIGINT [tokens]  Tokens that are processed.
+--   request_count         BIGINT [count]   Number of requests.
+--   new_tokens            BIGINT [tokens]  Number of tokens processed.
 --   prefill_tokens        BIGINT [tokens]  Part of new_tokens that belongs to prompts.
---   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
---   max_output_tokens     BIGINT [tokens]  At most: one more for each prompt, which may end in the iteration.
+--   min_output_tokens     BIGINT [tokens]  Minimum number of generated tokens: one for each request that decodes.
+--   max_output_tokens     BIGINT [tokens]  Maximum number of generated tokens: one more for each prompt, which may end in the iteration.
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
---   attention_pair_count  BIGINT [count]   Pairs of a query and a key of causal attention.
---   padded_request_count  BIGINT [count]   Requests that a graph is captured for.
+--   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
+--   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
 --   ts                    BIGINT [ns]      Start of the annotation since the run's first event.
 --   end_ts                BIGINT [ns]      End of the annotation.
 WITH
@@ -121,7 +121,7 @@ WITH
         FROM _grouped AS g
         GROUP BY g.run, g.rank, g.span, g.pid, g.tid, g.position
     ),
-    -- Of no requests all sums are 0.
+    -- Without requests, all sums are 0.
     _summed AS (
         SELECT
             m.* REPLACE (
@@ -154,7 +154,8 @@ SELECT
     -- Speculation may accept all tokens that it verifies.
     m.context_requests + greatest(m.generation_requests, coalesce(m.generation_tokens, m.generation_requests)) AS max_output_tokens,
     m.context_kv + m.generation_kv AS context_tokens,
-    -- Of s new tokens at the end of k: s * k - (s * s - s) / 2, exact for whole prompts, chunks and decoding.
+    -- For s new tokens at the end of a context of k: s * k - (s * s - s) / 2, exact for whole prompts, chunks and
+    -- decoding.
     (m.context_sqsk - (m.context_sqsq - m.context_tokens) // 2 + m.generation_sqsk - (m.generation_sqsq - m.generation_tokens) // 2)::BIGINT AS attention_pair_count,
     m.padded_request_count, m.ts, m.end_ts
 FROM _summed AS m

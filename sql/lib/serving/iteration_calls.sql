@@ -1,9 +1,9 @@
--- Computation of serving iterations by operator call: device time and time at the roofline, with attention to a cache.
+-- Computation of serving iterations by operator call: device time and roofline time, including cached attention.
 --
--- Attention to a cache is modeled by what the iteration states and by recorded shapes: 2 operations for each pair of a
--- query and a key, head and element of a key or value; and keys and values of all contexts are read once. A layer with
--- a sliding window sees fewer. Engines do not record windows: unless they are stated, the time of attention at the
--- roofline is only known to be at most that of full contexts.
+-- Attention over a KV cache is modeled from the numbers that the iteration states and from recorded shapes: 2
+-- operations for each query-key pair, head, and element of a key or value; keys and values of all contexts are read
+-- once. A layer with a sliding window sees fewer keys. Engines do not record windows: unless they are given, only an
+-- upper bound is known for the roofline time of attention, that of full contexts.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -28,17 +28,17 @@ CREATE OR REPLACE MACRO lib.iteration_calls(
 --   rank                INTEGER           Rank of the process.
 --   iteration_id        BIGINT            event_id of the iteration in serving_iterations.
 --   event_id            BIGINT            event_id of the first device operation of the call.
---   name                VARCHAR           Operator, or why there is none.
+--   name                VARCHAR           Name of the operator, or why there is none.
 --   category            VARCHAR           Kind of work.
---   device_ns           BIGINT [ns]       Duration of its kernels.
---   query_head_count    BIGINT [count]    Heads of the queries of an attention; NULL if not recorded.
---   kv_head_count       BIGINT [count]    Heads of its keys.
---   kv_type             VARCHAR           Data type of the cache.
---   max_flops           DOUBLE [1]        Floating-point operations, with full contexts unless windows are stated; NULL: unknown.
---   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, in the same way.
+--   device_ns           BIGINT [ns]       Duration of the call's kernels.
+--   query_head_count    BIGINT [count]    Number of query heads of an attention; NULL if not recorded.
+--   kv_head_count       BIGINT [count]    Number of key heads of an attention.
+--   kv_type             VARCHAR           Data type of the KV cache.
+--   max_flops           DOUBLE [1]        Floating-point operations, with full contexts unless windows are given; NULL: unknown.
+--   max_moved_bytes     DOUBLE [bytes]    Bytes read and written, under the same assumption.
 --   peak_tbps           DOUBLE [TB/s]     Peak memory bandwidth; NULL: unknown.
---   max_roofline_ns     DOUBLE [ns]       Time at the roofline, in the same way.
---   roofline_ns         DOUBLE [ns]       The same; NULL if windows are unknown, too.
+--   max_roofline_ns     DOUBLE [ns]       Time at the roofline, under the same assumption.
+--   roofline_ns         DOUBLE [ns]       Time at the roofline; NULL also if windows are unknown.
 --   reason_code         VARCHAR           Code of the reason in the table messages why a value is unknown.
 WITH
     _called AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- Device operations of serving iterations: launched by the thread of an iteration, between its start and end.
 --
--- A replay of a graph carries all its operations.
+-- A graph replay includes all its operations.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.iteration_ops(
 --   event_id      BIGINT       event_id of the operation.
 --   ts            BIGINT [ns]  Start since the run's first event.
 --   dur           BIGINT [ns]  Duration.
---   replay_id     BIGINT       event_id of the call that replays its graph; NULL outside of replays.
+--   replay_id     BIGINT       event_id of the call that replays the operation's graph; NULL outside replays.
 WITH
     _ops AS (
         SELECT g.run, g.rank, g.span, g.event_id, g.ts, g.dur, g.launch_id, g.launch_pid, g.launch_tid, g.launch_ts

@@ -18,18 +18,18 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   span                  INTEGER          Recording of the rank.
 --   event_id              BIGINT           event_id of the outermost annotation, or of the call that replays.
 --   pid                   BIGINT           Process id of the host thread.
---   tid                   BIGINT           Thread id of it.
+--   tid                   BIGINT           Thread id of that annotation or call.
 --   name                  VARCHAR          Name of the annotation, or of the call that replays.
 --   framework             VARCHAR          Engine.
 --   phase                 VARCHAR          prefill, decode, mixed, speculative or idle.
 --   request_count         BIGINT [count]   Requests.
---   new_tokens            BIGINT [tokens]  Tokens that are processed.
+--   new_tokens            BIGINT [tokens]  Number of tokens processed.
 --   prefill_tokens        BIGINT [tokens]  Part of new_tokens that belongs to prompts.
---   min_output_tokens     BIGINT [tokens]  Tokens that are generated at least: one for each request that decodes.
---   max_output_tokens     BIGINT [tokens]  At most: one more for each prompt, which may end in the iteration.
+--   min_output_tokens     BIGINT [tokens]  Minimum number of generated tokens: one for each request that decodes.
+--   max_output_tokens     BIGINT [tokens]  Maximum number of generated tokens: one more for each prompt, which may end in the iteration.
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
---   attention_pair_count  BIGINT [count]   Pairs of a query and a key of causal attention.
---   padded_request_count  BIGINT [count]   Requests that a graph is captured for.
+--   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
+--   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
 --   ts                    BIGINT [ns]      Start on the host since the run's first event.
 --   end_ts                BIGINT [ns]      End on the host.
 WITH

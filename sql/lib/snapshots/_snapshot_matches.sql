@@ -1,15 +1,17 @@
 -- Allocations of memory snapshots during the trace of the same rank, joined to the operator and the step that made them.
 --
--- Both files are of one process. PyTorch converts the times of a snapshot from the counter of the processor to Unix time, as those of traces
--- (c10::ApproximateClockToUnixTimeConverter). The clocks are shared if the trace starts at a Unix time and the snapshot has events within it. Then an
--- allocation is that memory event (profile_memory=True) with the same address and a size that fits which is nearest in time; without
--- one, it belongs to the innermost operator at its time, unless several threads run operators at that time.
+-- Both files come from one process. PyTorch converts the times of snapshots, like those of traces, from the
+-- processor's counter to Unix time (c10::ApproximateClockToUnixTimeConverter). The clocks are shared if the trace
+-- starts at a Unix time and the snapshot has events within the trace. An allocation is then joined to the nearest
+-- memory event in time (profile_memory=True) with the same address and a fitting size. Without such an event, it
+-- belongs to the innermost operator at that time, unless several threads run operators then.
 --
--- Without a shared clock, both orders are compared: runs of consecutive allocations with the same addresses and fitting sizes are
--- aligned, the longest first. Lost events end a run. An allocation that fits two runs of equal length is not joined.
+-- Without a shared clock, the orders of events in both files are compared: runs of consecutive allocations with the
+-- same addresses and fitting sizes are aligned, the longest first. Lost events end a run. An allocation that fits two
+-- runs of equal length is not joined.
 --
--- A snapshot has the requested size, the trace the size of the block. PyTorch rounds up to twice the size at most, and leaves at most
--- 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp: round_size, should_split).
+-- A snapshot has the requested size, the trace the size of the block. PyTorch rounds up to twice the size at most, and
+-- leaves at most 1 MiB of a cached block unsplit (c10/cuda/CUDACachingAllocator.cpp: round_size, should_split).
 --
 -- Status: experimental
 -- Since: 0.1
@@ -18,28 +20,28 @@ CREATE OR REPLACE MACRO lib._snapshot_matches(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Largest distance [ns] of an allocation and its memory event on a shared clock.
+    -- Maximum time between an allocation and its memory event on a shared clock [ns].
     tolerance_ns,
-    -- Fewest consecutive allocations that are aligned without a shared clock.
+    -- Minimum number of consecutive allocations to align without a shared clock.
     least_run
 ) AS TABLE
 -- Columns:
 --   run         VARCHAR         Run name.
 --   rank        INTEGER         Rank of the process.
 --   device      BIGINT          Device number.
---   event_id    BIGINT          Allocation, in snapshot_events.
---   bytes       BIGINT [bytes]  Its requested size.
---   stack_id    BIGINT          Its stack, in snapshot_frames; NULL if unknown.
+--   event_id    BIGINT          event_id of the allocation, in snapshot_events.
+--   bytes       BIGINT [bytes]  Requested size of the allocation.
+--   stack_id    BIGINT          Stack of the allocation, in snapshot_frames; NULL if unknown.
 --   matched_by  VARCHAR         address and time, time or sequence; NULL if it is not joined.
---   memory_id   BIGINT          event_id of its memory event; NULL if joined by time alone, or not.
---   op_id       BIGINT          event_id of the innermost operator around it; NULL outside operators.
---   module_id   BIGINT          event_id of the innermost nn.Module call around it; NULL if none or unknown.
+--   memory_id   BIGINT          event_id of the allocation's memory event; NULL if joined by time alone, or not joined.
+--   op_id       BIGINT          event_id of the innermost operator around the allocation; NULL outside operators.
+--   module_id   BIGINT          event_id of the innermost nn.Module call around the allocation; NULL if none or unknown.
 --   step        BIGINT          Profiler step; NULL outside steps.
 WITH
     _spans AS MATERIALIZED (
         SELECT
             s.run, s.rank, s.start_ns - s.offset_ns AS zero_ns, s.start_ns AS from_ns, s.start_ns + s.dur AS until_ns,
-            -- Larger than any clock that counts from machine start, and so a Unix time.
+            -- Larger than any clock that counts from machine start, so it is a Unix time.
             s.start_ns > 500000000000000000 AS is_unix
         FROM rank_spans AS s
         WHERE lib.is_requested(runs, s.run) AND lib.is_requested(ranks, s.rank) AND s.event_count > 0

@@ -1,7 +1,7 @@
--- Allocations in memory snapshots, one row each, with the events that allocated and freed it.
+-- Allocations in memory snapshots, one row each, with the events that allocate and free the block.
 --
--- An allocation without an event that made it was there before the history begins: either an event frees it, or it is an allocated
--- block of the snapshot. One without an event that freed it was in use when the snapshot was written.
+-- An allocation without an allocating event existed before the history begins: either an event frees it, or it is an
+-- allocated block of the snapshot. An allocation without a freeing event was in use when the snapshot was written.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,12 +16,12 @@ CREATE OR REPLACE MACRO lib.snapshot_allocations(
 --   rank            INTEGER         Rank of the process.
 --   device          BIGINT          Device number.
 --   address         BIGINT [1]      Address of the block.
---   bytes           BIGINT [bytes]  Its size.
---   stack_id        BIGINT          Stack that allocated it; NULL if unknown.
---   alloc_event_id  BIGINT          Event that made it; NULL if it was there before the history begins.
---   free_event_id   BIGINT          Event that freed it; NULL if it was in use at the end.
---   alloc_ns        BIGINT [ns]     Unix time when it was made.
---   free_ns         BIGINT [ns]     Unix time when it was freed.
+--   bytes           BIGINT [bytes]  Size of the block.
+--   stack_id        BIGINT          Stack that allocated the block; NULL if unknown.
+--   alloc_event_id  BIGINT          Allocating event; NULL if the block was allocated before the history begins.
+--   free_event_id   BIGINT          Freeing event; NULL if the block was in use at the end.
+--   alloc_ns        BIGINT [ns]     Unix time of the allocation.
+--   free_ns         BIGINT [ns]     Unix time of the free.
 WITH
     _changes AS MATERIALIZED (
         SELECT

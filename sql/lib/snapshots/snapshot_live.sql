@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO lib.snapshot_live(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Out of memory of each device to include, the last ones.
+    -- Number of last out-of-memory errors to include per device.
     last_ooms
 ) AS TABLE
 -- Columns:
@@ -18,11 +18,11 @@ CREATE OR REPLACE MACRO lib.snapshot_live(
 --   moment_id        BIGINT          Event of the moment; NULL for the beginning of the history and for its end.
 --   moment_ns        BIGINT [ns]     Unix time of the moment.
 --   requested_bytes  BIGINT [bytes]  Requested size that failed; NULL for other moments.
---   device_free_bytes  BIGINT [bytes]  Free memory of the device at an oom; NULL for others.
+--   device_free_bytes  BIGINT [bytes]  Free memory of the device at an oom; NULL for other moments.
 --   stack_id         BIGINT          Stack that allocated the block; NULL if unknown.
---   is_recorded      BOOLEAN         The history saw it being allocated.
+--   is_recorded      BOOLEAN         Whether the allocation is in the history.
 --   bytes            BIGINT [bytes]  Size of the block.
---   alloc_event_id   BIGINT          Event that allocated it; NULL if it was there before the history begins.
+--   alloc_event_id   BIGINT          Allocating event; NULL if the block was allocated before the history begins.
 WITH
     _allocations AS MATERIALIZED (
         SELECT a.* FROM lib.snapshot_allocations(runs, ranks) AS a

@@ -1,7 +1,7 @@
--- Stacks of memory snapshots as text, with the category of what they allocate.
+-- Stacks of memory snapshots as text, with the category of the memory that they allocate.
 --
--- The line of the user is the innermost frame outside of PyTorch. Frames of the interpreter and of PyTorch's dispatcher are left out of
--- the folded stack, as torch.cuda._memory_viz leaves them out.
+-- The line of the user's program is the innermost frame outside PyTorch. The folded stack omits frames of the
+-- interpreter and of PyTorch's dispatcher, as torch.cuda._memory_viz does.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.snapshot_stack_texts(
 --   rank          INTEGER  Rank of the process.
 --   stack_id      BIGINT   Number of the stack in the snapshot.
 --   category      VARCHAR  parameters, gradients, activations, optimizer, sharding, communication or unknown.
---   frame         VARCHAR  Line and function of the user's program: train.py:47 in step.
+--   frame         VARCHAR  Line and function of the user's program, such as train.py:47 in step.
 --   folded_stack  VARCHAR  Frames from the outermost, as file:line:function, separated by semicolons.
 WITH
     _frames AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- Memory in use after each event of the allocator in memory snapshots.
 --
--- Begins with what was allocated before the history, as event NULL.
+-- The first row, with a NULL event, is the memory allocated before the history.
 --
 -- Status: experimental
 -- Since: 0.1
@@ -14,10 +14,10 @@ CREATE OR REPLACE MACRO lib.snapshot_usage(
 --   run              VARCHAR         Run name.
 --   rank             INTEGER         Rank of the process.
 --   device           BIGINT          Device number.
---   event_id         BIGINT          Event; NULL for the beginning.
+--   event_id         BIGINT          event_id of the event; NULL for the beginning.
 --   time_ns          BIGINT [ns]     Unix time of the event.
---   allocated_bytes  BIGINT [bytes]  Memory in use after it.
---   recorded_bytes   BIGINT [bytes]  Of that, what the history saw being allocated.
+--   allocated_bytes  BIGINT [bytes]  Memory in use after the event.
+--   recorded_bytes   BIGINT [bytes]  Part of allocated_bytes whose allocation is in the history.
 WITH
     _allocations AS MATERIALIZED (
         SELECT a.* FROM lib.snapshot_allocations(runs, ranks) AS a

@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib._profiled_steps(
 --   is_last                 BOOLEAN      Whether this is the rank's last step.
 --   total_ns                BIGINT [ns]  Step duration.
 --   iteration_interval_ns   BIGINT [ns]  Time from the start of the step to the forward pass; NULL if no forward pass is found.
---   forward_backward_ns     BIGINT [ns]  Time from there to the end of the backward pass; NULL if either is not found.
+--   forward_backward_ns     BIGINT [ns]  Time from the start of the forward pass to the end of the backward pass; NULL if either is not found.
 --   tail_ns                 BIGINT [ns]  Time from the end of the backward pass to the end of the step; NULL if no backward pass is found.
 --   computation_ns          BIGINT [ns]  Time with a computation kernel running.
 --   communication_alone_ns  BIGINT [ns]  Exposed communication time (not overlapped by compute).

@@ -6,8 +6,8 @@
 -- and is split at the end of the call that launches it: time before is attributed to the host. Intervals of
 -- `unrecorded_time` are not idle. The shares of a window sum to the window.
 --
--- One sweep sums up the time of each part so far. The share of an operation is the difference of these sums at the
--- bounds of what it adds to its part.
+-- One sweep sums up the time of each part so far. The share of an operation is the difference of these sums between
+-- the start and end of the time that it adds to its part.
 --
 -- Status: stable
 -- Since: 0.1

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
 --   step                  BIGINT          Profiler step; NULL if the trace has no steps and the row covers all of it.
 --   part                  VARCHAR         Part of the step: compute, transfer, wait, memory, other (launched outside steps), unrecorded, idle, host or lag.
 --   waits_for             VARCHAR         For idle time: host (not launched yet), device (launched, not started) or unknown; otherwise NULL.
---   operator              VARCHAR         Launching operator; the collective for communication, what ends it for idle time, [no launch] or [outside of steps] for other; NULL: none.
+--   operator              VARCHAR         Launching operator; for communication, the collective; for idle time, the operator that ends it; [no launch] or [outside of steps] for the part other; NULL: none.
 --   shapes                VARCHAR         Input shapes as JSON; for communication, number and type of elements; NULL if unknown.
 --   kernel                VARCHAR         Short kernel name; NULL for idle, unrecorded and host time.
 --   root                  VARCHAR         Outermost operator that encloses the launch; NULL: none.

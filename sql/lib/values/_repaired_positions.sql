@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib._repaired_positions(
 --   lane_id   BIGINT      Channel number, unique across runs.
 --   rank      INTEGER     Rank of the process.
 --   position  BIGINT [1]  Position in the sequence of the rank.
---   ordinal   BIGINT [1]  Position in the reference that it belongs to, or that it follows.
+--   ordinal   BIGINT [1]  Position in the reference that the item belongs to, or that it follows.
 --   nth       BIGINT [1]  1 if it belongs to that position; 2, 3, … for later items missing from the reference.
 WITH
     _ref_items AS MATERIALIZED (

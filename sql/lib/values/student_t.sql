@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.student_t(
     -- Number of degrees of freedom.
     freedom
 ) AS
--- Returns: DOUBLE [1]  Quantile; NULL below one degree of freedom, and that of 30 above 30.
+-- Returns: DOUBLE [1]  Quantile; NULL below one degree of freedom; above 30, the quantile of 30.
     CASE
         WHEN freedom < 1 THEN NULL
         WHEN of_many THEN
