@@ -150,7 +150,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     with hta_sql.publish(store) as opened:
         assert opened.published
         assert opened.published.missing == ["traces.2-of-2 (started, not finished)"]
-    assert "Shard traces.2-of-2 is skipped: Parquet of rank 1 is missing" in caplog.text
+    assert "Shard traces.2-of-2 is skipped: Parquet files of rank 1 are missing" in caplog.text
     assert busy_times(store) == {0: 100.0}
     assert [entry.rank for entry in read_manifest(store).entries] == [0]
     hta_sql.ingest_shard(traces, store, shard=(2, 2))

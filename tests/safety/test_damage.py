@@ -273,7 +273,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
-    assert (fault.kind, fault.message) == ("catalog", "it says something else than the manifest")
+    assert (fault.kind, fault.message) == ("catalog", "its contents do not match the manifest")
 
 
 def test_what_cannot_be_read_again_is_set_aside(
@@ -344,7 +344,7 @@ def test_links_that_lead_nowhere(store: Path) -> None:
     build_catalog(store)
     assert verify_store(store).faults == []
     (fault,) = verify_store(store, deep=True).faults
-    assert fault.message == "launch_id names 2 events that are not there"
+    assert fault.message == "launch_id refers to 2 missing events"
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyT
 def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
     """A fault of a shared file is one line."""
     (store / kernel_files(store)[0]).unlink()
-    with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is gone"):
+    with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is missing"):
         called("verify", store)
 
 
