@@ -134,7 +134,7 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
         assert opened.run("temporal_breakdown", runs=["c"]).arrow() == computed[1]
         assert opened.run("temporal_breakdown", ranks=[0]).arrow() == computed[3]
     (said,) = caplog.messages  # which shows that it was looked at
-    assert "cannot read a materialized answer, which is computed again" in said
+    assert "materialized files cannot be read and are recomputed" in said
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def test_another_size_is_noticed_when_it_is_opened(
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT DISTINCT run FROM ranks").rows() == [("first",)]
-    assert "omitted runs whose Parquet is missing or broken" in caplog.text
+    assert "omitted runs with missing or corrupt Parquet files" in caplog.text
     assert f"hta-sql repair {store}" in caplog.text
     assert answers(store) == {"first": made[2]["first"]}
 

@@ -130,7 +130,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
                 there = [replace(one, root=str(tmp_path)) for one in given]
                 return client.get_executor(pure=False).submit(task, *there, **named)
 
-        with pytest.raises(hta_sql.StoreNotFoundError, match=r"sees no store at .*shared file"):
+        with pytest.raises(hta_sql.StoreNotFoundError, match=r"finds no store at .*shared file"):
             store.run("temporal_breakdown", executor=Elsewhere())
         shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
         with (tmp_path / "manifest.json").open("a") as manifest:

@@ -196,7 +196,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
     """Class and message are equal, also for text that is not valid Unicode."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
-    with pytest.raises(QueryError, match="Only queries that read"):
+    with pytest.raises(QueryError, match="Only read-only queries"):
         store.sql("COPY (SELECT 1) TO 'x.csv'")
     with pytest.raises(QueryError, match="surrogates"):
         store.sql("SELECT '\ud800'")
