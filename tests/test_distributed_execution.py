@@ -196,5 +196,5 @@ def test_another_hta_sql_on_a_worker(
     other = Identity("", "", "other")
     # Here the store is what it is; the worker looks next.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
-    with pytest.raises(hta_sql.StoreError, match="has another hta_sql"):
+    with pytest.raises(hta_sql.StoreError, match="differs from the hta_sql of the caller"):
         tiny_store.run("temporal_breakdown", executor=here)

@@ -286,7 +286,7 @@ def test_what_cannot_be_read_again_is_set_aside(
     try:
         done = cli("repair", store)
         assert done.code == 1
-        assert "run first is set aside: rank 1 is damaged, and its trace is not there" in done.err
+        assert "run first is set aside: rank 1 is damaged, and its trace is missing" in done.err
         assert answers(store) == {"second": made[2]["second"]}
         assert "omitted runs" in caplog.text
         assert verify_store(store).faults == []

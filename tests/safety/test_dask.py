@@ -136,7 +136,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
         with (tmp_path / "manifest.json").open("a") as manifest:
             manifest.write("\n")  # as another ingest would
         with pytest.raises(
-            hta_sql.StoreError, match=r"sees another store at .* or is an older copy"
+            hta_sql.StoreError, match=r"differs from the store of the caller.*has an older copy"
         ):
             store.run("temporal_breakdown", executor=Elsewhere())
 

@@ -153,7 +153,7 @@ def test_all_queries_together_have_one_memory_limit(
     """If the sum exceeds the limit, the query with the most memory is ended."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
-    with pytest.raises(QueryError, match="Out of Memory: the queries of this store together"):
+    with pytest.raises(QueryError, match="Out of Memory: together, the queries of this store"):
         store.sql(ENDLESS)
     monkeypatch.undo()
     assert store.sql("SELECT 1 AS a").rows() == [(1,)]

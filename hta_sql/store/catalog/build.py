@@ -142,7 +142,7 @@ def build_aside(target: Path, folder: StoreFolder) -> None:
 
 
 def copy_of_manifest(folder: StoreFolder) -> bytes | None:
-    """Read the copy of the manifest that the catalog of a store contains; None if it has no copy."""
+    """Read the copy of the manifest in the catalog of a store; None if no copy can be read."""
     with temporary_folder() as temporary:
         copied = Path(temporary, CATALOG)
         try:

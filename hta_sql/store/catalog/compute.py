@@ -66,7 +66,7 @@ def to_compute(
     request: Request | None,
     without: Collection[str] = (),
 ) -> Todo:
-    """List the derived tables (except ``without``) and requested answers that are not materialized."""
+    """List derived tables (except ``without``) and requested answers that are not materialized."""
     wanted = missing_answers(manifest, library, runs, request.names) if request else []
     reads = any(library.reads_derived(about) for about, _ in wanted)
     tables = (
@@ -142,7 +142,7 @@ def run_computed(
 def derived_rows(
     con: duckdb.DuckDBPyConnection, about: SqlObject, run: str, watch: Watch = UNWATCHED
 ) -> Iterator[str]:
-    """Yield the SELECT of a derived table's rows of ``$run``. For replays, compute the rows first."""
+    """Yield the SELECT of a derived table's rows of ``$run``; compute replays beforehand."""
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return

@@ -118,7 +118,7 @@ class RankWriter:
                 kept = unfinished(self._folder, self._target.run)
                 if kept:
                     log.warning(
-                        "Interrupted: %s stored but not published; run the same ingest again to resume.",
+                        "Interrupted: %s stored but not published; run the same ingest to resume.",
                         f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
                     )
             raise
@@ -151,7 +151,7 @@ class RankWriter:
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Return the entries whose files all exist with the recorded size; others must be read again."""
+    """Return the entries whose files all exist with the recorded size; others are incomplete."""
     files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
     there = folder.sizes([path for named in files for path, _ in named]).items()
     return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]

@@ -118,7 +118,7 @@ def materialize_missing(
     *,
     watch: Watch = UNWATCHED,
 ) -> bool:
-    """Materialize missing derived tables of an open store; return whether its catalog may have changed.
+    """Materialize missing derived tables of an open store; return whether it may have changed.
 
     If the store is locked by another writer, or if the computation fails, this is logged, and
     queries compute the missing tables.

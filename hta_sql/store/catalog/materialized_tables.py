@@ -23,7 +23,7 @@ from hta_sql.library.sql_files import Columns, columns_digest
 from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
 ON_REQUEST = frozenset({"replays"})
-"""Slow, rarely read derived tables: computed only by a query that reads them, or by `materialize`."""
+"""Slow, rarely read derived tables: computed only if a query reads them, or by `materialize`."""
 
 Missing = list[tuple[SqlObject, list[str]]]
 """Objects to compute, each with its runs."""

@@ -47,7 +47,7 @@ from the same library.
 """
 
 _BLOCK_BYTES = 32768
-"""Block size: an eighth of the default, to waste less of the last block. Smaller blocks are slower."""
+"""Block size: an eighth of the default, to waste less of the last block; smaller is slower."""
 
 _FREE_ROWS = 600_000
 """Rows of 8 bytes in the leading free blocks: 4.8 MB, more than the definitions of a store need."""

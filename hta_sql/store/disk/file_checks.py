@@ -34,8 +34,8 @@ class Fault:
     kind: str
     """Kind of fault.
 
-    One of manifest, catalog, analyses, shard, missing, size, content, footer, rows, pages, origin and
-    links.
+    One of manifest, catalog, analyses, shard, missing, size, content, footer, rows, pages, origin
+    and links.
     """
     message: str
     run: str | None = None

@@ -98,7 +98,7 @@ class RankEntry:
     role_source: str | None = None
     """Source of the role: given, distributedInfo or names."""
     first_rank: int = 0
-    """Offset that was added to the ranks of the role, because several roles number theirs from 0."""
+    """Offset that was added to the rank, if several roles number their ranks from 0."""
     pid: int | None = None
     """Process ID of the host events; None if not known before the trace was read."""
 
@@ -117,7 +117,7 @@ class MaterializedTable:
     key: str
     """Hash of the SQL and of its input files; see store/catalog/materialized_tables.py."""
     path: str | None
-    """Path relative to the store; None if there are no rows, or too many to materialize by default."""
+    """Path relative to the store; None without rows, or with too many to materialize by default."""
     rows: int
     bytes: int = 0
     sha256: str | None = None

@@ -76,7 +76,7 @@ class Connection(Closing):
     """
 
     _after_fork = False
-    """Whether this process was forked while database instances, whose threads it lacks, were open."""
+    """Whether this process was forked while instances were open, whose threads do not exist here."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Connection(Closing):
             self._replaced = [con for con in self._replaced if id(con) in asked]
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
-        """Reopen the store without files that an error shows to be damaged; return whether to retry.
+        """Reopen the store without files that are damaged, given an error; return whether to retry.
 
         Runs with missing or corrupt files are excluded; derived tables are recomputed.
 
@@ -275,7 +275,7 @@ class Connection(Closing):
             self._broken |= broken
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads, and the computation of derived tables for them."""
+        """Interrupt the queries of other threads, and computations of derived tables for them."""
         self.on_demand.interrupt()
         for cursor in list(self._asking):
             cursor.interrupt()
@@ -301,7 +301,7 @@ class Connection(Closing):
         self._asking, self._replaced, self._opened = {}, [], None
 
     def _open(self) -> Opened:
-        """Open a catalog of the current manifest: the store's own, or a copy in the user's cache."""
+        """Open a catalog of the current manifest: the store's own, or one in the user's cache."""
         library = self._library
         for _ in range(ATTEMPTS):
             identity = identity_of(self._folder, library)

@@ -108,7 +108,8 @@ def compute(task: Task) -> TaskResult:
         if lost := set(before) - set(connection.opened().ranks):
             runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(
-                f"The worker on {host} cannot read the Parquet files of runs in {task.root!r}: {runs}."
+                f"The worker on {host} cannot read the Parquet files of runs in {task.root!r}: "
+                f"{runs}."
             )
     put = _put(folder, rows, task.path) if rows.nbytes >= LARGE_BYTES else None
     return put or _stream(rows)

@@ -32,8 +32,8 @@ def engine(threads: int | None, memory_limit: str | None) -> Config:
     return {
         "threads": threads or cpu_count(),
         "memory_limit": memory_limit or duckdb_memory_limit(),
-        # Below this row estimate, the engine uses a nested-loop join. It estimates most query stages
-        # as one row: a critical path over 25,000 kernels compared 300 million pairs.
+        # Below this row estimate, the engine uses a nested-loop join. It estimates most query
+        # stages as one row: a critical path over 25,000 kernels compared 300 million pairs.
         "asof_loop_join_threshold": 0,
         # By default the engine spills into the store.
         "temp_directory": spill_folder(),

@@ -43,9 +43,9 @@ class OnDemand:
     ) -> set[str]:
         """Return the runs to try for a query, and mark them as tried.
 
-        Up to :data:`OTHER_RUNS` other runs are included. If a single run has no materialized derived
-        tables, the engine plans their computation (1.4 s) in every query, regardless of the runs
-        that the query selects.
+        Up to :data:`OTHER_RUNS` other runs are included. If a single run has no materialized
+        derived tables, the engine plans their computation (1.4 s) in every query, regardless of the
+        runs that the query selects.
 
         Args:
             runs: Runs of the query.

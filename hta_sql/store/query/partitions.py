@@ -102,7 +102,7 @@ def is_partitioned(analysis: SqlObject, library: Library) -> bool:
 
 
 def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
-    """Partition a query for an executor: a task gets whole runs, or a group of ranks of a large run.
+    """Partition a query for an executor: a task gets whole runs, or some ranks of a large run.
 
     Small ranks are grouped, because planning a query for each rank would cost more than a single
     query.

@@ -34,7 +34,7 @@ _LOCK = threading.Lock()
 
 
 def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
-    """Add the parameter ``roles`` to a method that runs an analysis; see :meth:`ByRole.of_roles`."""
+    """Add a parameter ``roles`` to a method that runs an analysis; see :meth:`ByRole.of_roles`."""
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -62,7 +62,7 @@ def _with_role(store: Any, ranks: Iterable[int], roles: Iterable[str]) -> list[i
 
 
 class ByRole:
-    """Mixin that opens the ranks of some roles as separate stores, which are closed with the store."""
+    """Mixin that opens the ranks of some roles as separate stores, which close with this store."""
 
     _connection: Connection
     _folder: StoreFolder
@@ -103,8 +103,8 @@ class ByRole:
         if not self._folder.local:
             if self._options["safe"]:
                 raise StoreError(
-                    f"Roles of {self._folder.root!r} cannot be requested with safe=True, because the "
-                    "store is at a URL."
+                    f"Roles of {self._folder.root!r} cannot be requested with safe=True, because "
+                    "the store is at a URL."
                 )
             part_store: Store = opens(_PartOfRemote(self._folder.root, part), **self._options)
             return part_store

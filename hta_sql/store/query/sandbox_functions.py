@@ -1,4 +1,4 @@
-"""Allowlists of functions and types for untrusted queries, and limits on the size of generated data.
+"""Allowlists of functions and types for untrusted queries, and size limits of generated data.
 
 A function that recurses into a value overflows the stack if the value is nested deeply enough, and
 a query can build such a value at run time. With DuckDB 2.0 and 8 MiB of stack, ``json_contains``

@@ -1,7 +1,7 @@
 """Determines from the definitions of macros how they use their arguments.
 
 A macro may pass a string to ``query_table``, directly or through other macros. The string is then
-the name of a relation. A macro may also repeat an argument, so that nested calls grow exponentially.
+the name of a relation. A macro may also repeat an argument, so nested calls grow exponentially.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Scope:
     width: int = 0
 
     def sees(self, name: tuple[str, ...]) -> bool:
-        """Return whether a name is a WITH query, or the ``recurring`` table of a recursive query."""
+        """Return whether a name is a WITH query, or ``recurring`` data of a recursive query."""
         return (len(name) == 1 and name[0] in self.queries) or (
             len(name) == 2 and name[0] == "recurring" and name[1] in self.recurring
         )
@@ -103,7 +103,7 @@ class Scope:
         return replace(self, queries={**self.queries, small(name): size})
 
     def within(self, name: str) -> Scope:
-        """Return the scope of the recursive part of a query, to which the query itself is visible."""
+        """Return the scope of the part of a recursive query that can refer to the query itself."""
         inside = self.with_query(name, EMPTY)
         return replace(inside, recurring=self.recurring | {small(name)})
 

@@ -91,8 +91,8 @@ def tokens_of(text: str) -> list[tuple[int, str, bool]]:
     """Split a text into the engine's tokens, without comments.
 
     Returns:
-        For each token, its offset [bytes], its text in upper case, and whether it is a keyword or an
-        operator.
+        For each token, its offset [bytes], its text in upper case, and whether it is a keyword or
+        an operator.
     """
     encoded = text.encode()
     try:
@@ -121,13 +121,13 @@ def _check_nesting(tokens: list[tuple[int, str, bool]]) -> None:
             price = READINGS_OF_WITH ** max(0, sum(item.has_with for item in opened) - 1)
             if len(opened) - 1 > MOST_BRACKETS:
                 raise QueryError(
-                    f"The query is nested too deeply: more than {MOST_BRACKETS} nested brackets and "
-                    "CASE expressions."
+                    f"The query is nested too deeply: more than {MOST_BRACKETS} nested brackets "
+                    "and CASE expressions."
                 )
         if opened[-1].parsed > MOST_PARSED:
             raise QueryError(
-                "The query takes too long to parse. Avoid nested WITH clauses, write CASE WHEN x = … "
-                "instead of CASE x WHEN …, or split the query."
+                "The query takes too long to parse. Avoid nested WITH clauses, write CASE WHEN x = "
+                "… instead of CASE x WHEN …, or split the query."
             )
 
 

@@ -20,7 +20,7 @@ Node = dict[str, Any]
 COPIES = 3
 """Maximum number of times that the engine binds a lambda body or the operand of BETWEEN."""
 GROUPING = 4
-"""Number of relations that a grouping set of CUBE, ROLLUP or GROUPING SETS counts as (4 ms to plan)."""
+"""Number of relations that a set of CUBE, ROLLUP or GROUPING SETS counts as (4 ms to plan)."""
 TABLE_COLUMNS = 50
 """Number of columns that a table or table function counts as."""
 
@@ -70,7 +70,7 @@ class TreeWalk:
         self._sum(statements, Scope()).check()
 
     def _sum(self, items: Iterable[Any], scope: Scope) -> Size:
-        """Check all nodes in items (objects, lists or values of the tree); return their total size."""
+        """Check all nodes in items (objects, lists or values of the tree); return their size."""
         total = EMPTY
         waiting = [*items]
         while waiting:

@@ -35,7 +35,7 @@ class _Pinned:
             return False
 
     def copied(self, folder: str) -> Path:
-        """Copy the file. Uses pread, because a forked child shares the file offset with its parent."""
+        """Copy the file with pread, because a forked child shares the file offset of its parent."""
         target = Path(folder, CATALOG)
         target.write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
         return target

@@ -35,7 +35,7 @@ LENGTH = struct.Struct(">Q")
 NUMBER = struct.Struct(">q")
 INTERRUPT = b"I"
 ORPHAN_S = 5.0
-"""Time [s] after a query's limit at which a worker ends itself, in case its parent does not end it."""
+"""Time [s] after a query's limit at which a worker ends itself, if its parent did not end it."""
 
 MOST_DEPTH = 60
 """Maximum nesting depth of lists and structs in a table; Arrow streams allow 64 levels."""

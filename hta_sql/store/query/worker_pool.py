@@ -165,7 +165,8 @@ class Workers(Closing):
         if status == KILLED and ran < UNASKED_S:
             return _DiedUnaskedError(died)
         return QueryError(
-            f"{died} The store remains usable. Try a simpler query; if an ordinary query fails, report it."
+            f"{died} The store remains usable. Try a simpler query; if an ordinary query fails, "
+            "report it."
         )
 
     def _claimed(self, seconds: float | None) -> WorkerState:

@@ -69,7 +69,7 @@ class Process(ABC):
         return status
 
     def abandon(self) -> None:
-        """Kill the process and unblock readers of its answer at once, as ending may take seconds."""
+        """Kill the process and unblock readers of its answer at once; ending may take seconds."""
         self.kill()
         if self._socket:
             with suppress(OSError):

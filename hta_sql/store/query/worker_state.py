@@ -32,7 +32,7 @@ class WorkerState:
     is_low: bool = False
 
     def begin(self, called: float, seconds: float | None) -> None:
-        """Record the start of a query; a long wait for a worker uses up to half of its time limit."""
+        """Record the start of a query; a long wait for a worker uses up to half of the limit."""
         now = time.monotonic()
         self.since = now if seconds is None else max(min(now, called + WAIT_S), now - seconds / 2)
         self.seconds = seconds
@@ -64,6 +64,7 @@ def resident(process: int) -> int:
 def too_large() -> QueryError:
     """Return the error of a query that was killed because the store exceeded its total memory."""
     return QueryError(
-        "Out of Memory: together, the queries of this store exceed its memory_limit, and this query "
-        "used the most. Request fewer runs, ranks or steps, or open the store with a larger memory_limit."
+        "Out of Memory: together, the queries of this store exceed its memory_limit, and this "
+        "query used the most. Request fewer runs, ranks or steps, or open the store with a larger "
+        "memory_limit."
     )

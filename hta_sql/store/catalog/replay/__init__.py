@@ -1,4 +1,4 @@
-"""Replays of a job on its dependency graph: SQL defines nodes and edges, one pass computes times."""
+"""Replays a job on its dependency graph: SQL defines nodes and edges, one pass computes times."""
 
 TABLE = "replays"
 """Name of the derived table of replays.

@@ -36,7 +36,7 @@ Results are stored in temporary tables.
 STAGES = len(READS) + 5
 """Number of progress stages of a replay.
 
-Computing each table, reading the tables, sorting nodes, scenarios, parts of the job, faster kernels.
+Stages: each table, reading the tables, sorting nodes, scenarios, parts of the job, faster kernels.
 """
 
 NODE_BYTES = 2_000

@@ -131,11 +131,11 @@ def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], D
 
 
 def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
-    """Return an earlier begin of each host timeline if a scenario removes the reason for a late begin.
+    """Return earlier begins of host timelines whose late begin a scenario explains, or None.
 
     A capture begins in the middle of a run. If the scenario removes the delay with which a timeline
-    ends its steps, the same delay explains a late begin of its capture, up to the size of the delay.
-    None if all timelines begin as recorded.
+    ends its steps, the same delay also explains a late begin of its capture, up to its size. None
+    means that all timelines begin as recorded.
 
     Args:
         replay: The run.

@@ -1,4 +1,4 @@
-"""The pass over a replay's dependency graph: computes operation ends for several scenarios at once."""
+"""The pass over a replay's dependency graph: computes node ends for several scenarios at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.store.catalog.replay.schedule import scheduled
 from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 CHUNK_BYTES = 64 << 20
-"""Maximum size of one array of nodes by scenarios [bytes]; about six such arrays exist at a time."""
+"""Maximum size of an array of nodes by scenarios [bytes]; about six such arrays exist at a time."""
 
 LEVELS = 500
 """Number of levels after which the limits are checked; they take about 10 ms."""
