@@ -221,7 +221,10 @@ def _by_ladder(
     *,
     beside: int,
 ) -> list[TraceFile]:
-    """Determine the rank of each trace; ``beside`` is the number of other files that were found."""
+    """Determine the rank of each trace; skip files that are not traces.
+
+    If no other files were found, at least one of the files must be a trace.
+    """
     known: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
     for path in paths:

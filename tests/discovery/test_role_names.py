@@ -90,7 +90,8 @@ def test_two_roles_in_names_are_roles(
     with caplog.at_level(logging.WARNING):
         assert found(tmp_path) == [(0, "decode"), (1, "prefill")]
     assert (
-        "Roles from the names of folders and files: decode (1 file), prefill (1 file)" in caplog.text
+        "Roles from the names of folders and files: decode (1 file), prefill (1 file)"
+        in caplog.text
     )
 
 

@@ -68,7 +68,7 @@ class Identity:
     library: str
 
     def serves(self, wanted: Identity) -> bool:
-        """Return whether a catalog with this identity can be used for a wanted identity.
+        """Return whether a catalog with this identity can be used for an expected identity.
 
         The catalog may contain additional user analyses.
         """

@@ -17,7 +17,7 @@ AGAIN_S = 0.1
 """Interval between interrupts of a statement that has not stopped yet [s]."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the table being computed, and the numbers of completed and of all parts."""
+"""Called with the name of the current table, the number of completed parts, and the total."""
 
 
 class ComputationStoppedError(QueryError):

@@ -76,7 +76,7 @@ class Connection(Closing):
     """
 
     _after_fork = False
-    """Whether this process was forked while instances were open, whose threads do not exist here."""
+    """Whether this process was forked while instances were open; it does not have their threads."""
 
     def __init__(
         self,

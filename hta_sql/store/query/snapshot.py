@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Pinned:
-    """The current catalog file, kept open so that it stays readable after it is replaced."""
+    """The current catalog file, held open so that it stays readable after it is replaced."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self.path, self.identity = path, identity

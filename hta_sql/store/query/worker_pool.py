@@ -35,7 +35,7 @@ MOST_WORKERS = 16
 """Maximum number of concurrent queries of a store; further queries wait."""
 
 SPARES = 3
-"""Number of idle workers kept ready for the next queries while others run."""
+"""Number of idle workers that are ready for the next queries while others run."""
 
 GRACE_S = 0.4
 """Time [s] that an interrupted query has to end before its worker is killed."""
@@ -230,7 +230,7 @@ class Workers(Closing):
         return resident(worker.process.pid) - worker.base < LEAST_ENGINE
 
     def _start(self, wanted: int) -> None:
-        """Start workers until ``wanted`` are idle or starting. Call with the lock held."""
+        """Start workers until the given number are idle or starting. Call with the lock held."""
         if self._watcher is None:
             self._watcher = threading.Thread(target=self._watch, daemon=True)
             self._watcher.start()

@@ -64,7 +64,7 @@ def send(process: Process, frame: bytes) -> None:
 
 
 def interrupt(process: Process) -> None:
-    """Ask a worker to interrupt its query, unless its request pipe is full."""
+    """Request that a worker interrupt its query, unless its request pipe is full."""
     frame = LENGTH.pack(len(INTERRUPT)) + INTERRUPT
     with suppress(OSError, ValueError):
         if sys.platform == "win32" or _has_room(process.requests):
