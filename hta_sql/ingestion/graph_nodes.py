@@ -67,7 +67,7 @@ def _may_be(replayed: str, captured: str | None) -> bool:
 
 
 def _has_other_names(replayed: Sequence[str], captured: Sequence[str]) -> bool:
-    """Return whether too many kernel names are missing in the graph: it has another size.
+    """Return whether so many kernel names are missing in the graph that it has another size.
 
     One missing name is always allowed.
     """

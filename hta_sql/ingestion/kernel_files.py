@@ -45,7 +45,7 @@ def with_kernel_files(files: list[TraceFile], kernels: list[str]) -> list[TraceF
 
 
 def _nearest(folder: str, folders: set[str]) -> str | None:
-    """Return the folder itself if it is in ``folders``, otherwise the nearest one above that is."""
+    """Return the nearest folder in ``folders``: the folder itself or a parent; None without any."""
     while folder:
         if folder in folders:
             return folder

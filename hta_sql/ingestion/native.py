@@ -139,7 +139,7 @@ class NativeBatch:
         self._library.hta_sql_reader_free(self._reader)
 
     def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
-        """Read chunks until the batch is full; yield those that are rejected.
+        """Read chunks until the batch is full; yield the rejected chunks.
 
         Args:
             chunks: Chunks of one trace.
@@ -314,7 +314,7 @@ def _tree_library() -> ctypes.CDLL | None:
 
 
 def best_build() -> Build:
-    """Return the function that builds call trees: the compiled one if available."""
+    """Return the function that builds call trees: the compiled function if it is available."""
     is_there = reader_at_work() == "compiled" and _tree_library() is not None
     return native_call_tree if is_there else call_tree
 

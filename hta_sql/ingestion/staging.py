@@ -187,7 +187,7 @@ def parse(
     chunks: Iterable[pa.RecordBatch],
     statement: Callable[[str, str], str],
 ) -> None:
-    """Parse chunks in DuckDB, while this thread reads and cuts the next ones."""
+    """Parse chunks in DuckDB, while this thread reads and cuts the next chunks."""
     refusals: list[TraceFormatError] = []
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -204,7 +204,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
     query = "SELECT [[1]] AS v"
     for _ in range(6):
         query = f"SELECT {'[' * 10}v{']' * 10} AS v FROM ({query})"  # noqa: S608 - no value
-    with pytest.raises(QueryError, match="nested more than 60 levels"):
+    with pytest.raises(QueryError, match="more than 60 levels of nesting"):
         store.sql(query)
 
 

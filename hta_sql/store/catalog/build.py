@@ -87,7 +87,7 @@ def identity_of(folder: StoreFolder, library: Library) -> Identity:
 
 
 def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
-    """Read the identity of an open catalog; None if it does not record one."""
+    """Read the identity of an open catalog; None if the catalog records no identity."""
     try:
         rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
     except duckdb.OutOfMemoryException:

@@ -116,7 +116,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
 
 
 def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, Columns]:
-    """Read the columns of each table and schema from one of its files."""
+    """Read the columns of each table and schema from one file."""
     found: dict[str, Columns] = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         if filesystem := folder.filesystem():

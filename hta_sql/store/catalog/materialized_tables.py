@@ -64,7 +64,7 @@ def _known_of(entry: RankEntry) -> tuple[object, ...]:
 def kept_tables(
     manifest: Manifest, library: Library, names: Collection[str] | None = None
 ) -> dict[tuple[str, str], MaterializedTable]:
-    """Return the up-to-date tables, including those found too large: (name, run) ─▶ table.
+    """Return the up-to-date tables, including tables found too large: (name, run) ─▶ table.
 
     Args:
         manifest: Manifest of the store.

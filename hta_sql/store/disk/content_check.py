@@ -56,7 +56,7 @@ class _Written(NamedTuple):
 
 
 class FileCheck(SizeCheck):
-    """Checks the sizes of all files of a store, and the content of those that queries read.
+    """Checks the sizes of all files of a store, and the content of files that queries read.
 
     Args:
         folder: The store.

@@ -255,7 +255,7 @@ def read_manifest(store: Store) -> Manifest:
 
 
 def manifest_or_empty(folder: StoreFolder) -> Manifest:
-    """Read the manifest; return an empty one if the store does not exist yet."""
+    """Read the manifest of a store; return an empty manifest if the store does not exist yet."""
     try:
         return read_manifest(folder)
     except StoreNotFoundError:

@@ -89,7 +89,7 @@ class _RemoteLock:
         return self._folder.create(self._name, self._content())
 
     def _taken_over(self, stale: bytes) -> bool:
-        """Replace a stale lock. Return whether it worked: of two processes, the later one wins."""
+        """Replace a stale lock; return whether this process holds it. The last writer wins."""
         if self._read() != stale:
             return False
         log.warning(

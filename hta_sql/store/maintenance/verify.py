@@ -105,7 +105,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
 
 
 def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
-    """Read the whole catalog, and compare it with a newly built one."""
+    """Read the whole catalog, and compare it with a newly built catalog."""
     library = load_library()
     with temporary_folder() as temporary:
         copied, built = Path(temporary, "copied.duckdb"), Path(temporary, "built.duckdb")

@@ -34,7 +34,7 @@ class Opened:
     ranks: list[Size]
     """Run, rank and number of events of each rank."""
     changed: list[str]
-    """Runs that were ingested with other definitions than the current ones."""
+    """Runs whose definitions have changed since they were ingested."""
     materialized: dict[str, set[str]]
     """Analysis ─▶ runs whose materialized answer is up to date."""
     sandbox: Sandbox | None
@@ -47,7 +47,7 @@ class Opened:
 
 
 def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
-    """Return the sorted ranks of a catalog, and the runs ingested with other definitions."""
+    """Return the sorted ranks of a catalog, and the runs whose definitions have changed."""
     rows = con.execute(
         "SELECT run, rank, event_count, definitions_changed FROM stored.rank_scope"
     ).fetchall()
@@ -127,7 +127,7 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
 
 
 def warn_of_other_definitions(changed: list[str], root: str) -> None:
-    """Log which runs were ingested with other definitions, so that some values may differ."""
+    """Log the runs whose definitions have changed, because some of their values may differ."""
     if changed:
         log.warning(
             "%s: the definitions have changed since some runs were ingested, so some of their "

@@ -114,7 +114,7 @@ _SIZES = {
     **dict.fromkeys(("equi_width_bins", "to_base"), 2),
     "bar": 3,
 }
-"""Function ─▶ index of its size argument. The engine does not count the memory they allocate."""
+"""Function ─▶ index of its size argument. The engine does not count the memory for the result."""
 _SERIES = {"range", "generate_series"}
 """Functions whose arguments together determine the size. As table functions, they stream rows."""
 _FORMATS = {"format", "printf"}

@@ -399,5 +399,5 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         con.execute(sqltext.attach(self.catalog_path, name))
 
     def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
-        """Raise a RankError if a run or rank is not in the store; it lists the existing ones."""
+        """Raise a RankError if a run or rank is not in the store."""
         refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)

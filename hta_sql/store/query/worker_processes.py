@@ -243,7 +243,7 @@ class Processes:
 
 
 def _python(mode: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
-    """Start a Python process with this one's import path, without the current folder."""
+    """Start a Python process with the import path of this process, without the current folder."""
     if not sys.executable:
         raise StoreError("No worker process for queries can be started: sys.executable is not set.")
     path = [entry or str(Path.cwd()) for entry in sys.path]

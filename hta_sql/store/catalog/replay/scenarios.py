@@ -13,7 +13,7 @@ RECORDED, UNIFORM = "as recorded", "uniform"
 NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "link at peers' speed"
 
 MOST_PARTS = 32
-"""Maximum number of parts of one kind; a kind with more is excluded from the slowdown breakdown."""
+"""Maximum number of parts of a kind for which the slowdown is attributed to these parts."""
 
 FACTORS = (0.0, 0.5, 0.8)
 """Factors on the durations of a kernel or class.
