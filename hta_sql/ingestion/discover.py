@@ -58,7 +58,7 @@ NAME_PATTERNS = tuple(
 MAX_DIGITS = 20
 
 MANY_SKIPPED = 5
-"""If more files are skipped, they are summarized in one line."""
+"""Maximum number of skipped files that are logged separately; more are summarized in one line."""
 
 Peek = Callable[[str], Stated]
 """Path ─▶ facts that the trace states about itself."""

@@ -25,7 +25,7 @@ ENDS_BYTES = 64 << 10
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 _FOUND_IN_FILE = {"distributedInfo": True, "file name": False, "order of names": False}
-"""Sources of a rank ─▶ whether the trace itself states the rank."""
+"""Source of a rank ─▶ whether the trace itself states the rank."""
 
 
 def fingerprint(path: str) -> Fingerprint:
@@ -107,7 +107,7 @@ def _ends(fs: Any, name: str, size: int) -> str:
 
 
 def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Return the options that determine the stored data together with the trace."""
+    """Return the options that, together with the trace, determine the stored data."""
     own_rules = ""
     if kernel_classes:
         own_rules = hashlib.sha256(Path(kernel_classes).read_bytes()).hexdigest()

@@ -51,7 +51,7 @@ MAX_READS = 3
 """Maximum number of attempts to read a file that changes meanwhile."""
 
 NEVER = "1024TiB"
-"""A threshold that an in-memory database never reaches."""
+"""A checkpoint threshold that an in-memory database never reaches."""
 
 MOST_HELD = 256 << 20
 """Maximum size of columns that are not copied into the engine [bytes]: those of 0.5 GB of text.

@@ -51,7 +51,7 @@ class RequestedRole:
 
 
 def _is_below(path: str, given: str) -> bool:
-    """Return whether a path is a file, below a folder, in an archive, or matched by a glob."""
+    """Return whether a path is the given file, is in the given folder or archive, or matches it."""
     return (
         path == given
         or path.startswith(f"{given.rstrip('/')}/")

@@ -53,7 +53,7 @@ Smaller groups cost more than reading the other ranks: 7 % of a scan of 17,000 k
 """
 
 Frames = list[dict[str, object] | None]
-"""Facts that place the rows of each rank; see sql/ingest/link/rank_frames.sql."""
+"""Clock, steps and end of recording of each rank; see sql/ingest/link/rank_frames.sql."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _write_local(
 
 
 def _by_file(places: Sequence[RankOutput]) -> list[list[RankOutput]]:
-    """Group the ranks that share a file: the path contains the run, and the view adds the span."""
+    """Group the ranks that share a file: ranks with the same run and the same span."""
     found: dict[tuple[str, int], list[RankOutput]] = {}
     for place in places:
         found.setdefault((place.run, place.span), []).append(place)
@@ -218,7 +218,7 @@ def _computed_rows(table: str) -> str:
 
 
 def frames_of(con: duckdb.DuckDBPyConnection) -> Frames:
-    """Return the frames that place the rows of each rank, after its events are linked."""
+    """Return clock, steps and end of recording of each rank; call this after linking its events."""
     ((frames,),) = run(con, ingest_sql("link/rank_frames", "frames")).fetchall()
     return list(frames)
 

@@ -114,7 +114,7 @@ class _Reading:
 
 
 def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
-    """Read the plain traces together; return the results by job number."""
+    """Read all traces that need no separate ingest; return the results by job number."""
     started = time.monotonic()
     with scratch() as con:
         prepare(con)

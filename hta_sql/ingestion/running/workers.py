@@ -39,7 +39,7 @@ releases the GIL.
 """
 
 FEW_WORKERS = 4
-"""Number of workers up to which threads are as fast as processes, with two thirds of the memory.
+"""Number of workers up to which threads are as fast as processes, and use only 2/3 of the memory.
 
 An eighth of the work on a rank holds the GIL. Measured with eight ranks of 130 MB on two cores.
 """
@@ -47,8 +47,8 @@ An eighth of the work on a rank holds the GIL. Measured with eight ranks of 130 
 THREAD_BYTES = 256 << 20
 """Maximum text of a trace that is read in a thread [bytes].
 
-A larger trace is read in a process, which can run out of memory alone and can be killed when the
-ingest is interrupted.
+A larger trace is read in a separate process. If it runs out of memory, other traces are not
+affected, and it can be killed when the ingest is interrupted.
 """
 
 Progress = Callable[[RankResult, int, int], None]

@@ -38,7 +38,7 @@ LOSSLESS = {
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """The files of a store as this version reads them."""
+    """The files of a store that this version of hta_sql can read, with their columns."""
 
     manifest: Manifest
     """Manifest that contains only the readable entries, and the schemas of all their files."""

@@ -22,7 +22,7 @@ def is_of_database(error: duckdb.Error) -> bool:
 
 
 def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
-    """Find the runs whose files differ from the manifest, among those that an error may concern.
+    """Find the runs to which an engine error may refer and whose files differ from the manifest.
 
     Args:
         error: The engine's error. If it names no file, as for a corrupt footer, all files are

@@ -24,7 +24,7 @@ from hta_sql.store.disk.origins import names_other_origin, origin_of
 from hta_sql.store.disk.size_check import SizeCheck
 
 SMALL_BYTES = 1 << 20
-"""Files up to this size are checked at the first query that reads them: at most 2 ms of CPU."""
+"""Files up to this size are checked at the first query that reads them (at most 2 ms of CPU)."""
 
 MOST_BYTES = 64 << 20
 """Total size of small files [bytes] above which only those of runs named in the query are checked.
@@ -98,7 +98,7 @@ class FileCheck(SizeCheck):
                 self._comparing.append(thread)
 
     def wrong(self) -> set[str]:
-        """Return the files that differ from the manifest; waits for all checks that were started.
+        """Wait for all checks that were started; return the files that differ from the manifest.
 
         Raises:
             StoreError: ``verify`` was requested, but files cannot be read.

@@ -100,7 +100,7 @@ def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
         files: The files as the manifest describes them.
 
     Raises:
-        StoreError: The object storage does not respond.
+        StoreError: Object storage does not respond.
     """
     sizes = folder.sizes([file.path for file in files])
     look = partial(_look, folder, sizes)

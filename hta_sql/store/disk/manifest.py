@@ -57,7 +57,7 @@ class Fingerprint:
     size: int
     mtime_ns: int
     content: str
-    """Hash of the first and last bytes, or the ETag from an object storage."""
+    """Hash of the first and last bytes, or the ETag in object storage."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def retain_runs(
 
 
 def run_times(manifest: Manifest, tags: Mapping[str, str]) -> dict[str, int]:
-    """Return the capture time, or else the ingest time, of runs with these tags (Unix time) [ns]."""
+    """Return the capture time, or else the ingest time, of runs with these tags [Unix ns]."""
     captured: dict[str, int] = {}
     ingested: dict[str, int] = {}
     for entry in manifest.entries:
