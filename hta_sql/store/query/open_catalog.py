@@ -90,7 +90,7 @@ def lacks_replaced_runs(
 
 
 def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool:
-    """Rebuild the store's own catalog, if writable and not locked; return whether it was rebuilt."""
+    """Rebuild the store's own catalog if possible; return whether it was rebuilt."""
     try:
         with store_lock(folder, 0):
             if identity_of(folder, library) == identity:
