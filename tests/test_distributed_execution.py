@@ -123,7 +123,7 @@ def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "why"),
     [
         ("call_stack", "trees and threads are numbered through all runs"),
-        ("trace_diff", "its rows are of several runs"),
+        ("trace_diff", "its rows combine several runs"),
     ],
 )
 def test_what_crosses_runs_is_answered_here(
@@ -161,7 +161,7 @@ def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Her
     with pytest.raises(hta_sql.RankError, match="No rank 7"):
         store.run("temporal_breakdown", ranks=[7], executor=here)
     ingest_trace("two_ranks_1.json", run="other").close()
-    with pytest.raises(hta_sql.StoreError, match="was changed since it was opened"):
+    with pytest.raises(hta_sql.StoreError, match="has changed since it was opened"):
         store.run("temporal_breakdown", executor=here)
 
 
@@ -171,7 +171,7 @@ def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here
     store = ingest_trace("two_ranks_0.json")
     for path in (Path(store.path) / "tables" / "gpu_ops").glob("run=run/*/*.parquet"):
         path.unlink()
-    with pytest.raises(hta_sql.StoreError, match=r"cannot read the Parquet of these runs .*: run"):
+    with pytest.raises(hta_sql.StoreError, match=r"cannot read the Parquet files of runs .*: run"):
         store.run("temporal_breakdown", executor=here)
 
 
@@ -196,5 +196,5 @@ def test_another_hta_sql_on_a_worker(
     other = Identity("", "", "other")
     # Here the store is what it is; the worker looks next.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
-    with pytest.raises(hta_sql.StoreError, match="has another hta_sql"):
+    with pytest.raises(hta_sql.StoreError, match="differs from the hta_sql of the caller"):
         tiny_store.run("temporal_breakdown", executor=here)

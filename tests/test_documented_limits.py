@@ -59,7 +59,7 @@ NUMBERS = {
     "texts of": f"{bounded_json.LONGEST_TEXT:,} characters, names of columns {bounded_json.LONGEST_NAME}",
     "nested values": f"{bounded_json.MOST_ITEMS:,} items",
     "spill": str(limits.Limits().spill).replace("GiB", " GiB"),
-    "length of a query": f"{sandbox_text.MOST_BYTES:,} bytes, {sandbox_text.MOST_TOKENS:,} words and signs, "
+    "length of a query": f"{sandbox_text.MOST_BYTES:,} bytes, {sandbox_text.MOST_TOKENS:,} words and symbols, "
     f"{sandbox_text.MOST_JOINS} joins",
     "open brackets": f"{sandbox_text.MOST_BRACKETS}, CASE included; {sandbox_text.MOST_IN_A_ROW} operators",
     "nesting of a query": f"{sandbox_scopes.MOST_DEEP} levels, {sandbox_scopes.MOST_QUERIES} queries",

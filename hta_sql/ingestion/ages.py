@@ -11,14 +11,14 @@ from hta_sql.ingestion.statements import run
 
 NS_OF_A_YEAR = 365.25 * 86400 * 1e9
 MAX_YEARS = (1 << 60) / NS_OF_A_YEAR
-"""Maximum total duration of a rank's events, including nested ones.
+"""Maximum total duration of a rank's events, including nested events [years].
 
-A day of a hundred threads with fifty nested calls is less than half of it.
+A day of 100 threads with 50 nested calls each is less than half of this.
 """
 
 
 def refuse_ages(con: duckdb.DuckDBPyConnection, paths: Mapping[int, str]) -> None:
-    """Raise for implausible durations.
+    """Raise if the total duration of a trace's events is implausible.
 
     Args:
         con: The database with the table ``rank_clock``.
@@ -33,5 +33,5 @@ def refuse_ages(con: duckdb.DuckDBPyConnection, paths: Mapping[int, str]) -> Non
         if years > MAX_YEARS:
             raise TraceFormatError(
                 f"{path}: the durations of its events add up to {years:,.0f} years, "
-                f"beyond the {MAX_YEARS:.0f} that a trace may have."
+                f"more than the maximum of {MAX_YEARS:.0f} years."
             )

@@ -26,13 +26,13 @@ OPERATOR, ANNOTATION, MODULE_CALL, FRAME, MEMORY_EVENT = 0, 2, 4, 5, 6
 """Kinds of events in sql/ingest/link/call_tree.sql for which ancestors are looked up."""
 
 PART_BITS = 40
-"""Bits of an event's id below the number of its trace among those that are read together.
+"""Number of bits of an event id below the number of the trace, for traces that are read together.
 
 See sql/ingest/ids.sql.
 """
 
 KNOWN_STACKS = 1 << 18
-"""Maximum number of known stacks, 50 MB; a rank with more may store a stack twice."""
+"""Maximum number of stacks to remember (50 MB); a rank with more may store duplicate stacks."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 """Multiplier of a path's hash per level; odd, so that no information is lost."""

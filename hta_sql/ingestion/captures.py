@@ -1,4 +1,4 @@
-"""Several files of one rank are several captures, each a run: which of them belong together."""
+"""Numbers the captures of each rank: several files of a rank are captures, each a separate run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hta_sql.text import rank_spans
 log = logging.getLogger(__name__)
 
 TIMED_NAME = re.compile(r"^(.+)\.\d{13,19}\.pt\.trace\.json")
-"""How torch's handler names what one process wrote: worker, time in ms or ns."""
+"""File names of torch's trace handler: the worker name, then the time in ms or ns."""
 
 
 def number_captures(found: list[TraceFile], *, join_spans: bool = False) -> list[TraceFile]:
-    """Number the files of each rank: the n-th ones of all ranks belong together.
+    """Number the captures of each rank; captures of all ranks with the same number belong together.
 
-    They are in order of time, or of their names (step5 before step11) if they do not state it.
+    Files are sorted by time, or by name (step5 before step11) if they do not state a time.
     """
     by_rank: dict[int, list[TraceFile]] = defaultdict(list)
     for file in sorted(found, key=lambda file: (file.start_ns, _natural(file.path), file.path)):
@@ -45,10 +45,10 @@ def _natural(path: str) -> list[tuple[int, str]]:
 
 
 def number_dumps(found: list[TraceFile]) -> list[TraceFile]:
-    """Number the dumps of each rank; if ranks have different numbers of them, by folder.
+    """Number the dumps of each rank, or of each folder if ranks have different numbers of dumps.
 
-    Dumps have no time. The n-th dumps of all ranks may then be of jobs with different numbers of
-    ranks.
+    Dumps state no time. If the numbers of dumps differ, the n-th dumps of the ranks may come from
+    jobs with different numbers of ranks.
     """
     counts = Counter(file.rank for file in found)
     folders = sorted({folder_of(file.path) for file in found})
@@ -57,21 +57,22 @@ def number_dumps(found: list[TraceFile]) -> list[TraceFile]:
         return number_captures(found)
     numbered = [replace(file, capture=folders.index(folder_of(file.path))) for file in found]
     log.warning(
-        "Some ranks have several dumps, others have not, so the dumps of each folder become a run, NAME, "
-        "NAME-capture2 ...: %s. If the folders are roles of one job: --role ROLE=FOLDER.",
+        "Ranks have different numbers of dumps, so the dumps of each folder become a separate run "
+        "(NAME, NAME-capture2, ...): %s. If the folders are roles of one job: --role ROLE=FOLDER.",
         ", ".join(folders),
     )
     return sorted(numbered, key=lambda file: (file.capture, file.rank))
 
 
 def _captures(starts: list[int], of_longest: list[int]) -> list[int]:
-    """Find the captures of a rank that lacks some: those that began when its files did.
+    """Return the capture number of each file of a rank that may have fewer files than other ranks.
 
-    Where clocks cannot be compared, or two files began next to one capture, they are the first ones.
+    Each file gets the capture with the nearest start. If clocks cannot be compared, or two files
+    would get the same capture, the files are numbered from 0.
 
     Args:
-        starts: Its files' starts [ns], ascending.
-        of_longest: Those of the rank with most files.
+        starts: Starts of the files of the rank [ns], ascending.
+        of_longest: Starts of the files of the rank with the most files [ns].
     """
     in_order = list(range(len(starts)))
     if len(starts) == len(of_longest) or not all(map(is_unix_time, (*starts, *of_longest))):
@@ -84,44 +85,44 @@ def _captures(starts: list[int], of_longest: list[int]) -> list[int]:
 
 
 def _warn_of_captures(by_rank: dict[int, list[TraceFile]]) -> None:
-    """Say once for all ranks that several files of one are several runs."""
+    """Log one warning for all ranks with several files, which become several runs."""
     several = {rank: files for rank, files in by_rank.items() if len(files) > 1}
     rank, files = min(several.items())
     others = sorted(several)[1:]
-    more = f" (and so have ranks {rank_spans(others)})" if others else ""
+    do = "do ranks" if len(others) > 1 else "does rank"
+    more = f" (and so {do} {rank_spans(others)})" if others else ""
     timed = (
-        "a capture of its own, such as the spans of torch.profiler.schedule(repeat=2), and becomes a "
-        "run (with --join-spans they are one); in order of time"
+        "a separate capture, such as a span of torch.profiler.schedule(repeat=2), and becomes a "
+        "run (--join-spans joins them into one run). In order of time:"
     )
     log.warning(
-        "Rank %d has %d files%s. Each is %s NAME, NAME-capture2 ...: %s.",
+        "Rank %d has %d files%s. Each is %s NAME, NAME-capture2, ...: %s.",
         rank,
         len(files),
         more,
-        timed if any(file.start_ns for file in files) else "a run; in order of their names",
+        timed if any(file.start_ns for file in files) else "a run. In order of their names:",
         ", ".join(distinct_names([file.path for file in files])),
     )
     if any(len({folder_of(file.path) for file in files}) > 1 for files in several.values()):
         log.warning(
-            "Files of one rank are in several folders. If each folder is a job of its own, make "
-            "each a run that is named after it: hta-sql ingest FOLDER --run NAME -o STORE, once "
-            "per folder.",
+            "Files of one rank are in several folders. If each folder is a separate job, ingest "
+            "each folder as a separate run: hta-sql ingest FOLDER --run NAME -o STORE.",
         )
 
 
 def folder_of(path: str) -> str:
-    """Name the folder of a path or URL."""
+    """Return the folder of a path or URL."""
     return path.rpartition("/")[0]
 
 
 def process_of(path: str) -> str | None:
-    """Return the worker in the name that torch's handler gives a trace; None of another name."""
+    """Return the worker in a file name of torch's trace handler; None for other file names."""
     timed = TIMED_NAME.match(path.rpartition("/")[2])
     return timed.group(1) if timed else None
 
 
 def distinct_names(paths: list[str]) -> list[str]:
-    """Leave out the folders that all of the paths have in common."""
+    """Return the paths without the leading folders that all of them have in common."""
     folders = [folder_of(path).split("/") for path in paths]
     common = 0
     for parts in zip(*folders, strict=False):

@@ -1,4 +1,4 @@
-"""Warns of traces that contradict each other, or rejects them, before they are ingested."""
+"""Warns about traces that contradict each other, or rejects them, before they are ingested."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ NAMES = 3
 
 
 def warn_of_mixed_jobs(found: Sequence[TraceFile], *, all_wanted: bool) -> None:
-    """Log contradictions between the traces of each capture, and of each role that counts its own ranks.
+    """Log contradictions between the traces of each capture.
+
+    Roles that number their ranks separately are checked separately.
 
     Args:
         found: The traces; those without stated facts are ignored.
@@ -55,14 +57,14 @@ def _warn_of_values(files: Sequence[TraceFile], what: str, values: Sequence[obje
             f"{value}: {_names(file.path for file in of)}" for value, of in by_value.items()
         )
         log.warning(
-            "The traces state different %s, so they may be of several jobs: %s.", what, parts
+            "The traces state different %s, so they may come from several jobs: %s.", what, parts
         )
 
 
 def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
-    """Log the traces without a base time, if other traces of their run have one.
+    """Log the traces without a base time, if other traces of the same run have one.
 
-    This is only known after a trace was read to its end, where the key may be.
+    This is known only after a trace was read completely, because the key may be at its end.
     """
     runs: dict[str, list[RankResult]] = defaultdict(list)
     for result in results:
@@ -72,8 +74,8 @@ def warn_of_mixed_clocks(results: Sequence[RankResult]) -> None:
         without = [result for result in read if not result.has_base_time]
         if without and len(without) < len(read):
             log.warning(
-                "Some traces of run %s have baseTimeNanoseconds and some have not; times of the two "
-                "kinds cannot be compared. Without: %s.",
+                "Only some traces of run %s have baseTimeNanoseconds; their times cannot be "
+                "compared with times of the other traces. Without baseTimeNanoseconds: %s.",
                 run,
                 _names(result.job.path for result in without),
             )
@@ -114,7 +116,7 @@ def _warn_of_copies(found: Sequence[TraceFile]) -> None:
     for files in by_id.values():
         if len(files) > 1:
             log.warning(
-                "These files have one trace_id, so one is a copy of the other: %s.",
+                "These files have the same trace_id, so they are copies of each other: %s.",
                 _names(file.path for file in files),
             )
 

@@ -1,9 +1,9 @@
 """Determines the rank and capture of each trace file: paths ─▶ rank ─▶ file.
 
 The first source that gives a rank wins: the caller's {rank: path}, ``distributedInfo.rank`` inside
-the trace, the file name, the caller's regex, or (with a warning) the order of the names. Files that
-one process wrote in sequence are one rank. The caller's regex takes precedence over the built-in
-ones.
+the trace, the file name, or (with a warning) the order of the file names. In file names, the
+caller's regex takes precedence over the built-in patterns. Files that one process wrote in sequence
+belong to the same rank.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NAME_PATTERNS = tuple(
 MAX_DIGITS = 20
 
 MANY_SKIPPED = 5
-"""If more files are skipped, they are summarized in one line."""
+"""Maximum number of skipped files that are logged separately; more are summarized in one line."""
 
 Peek = Callable[[str], Stated]
 """Path ─▶ facts that the trace states about itself."""
@@ -82,19 +82,20 @@ def discover(
             or {rank: path}; local paths or fsspec URLs.
         ranks: Ranks to return; None: all.
         rank_regex: Regular expression whose first group matches the rank in a file name.
-        look: Used instead of :func:`peek`; it may know a file without reading it.
+        look: Used instead of :func:`peek`; it may return known facts without reading the file.
         join_spans: Whether several captures are joined into one run, so that no warning is needed.
         one_job: Whether to treat the traces as one job, whatever they state.
-        captures: Traces of graph captures, like traces; those among the traces are recognized by name.
-        roles: Roles that the caller gives, and roles in the store.
+        captures: Traces of graph captures, in the same forms as ``traces``. Graph captures among
+            the traces are recognized by name.
+        roles: Roles that the caller requests, and roles in the store.
 
     Returns:
         The traces sorted by capture and rank. Several files of one rank are several captures in
         time order; they are never merged.
 
     Raises:
-        TraceNotFoundError: No file was found, none is a trace, or a role is given to none.
-        RankError: A requested rank is missing, or the traces are of several jobs.
+        TraceNotFoundError: No file was found, no file is a trace, or a role matches no trace.
+        RankError: A requested rank is missing, or the traces come from several jobs.
         ParameterError: rank_regex is not a regular expression with a group.
     """
     look, roles = look or peek, roles or DiscoveredRoles()
@@ -115,7 +116,7 @@ def discover(
         recognized = _by_ladder(named, patterns, look, roles, beside=0) if named else []
         if found:
             of_graphs += recognized
-        else:  # captures alone are traces like any others
+        else:  # without other traces, graph captures are ingested like traces
             found = recognized
     found = place_roles(found, roles.requested, roles.known([file.path for file in found]))
     dumps = [file for file in found if file.kind == "dump"]
@@ -143,7 +144,7 @@ def discover(
 def _captures_of(
     captures: TraceNames | None, rank_regex: str | None, look: Peek, roles: DiscoveredRoles
 ) -> list[TraceFile]:
-    """Find the captures of graphs that the caller names, with the rank of each."""
+    """Find the graph captures that the caller passes, and the rank of each."""
     if captures is None:
         return []
     if isinstance(captures, Mapping):
@@ -220,7 +221,10 @@ def _by_ladder(
     *,
     beside: int,
 ) -> list[TraceFile]:
-    """Determine the rank of each trace, given the number of ranks already known."""
+    """Determine the rank of each trace; skip files that are not traces.
+
+    If no other files were found, at least one of the files must be a trace.
+    """
     known: list[TraceFile] = []
     skipped: dict[str, TraceError] = {}
     for path in paths:
@@ -250,7 +254,8 @@ def _by_ladder(
     known = [with_role(file, role_of) for file in known]
     found = [file for file in known if file.rank_source != BY_ORDER]
     unknown = [file for file in known if file.rank_source == BY_ORDER]
-    # A snapshot or an execution trace belongs to the rank of a trace next to it.
+    # A snapshot or execution trace may have the same rank as a trace, so each kind is numbered
+    # separately.
     kinds: tuple[set[Kind], ...] = ({"trace", "dump"}, {"snapshot"}, {"execution_trace"})
     for kind, role in product(kinds, dict.fromkeys(file.role for file in unknown)):
         taken = {file.rank for file in found if file.kind in kind and file.role == role}
@@ -270,7 +275,7 @@ def _looked_at(path: str, look: Peek) -> Stated:
 
 
 def _warn_of_skipped(skipped: dict[str, TraceError]) -> None:
-    """Log the skipped files; if there are many, only some, to keep other warnings visible."""
+    """Log the skipped files, or a summary of more than MANY_SKIPPED, to keep other logs visible."""
     for error in skipped.values():
         log.log(
             logging.WARNING if len(skipped) <= MANY_SKIPPED else logging.INFO, "Skipped: %s", error
@@ -306,7 +311,7 @@ def _by_order(unknown: list[TraceFile], taken: set[int]) -> list[TraceFile]:
 
 
 def _processes_by_path(unknown: list[TraceFile]) -> dict[str, str]:
-    """Return the process of each file, if files of a folder state the same process without overlap.
+    """Return the process that each file states, unless files of that process overlap in time.
 
     Processes on two hosts may have the same process ID, but then their recordings overlap.
     """
@@ -325,7 +330,7 @@ def _processes_by_path(unknown: list[TraceFile]) -> dict[str, str]:
 
 
 def _process(path: str) -> str:
-    """Return the process that wrote a trace: files that differ only in their time share it."""
+    """Return the process that wrote a trace; it is the same if names differ only in the time."""
     process = process_of(path)
     return f"{folder_of(path)}/{process}" if process else path
 

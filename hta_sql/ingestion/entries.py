@@ -15,7 +15,7 @@ def entry_of(result: RankResult, stored_as: dict[str, Any]) -> RankEntry:
     """Return the manifest entry of an ingested rank.
 
     Args:
-        result: Result of its job.
+        result: Result of the rank's job.
         stored_as: Digests of definitions and rules, which determine the stored data together with
             the trace.
     """

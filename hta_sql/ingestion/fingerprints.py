@@ -1,4 +1,4 @@
-"""Fingerprints of traces: whether a trace is unchanged since it was ingested."""
+"""Fingerprints of traces, which show whether a trace has changed since it was ingested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDS_BYTES = 64 << 10
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
 _FOUND_IN_FILE = {"distributedInfo": True, "file name": False, "order of names": False}
-"""Sources of a rank ─▶ whether the trace itself states the rank."""
+"""Source of a rank ─▶ whether the trace itself states the rank."""
 
 
 def fingerprint(path: str) -> Fingerprint:
@@ -53,10 +53,10 @@ class ChangedWhileReadError(Exception):
 def unchanged(path: str) -> Iterator[Fingerprint]:
     """Yield the fingerprint of a trace that is read in this context.
 
-    A defect of a file that changed while it was read is not reported.
+    If the file changed while it was read, this is reported instead of any defect in it.
 
     Raises:
-        ChangedWhileReadError: The file changed meanwhile.
+        ChangedWhileReadError: The file changed while it was read.
     """
     before = fingerprint(path)
     try:
@@ -86,7 +86,7 @@ def _of_file(path: str) -> Fingerprint:
         info = fs.info(name)
         content = f"etag {info['ETag']}" if info.get("ETag") else _ends(fs, name, info["size"])
     except FileNotFoundError as error:
-        raise TraceNotFoundError(f"Cannot open trace {path!r}: it is gone.") from error
+        raise TraceNotFoundError(f"Cannot open trace {path!r}: it does not exist.") from error
     except PermissionError as error:
         raise TraceNotFoundError(f"Cannot open trace {path!r}: {error.strerror}.") from error
     size = int(info["size"])
@@ -107,7 +107,7 @@ def _ends(fs: Any, name: str, size: int) -> str:
 
 
 def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Return the options that determine the stored data together with the trace."""
+    """Return the options that, together with the trace, determine the stored data."""
     own_rules = ""
     if kernel_classes:
         own_rules = hashlib.sha256(Path(kernel_classes).read_bytes()).hexdigest()
@@ -115,15 +115,15 @@ def ingest_options(kernel_classes: str | os.PathLike[str] | None) -> dict[str, A
 
 
 class HasSideFiles(Protocol):
-    """A trace, or the job to read one, with the paths of the files that explain its events."""
+    """A trace, or the job that reads it, with the paths of side files that describe its events."""
 
     @property
     def captures(self) -> tuple[str, ...]:
-        """Traces of the capture of the graphs that it replays."""
+        """Captures of the graphs that the trace replays."""
 
     @property
     def kernel_files(self) -> tuple[str, ...]:
-        """Files of Inductor about the kernels that it launches."""
+        """Inductor's files about the kernels that the trace launches."""
 
 
 class KnownTraces:
@@ -145,7 +145,7 @@ class KnownTraces:
                 self._by_source[entry.path] = entry
 
     def fingerprint(self, path: str) -> Fingerprint:
-        """Return the fingerprint of a file when it was first requested."""
+        """Return the fingerprint that a file had when it was first requested."""
         if path not in self._fingerprints:
             self._fingerprints[path] = fingerprint(path)
         return self._fingerprints[path]
@@ -167,8 +167,9 @@ class KnownTraces:
     def role(self, run: str, path: str) -> tuple[str | None, str | None] | None:
         """Return the role with which a trace of a run is stored, and its source.
 
-        A role that was given, or found in names, stays with the path, also if the job was recorded again. Whether the
-        file is unchanged matters only for a role that the file itself stated.
+        A role that the caller gave, or that was found in names, stays with the path even if the
+        trace was recorded again. A role that the trace itself stated is returned only if the trace
+        is unchanged.
 
         Args:
             run: Name of the first capture of the run.
@@ -185,21 +186,24 @@ class KnownTraces:
         """Return the roles in the captures of a run.
 
         Args:
-            run: Name of its first capture.
+            run: Name of the first capture of the run.
             paths: The traces that are ingested.
         """
         entries = [one for one in self._by_rank.values() if first_capture(one.run) == run]
         return known_roles(entries, paths)
 
     def stored_as(self, file: HasSideFiles) -> dict[str, Any]:
-        """Return the options and the digest of side files that, with the trace, determine the stored data of a rank."""
+        """Return the options that, together with the trace, determine the stored data of a rank.
+
+        They include a digest of the side files.
+        """
         paths = (*file.captures, *file.kernel_files)
         contents = "".join(self.fingerprint(path).content for path in paths)
         digest = hashlib.sha256(contents.encode()).hexdigest() if paths else ""
         return {**self.options, "captures": digest}
 
     def current(self, run: str, span: int, file: TraceFile) -> RankEntry | None:
-        """Return the entry of a trace if it is stored unchanged, with today's options."""
+        """Return the entry of a trace if it was ingested unchanged, with the current options."""
         entry = self._by_rank.get((run, file.rank, span))
         if entry and _is_same(entry, file) and entry.options == self.stored_as(file):
             with suppress(TraceNotFoundError):  # reading the trace reports it
@@ -208,6 +212,6 @@ class KnownTraces:
 
 
 def _is_same(entry: RankEntry, file: TraceFile) -> bool:
-    """Return whether an entry is of a trace, with its role."""
+    """Return whether an entry has the path and the role of a trace."""
     role = entry.role, entry.first_rank
     return entry.path == file.path and role == (file.role, file.first_rank)

@@ -1,4 +1,4 @@
-"""Which files are traces of the capture of CUDA or HIP graphs, and which ranks replay these graphs."""
+"""Finds traces of CUDA or HIP graph captures, and assigns them to the traces with the replays."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from hta_sql.ingestion.listing import split_by_name
 from hta_sql.ingestion.trace_file import TraceFile
 
 CAPTURE_NAME = re.compile(r"(?:^|[^a-z])graph[-_]?captures?(?:[^a-z]|$)", re.IGNORECASE)
-"""How captures are named: graph_capture_rank_0.….pt.trace.json.gz of vLLM."""
+"""File names of graph captures, such as vLLM's graph_capture_rank_0.….pt.trace.json.gz."""
 
 
 def split_captures(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Separate the paths of captures of graphs from the others by name.
+    """Separate graph captures from other files by name.
 
     Returns:
-        The other paths, and those of the captures.
+        The paths of the other files, and the paths of the graph captures.
     """
     return split_by_name(paths, CAPTURE_NAME)
 
 
 def with_captures(files: list[TraceFile], captures: list[TraceFile]) -> list[TraceFile]:
-    """Give each trace the captures of its rank, or those of the first rank if its own has none.
+    """Assign to each trace the graph captures of its rank, or of the lowest rank that has captures.
 
-    Ranks of one job capture the same graphs, so that one capture serves all of them.
+    Ranks of one job capture the same graphs, so the captures of one rank are valid for all of them.
     """
     if not captures:
         return files
     by_rank: dict[str | None, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for capture in captures:
         by_rank[capture.role][capture.rank].append(capture.path)
-    # Captures without a role serve all roles.
+    # Captures without a role apply to all roles.
     every = by_rank.get(None) or by_rank[captures[0].role]
     return [
         replace(file, captures=_of_rank(by_rank.get(file.role, every), file.rank - file.first_rank))

@@ -1,4 +1,4 @@
-"""Joins graph replays with captures of the graphs, while a rank is ingested."""
+"""Matches graph replays with the captures of their graphs while a rank is ingested."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ MATCHED_SCHEMA = pa.schema(
 
 Names = tuple[str | None, ...]
 Replay = dict[str, Any]
-"""A row of the statement replayed_graphs."""
+"""A row that the statement replayed_graphs returns."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A captured graph: its launches in order, by kernel and by the input shapes of their operators."""
+    """A captured graph: kernel names and operator input shapes of its launches, in order."""
 
     source: str
     number: int
@@ -58,7 +58,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class _Match:
-    """A replay, its graph and the launches that its operations are."""
+    """A replay, the captured graph that matches it, and the launch of each of its operations."""
 
     replay: Replay
     graph: Graph
@@ -70,7 +70,7 @@ class GraphCaptures:
     """The captured graphs that one rank may replay.
 
     Args:
-        launches: Captured launches of the capture traces of the rank, in order.
+        launches: Launches in the graph captures of the rank, in order.
     """
 
     def __init__(self, launches: pa.Table) -> None:
@@ -89,7 +89,7 @@ class GraphCaptures:
         ]
 
     def match(self, replays: Iterable[Replay]) -> list[_Match]:
-        """Match replays, given in the order of their launches, iteration by iteration."""
+        """Match replays, sorted by launch, iteration by iteration."""
         by_iteration = itemgetter("part", "pid", "tid", "iteration_id", "tokens")
         matches: list[_Match] = []
         for (*_, iteration, tokens), group in groupby(replays, by_iteration):
@@ -102,7 +102,7 @@ class GraphCaptures:
         return matches
 
     def _of_iteration(self, replays: list[Replay], tokens: int | None) -> list[_Match]:
-        """Match the replays of one iteration with the graphs that may hold its tokens."""
+        """Match the replays of one iteration with the graphs that fit its number of tokens."""
         graphs = self._of_size(tokens)
         lists = tuple(tuple(replay["names"]) for replay in replays)
         key = lists, len(graphs), tokens
@@ -115,14 +115,15 @@ class GraphCaptures:
         ]
         is_padded = tokens and any(match.graph.tokens not in (None, tokens) for match in matches)
         is_whole = len(matches) == len(replays) and all(m.method != "alignment" for m in matches)
-        # A larger graph may hold these tokens, but one with other kernels is not the one that ran.
+        # A padded graph is larger than the iteration, but its kernels must be the ones that ran.
         return [] if is_padded and not is_whole else matches
 
     def _in_order(self, replays: Sequence[Names], graphs: Sequence[Names]) -> list[int | None]:
-        """Assign graphs to replays, both in order, so that most operations have a launch.
+        """Assign graphs to replays in order, so that as many operations as possible have a launch.
 
-        Layers of a model have equal graphs, and one that lost an operation may look like another graph: what
-        stands before and behind it decides. A replay that is left takes the first graph with its names.
+        Layers of a model have equal graphs, and a replay that lost an operation may look like
+        another graph. Therefore the neighboring replays decide. A replay that remains unassigned
+        gets the first graph with the same kernel names.
         """
         best = [[0.0] * (len(graphs) + 1) for _ in range(len(replays) + 1)]
         for row, names in enumerate(replays):
@@ -150,7 +151,7 @@ class GraphCaptures:
         ]
 
     def _of_thread(self, replays: list[Replay]) -> list[_Match]:
-        """Match the replays of a thread whose iterations nobody names: round by round over the captured graphs."""
+        """Match the replays of a thread without named iterations by cycling through the graphs."""
         matches: list[_Match] = []
         last = -1
         for replay in replays:
@@ -163,9 +164,10 @@ class GraphCaptures:
         return matches
 
     def _candidates(self, replayed: Names, last: int) -> Iterator[int]:
-        """Yield the graphs that a replay may be, behind the last one that ran.
+        """Yield the positions of graphs that a replay may belong to, after the last graph that ran.
 
-        The next one, if it lost operations at most; the next one with these names; the most like it.
+        First the next graph, if it contains all kernels of the replay. Then the next graph with the
+        same kernel names or, if there is none, the most similar graph.
         """
         count = len(self._clear)
         if not count:
@@ -182,7 +184,7 @@ class GraphCaptures:
 
     @cached_property
     def _clear(self) -> list[Graph]:
-        """The graphs whose kernel names determine their shapes, which excludes graphs captured for several sizes."""
+        """Graphs whose kernel names determine the shapes, because only one size was captured."""
         shapes: dict[Names, set[Names]] = defaultdict(set)
         for graph in self.graphs:
             shapes[graph.names].add(graph.shapes)
@@ -196,7 +198,7 @@ class GraphCaptures:
         return dict(positions)
 
     def _of_size(self, tokens: int | None) -> list[Graph]:
-        """Choose the graphs that may hold so many tokens: those of the smallest size that does, if sizes are known."""
+        """Return the graphs of the smallest size that fits the tokens, if sizes are known."""
         sizes = {graph.tokens for graph in self.graphs if graph.tokens}
         if tokens is None or not sizes:
             return self._clear
@@ -210,7 +212,7 @@ class GraphCaptures:
         return self._pairs[pair]
 
     def _worth(self, replayed: Names, captured: Names) -> float:
-        """Count the operations that have a launch; of as many, the same list is worth more."""
+        """Return the number of operations with a launch, plus 0.5 if the lists are equally long."""
         paired = self._pair([name or "" for name in replayed], captured)
         if not paired:
             return 0
@@ -218,11 +220,11 @@ class GraphCaptures:
 
 
 def match_graphs(con: duckdb.DuckDBPyConnection, captures: Mapping[int, Sequence[pa.Table]]) -> int:
-    """Create the table graph_matches of what is staged and linked; returns the number of its rows.
+    """Create the table graph_matches from staged and linked events; return its number of rows.
 
     Args:
         con: The database of the ranks.
-        captures: Captured launches by the number of the trace that may replay them.
+        captures: Number of a trace ─▶ captured launches that it may replay.
     """
     files = {
         name: str(sql_root() / "tables" / f"iteration_{name}.csv") for name in ("formats", "fields")
@@ -246,7 +248,7 @@ def match_graphs(con: duckdb.DuckDBPyConnection, captures: Mapping[int, Sequence
 
 
 def _distinct(tables: Iterable[pa.Table]) -> list[pa.Table]:
-    """Leave out what several ranks of a batch have in common: each capture once."""
+    """Return the launches of each capture once, because ranks of a batch may share captures."""
     found: dict[str, pa.Table] = {}
     for table in tables:
         for source in table["source"].unique().to_pylist():

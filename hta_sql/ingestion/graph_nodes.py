@@ -1,4 +1,4 @@
-"""Which captured launch each operation of a graph replay is, from the names of both in order."""
+"""Pairs the operations of a graph replay with captured launches, by their names and order."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 SAME_SCORE, OTHER_SCORE = 2, -1
-"""Of two nodes that are paired. A node without a partner scores -1, so that a renamed node costs less than two of these."""
+"""Scores of two aligned nodes with the same name, and with different names.
+
+A node without a partner scores -1, so a renamed node costs less than two nodes without a partner.
+"""
 
 MIN_SHARED = 0.6
-"""Share of nodes that a replay and a graph must have in common by name."""
+"""Minimum share of nodes that a replay and a graph must have in common by name."""
 
 MAX_UNKNOWN = 0.15
-"""Share of a replay's names that its graph may not have. Products of another size have other kernels:
-3 of 14 names in a layer of a public model."""
+"""Maximum share of a replay's kernel names that are missing in its graph.
+
+Matrix products of another size use other kernels: 3 of 14 names in a layer of a public model.
+"""
 
 MOST_CELLS = 1 << 26
-"""Of the table of an alignment: two lists of 8,000 names, 256 MB."""
+"""Maximum number of cells of an alignment table: two lists of 8,000 names, 256 MB."""
 
 Nodes = tuple[int | None, ...]
-"""Position of the captured launch of each replayed operation; None: no launch is it."""
+"""Position of the captured launch of each replayed operation; None if it has no launch."""
 
 
 def pair_nodes(replayed: Sequence[str], captured: Sequence[str | None]) -> tuple[Nodes, str] | None:
@@ -30,10 +35,11 @@ def pair_nodes(replayed: Sequence[str], captured: Sequence[str | None]) -> tuple
 
     Args:
         replayed: Names of the operations, in the order of the nodes.
-        captured: Names of the launches in their order; None if the recorder wrote none.
+        captured: Names of the launches, in order; None for a launch without a recorded name.
 
     Returns:
-        The position of each operation's launch, and the match_method; None if this is another graph.
+        The position of each operation's launch, and the match_method; None if the graph is not the
+        replayed one.
     """
     if any(name is None for name in captured):
         agrees = len(replayed) == len(captured) and all(map(_may_be, replayed, captured))
@@ -61,14 +67,20 @@ def _may_be(replayed: str, captured: str | None) -> bool:
 
 
 def _has_other_names(replayed: Sequence[str], captured: Sequence[str]) -> bool:
-    """Whether so many kernels are not those of the graph that it is one of another size; one may always differ."""
+    """Return whether so many kernel names are missing in the graph that it has another size.
+
+    One missing name is always allowed.
+    """
     distinct = set(replayed)
     unknown = len(distinct - set(captured))
     return unknown > max(1, MAX_UNKNOWN * len(distinct))
 
 
 def _by_occurrence(replayed: Sequence[str], captured: Sequence[str]) -> Nodes:
-    """The n-th of a name is the n-th: nodes on several streams start in another order."""
+    """Pair the n-th operation with a name and the n-th launch with that name.
+
+    Their order may differ, because nodes on several streams may start in another order.
+    """
     positions: dict[str, list[int]] = defaultdict(list)
     for position, name in enumerate(captured):
         positions[name].append(position)
@@ -77,16 +89,16 @@ def _by_occurrence(replayed: Sequence[str], captured: Sequence[str]) -> Nodes:
 
 
 def _aligned(replayed: Sequence[str], captured: Sequence[str]) -> Nodes:
-    """Align both lists globally (Needleman and Wunsch), and pair what has the same name there.
+    """Align both lists globally (Needleman-Wunsch), and pair aligned nodes with the same name.
 
-    Layers repeat, so that pairs by occurrence, or the longest blocks in common, slip by a whole layer
-    after one lost node. In a global alignment each slip costs a gap for every node of a layer.
+    Layers repeat, so pairing by occurrence, or by longest common blocks, would slip by a whole
+    layer after one lost node. In a global alignment, a slip costs a gap for every node of a layer.
     """
     score = _scores(replayed, captured)
     nodes: list[int | None] = [None] * len(replayed)
     row, column = len(replayed), len(captured)
     while row and column:
-        # Of equal alignments the one whose gaps lie last: recordings are cut at their end.
+        # Of equal alignments, take the one with the latest gaps: recordings are cut at their end.
         if score[row, column] == score[row, column - 1] - 1:
             column -= 1
         elif score[row, column] == score[row - 1, column] - 1:
@@ -99,7 +111,7 @@ def _aligned(replayed: Sequence[str], captured: Sequence[str]) -> Nodes:
 
 
 def _scores(replayed: Sequence[str], captured: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Return the best score of each pair of beginnings."""
+    """Return the best alignment score of each pair of prefixes."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys((*replayed, *captured)))}
     columns = np.array([numbers[name] for name in captured])
     steps = np.arange(len(captured) + 1, dtype=np.int32)
@@ -108,6 +120,6 @@ def _scores(replayed: Sequence[str], captured: Sequence[str]) -> npt.NDArray[np.
     for row, name in enumerate(replayed, 1):
         same = np.where(columns == numbers[name], SAME_SCORE, OTHER_SCORE)
         best = np.maximum(score[row - 1, 1:] - 1, score[row - 1, :-1] + same)
-        # Gaps in a row cost 1 each: a running maximum.
+        # Consecutive gaps cost 1 each, which a running maximum computes for a whole row.
         score[row] = np.maximum.accumulate(np.concatenate(([-row], best)) + steps) - steps
     return score

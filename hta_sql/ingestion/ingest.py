@@ -28,7 +28,7 @@ from hta_sql.store.disk.shard_files import Shard, check_shard
 
 
 def ingest_traces(options: IngestOptions) -> IngestReport:
-    """Ingest traces into a store; see :func:`hta_sql.ingest`, which also opens it.
+    """Ingest traces into a store; see :func:`hta_sql.ingest`, which also opens the store.
 
     Raises:
         TraceError: Some traces could not be read; the others are in the store.
@@ -68,7 +68,7 @@ def read_and_publish(
 
 
 def ingest_shard(options: ShardOptions) -> IngestReport:
-    """Ingest one shard of the traces; writes only Parquet files and the shard's own file.
+    """Ingest one shard of the traces; write only Parquet files and the shard's own file.
 
     Raises:
         TraceError: Some traces could not be read; the others are in the shard.

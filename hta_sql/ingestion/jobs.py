@@ -21,7 +21,7 @@ MOST_FILES = 3
 """Maximum number of folders or files of a job in a message."""
 
 LARGEST_GAP_NS = 60_000_000_000
-"""Maximum gap between recordings of one job; clocks of its hosts may differ."""
+"""Maximum gap between recordings of one job [ns]; the clocks of its hosts may differ."""
 
 _NUMBERS = re.compile(r"\d+")
 
@@ -29,13 +29,13 @@ BY_ORDER = "order of names"
 
 
 def check_one_job(found: Sequence[TraceFile]) -> None:
-    """Raise if traces cannot be of one job.
+    """Raise if traces cannot come from one job.
 
-    Several captures of one process are one job, and so are several roles, each with its world size.
-    Traces that state nothing are one job unless they were recorded at different times.
+    Several captures of one process are one job, and so are several roles, each with its own world
+    size. Traces that state nothing are one job unless they were recorded at different times.
 
     Raises:
-        RankError: The traces are of several jobs; the message lists them.
+        RankError: The traces come from several jobs; the message lists the jobs.
     """
     files = [file for file in found if file.stated and file.rank_source != "given"]
     reasons = list(_reasons(files))
@@ -88,12 +88,12 @@ def _of_one_rank(files: Sequence[TraceFile]) -> Iterator[tuple[TraceFile, TraceF
 
 
 def _differ(one: TraceFile, other: TraceFile) -> bool:
-    """Return whether two files of one rank are of different worlds."""
+    """Return whether two files of one rank come from different worlds."""
     return _are_two_processes(one, other) or _have_other_groups(one, other)
 
 
 def _have_other_groups(one: TraceFile, other: TraceFile) -> bool:
-    """Return whether each of two files states a process group that the other lacks.
+    """Return whether each of two files states a process group that the other does not state.
 
     A later capture of one process may state more groups than an earlier one.
     """
@@ -109,7 +109,7 @@ def _are_two_processes(one: TraceFile, other: TraceFile) -> bool:
     if None not in processes:
         return processes[0] != processes[1]
     if one.stated and other.stated and None not in (one.stated.pid, other.stated.pid):
-        # A job of one process has nothing to mix: each of its files is a run.
+        # Each file of a job with a single process becomes a run, so nothing can be mixed up.
         sizes = one.stated.world_size or 1, other.stated.world_size or 1
         if one.stated.pid != other.stated.pid and max(sizes) > 1:
             return True
@@ -140,7 +140,7 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
     for file in sorted(files, key=lambda file: (folder_of(file.path), file.start_ns, file.path)):
         stated = file.stated
         facts = (file.role, stated and stated.world_size, stated and stated.backend)
-        # Names of files of one world often differ in numbers only.
+        # File names of one world often differ only in numbers.
         form = _NUMBERS.sub("#", file.path.rpartition("/")[2])
         units[(folder_of(file.path), form), *facts].append(file)
     jobs: list[tuple[tuple[object, ...], list[TraceFile]]] = []
@@ -166,7 +166,7 @@ def _jobs(files: Sequence[TraceFile]) -> list[list[TraceFile]]:
 def _job_text(files: Sequence[TraceFile], names: dict[str, str]) -> str:
     """Format a job as ``ddp (world size 2, gloo, 2 files)``.
 
-    Names its folders, or its files if they are in one folder.
+    The text starts with the folders of the job, or with its files if they are in one folder.
     """
     shown = list(dict.fromkeys(folder_of(names[file.path]) or names[file.path] for file in files))
     stated = files[0].stated

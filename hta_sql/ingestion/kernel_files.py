@@ -1,4 +1,4 @@
-"""Which files describe compiled kernels, and which traces they belong to."""
+"""Finds the files that describe compiled kernels, and assigns them to traces."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from hta_sql.traces.kernel_information import KERNEL_INFORMATION_NAME
 
 
 def split_kernel_files(paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Separate the paths of files about compiled kernels from the others by name.
+    """Separate files about compiled kernels from other files by name.
 
     Returns:
-        The other paths, and those of the files about kernels; files without any trace are among the others.
+        The paths of the other files, and the paths of files about kernels. Without any other file,
+        the files about kernels are returned as the other files.
     """
     traces, kernels = split_by_name(paths, KERNEL_INFORMATION_NAME)
     return (traces, kernels) if traces else (kernels, [])
 
 
 def with_kernel_files(files: list[TraceFile], kernels: list[str]) -> list[TraceFile]:
-    """Give each trace the files about the kernels that its job compiled.
+    """Assign to each trace the files about the kernels that its job compiled.
 
-    A file belongs to the traces of its folder or, if that has none, of the nearest folder above that has some. Other
-    files belong to all traces: the ranks of a job compile the same model.
+    A file belongs to the traces in its folder or, if it contains no traces, in the nearest folder
+    above with traces. Other files belong to all traces, because the ranks of a job compile the same
+    model.
     """
     if not kernels:
         return files
@@ -43,7 +45,7 @@ def with_kernel_files(files: list[TraceFile], kernels: list[str]) -> list[TraceF
 
 
 def _nearest(folder: str, folders: set[str]) -> str | None:
-    """Return the folder itself, or the nearest one above it, that is one of some folders."""
+    """Return the nearest folder in ``folders``: the folder itself or a parent; None without any."""
     while folder:
         if folder in folders:
             return folder

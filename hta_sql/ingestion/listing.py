@@ -1,4 +1,4 @@
-"""Expands files, folders, globs and archives to the files that may be traces."""
+"""Expands files, folders, globs and archives into the files that may be traces."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ TRACE_SUFFIXES = (
 DUMP_NAME = re.compile(
     r"(?:^|[-_.])(?:rank|\w*trace|\w*dump|\w*recorder|fr)[-_\w]*?\d{1,9}(?:\.(?:pkl|pickle|bin))?$"
 )
-"""Names that torch.distributed gives Flight Recorder dumps, nccl_trace_rank_3, and that users give them."""
+"""Names of Flight Recorder dumps: torch's default (nccl_trace_rank_3) and typical user choices."""
 SNAPSHOT_SUFFIXES = (".pickle", ".pkl")
-"""Suffixes that users give memory snapshots; their JSON has the suffixes of traces."""
+"""Suffixes of pickled memory snapshots; snapshots in JSON have the suffixes of traces."""
 OWN_OUTPUT = re.compile(r"(_with_counters|^overlaid_|^memory_timeline)")
 """Files that profilers and HTA derive from traces; ingesting them would count events twice."""
 
 
 def list_trace_paths(traces: str | Iterable[str]) -> list[str]:
-    """Expand files, folders and globs to sorted trace paths."""
+    """Expand files, folders, globs and archives into sorted trace paths."""
     given = [traces] if isinstance(traces, str) else list(traces)
     paths: list[str] = []
     for item in given:
@@ -76,21 +76,19 @@ def _below(fs: Any, root: str) -> list[str]:
         return [str(name) for name in fs.find(root)]
 
     def closed(error: OSError) -> None:
-        log.warning("Left out folder %r: %s.", error.filename, error.strerror)
+        log.warning("Skipped folder %r: %s.", error.filename, error.strerror)
 
     found: list[str] = []
     for place, folders, names in os.walk(root, onerror=closed):
         found.extend(f"{place}/{name}" for name in names)
         for path in (Path(place, name) for name in folders if not name.startswith(".")):
             if path.is_symlink():
-                log.warning(
-                    "Left out folder %r: it is a link. Pass its path to read it.", str(path)
-                )
+                log.warning("Skipped folder %r: it is a link. Pass its path to read it.", str(path))
     return found
 
 
 def _in_folder(names: list[str], root: str, item: str) -> list[str]:
-    """Select the files that may be traces; stores are skipped, whatever their name."""
+    """Select the files that may be traces; stores are skipped, regardless of their names."""
     everything = set(names)
     folders = (name.removesuffix(f"/{MANIFEST}") for name in names if name.endswith(f"/{MANIFEST}"))
     stores = tuple(f"{folder}/" for folder in folders if f"{folder}/{CATALOG}" in everything)
@@ -101,7 +99,7 @@ def _in_folder(names: list[str], root: str, item: str) -> list[str]:
     outside = [name for name in names if not name.startswith(stores)] if stores else names
     written = [name for name in outside if OWN_OUTPUT.search(name.rpartition("/")[2])]
     if written:
-        log.info("Left out what is written beside traces: %s.", ", ".join(written))
+        log.info("Skipped files that were derived from traces: %s.", ", ".join(written))
     return [name for name in outside if _looks_like_trace(name, root)]
 
 
@@ -118,10 +116,10 @@ def _looks_like_trace(path: str, root: str) -> bool:
 
 
 def split_by_name(paths: Iterable[str], pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """Separate paths by whether a pattern occurs in the name of the file.
+    """Separate paths by whether the file name contains a pattern.
 
     Returns:
-        The other paths, and those with the pattern.
+        The paths without the pattern, and the paths with the pattern.
     """
     others: list[str] = []
     found: list[str] = []

@@ -3,8 +3,9 @@
 An optional accelerator. It rejects a chunk that contains anything unusual; that chunk is read by
 the statements in sql/ingest, which define the result. It gets the known arguments and categories
 from the same lists as those statements. :mod:`hta_sql.ingestion.call_tree` defines the call tree,
-and builds it if the library is unavailable or disabled. The library is Rust with its standard
-library only, so traces cannot cause out-of-bounds accesses. See docs/native.md for building it.
+and builds it if the library is unavailable or disabled. The library is written in Rust with only
+the standard library, so traces cannot cause out-of-bounds accesses. For building it, see
+docs/native.md.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from hta_sql.traces.chunks import Chunk
 from hta_sql.traces.compiled import load_functions, reader_at_work
 
 CHUNK_BITS = 32
-"""Bits of a chunk's number below the number of its trace; see sql/ingest/parse/batch.sql."""
+"""Bits of a chunk number below the number of the trace; see sql/ingest/parse/batch.sql."""
 
 MOST_HELD = 24 << 20
 """Maximum size of a batch's columns [bytes].
 
-They are outside of the engine's memory limit, and growing them needs extra memory. A batch costs
-ten milliseconds.
+The engine's memory limit does not include these columns, and growing them needs extra memory. A
+batch costs 10 ms.
 """
 
 REFUSALS = ("", "grammar", "key", "field", "argument", "time", "size", "panic")
@@ -43,7 +44,7 @@ _WHOLE = {
     "counters": ("cat",),
     "other_events": ("cat", "phase", "flow_id", "scope"),
 }
-"""Tables that keep the arguments unparsed ─▶ fields in addition to the common ones."""
+"""Tables whose arguments stay unparsed ─▶ fields in addition to the common fields."""
 
 _NO_DURATION = ("flows", "counters")
 _SERIES = (("series", "text"), ("value", "double"))
@@ -73,7 +74,7 @@ _IDS = (
     *("parent_id", "op_id", "annotation_id", "module_id", "frame_id"),
     *("bwd_op_id", "stack_id", "step"),
 )
-"""In the order of native/src/tree.rs."""
+"""Columns with ids, in the order of native/src/tree.rs."""
 
 
 class _Column(NamedTuple):
@@ -134,11 +135,11 @@ class NativeBatch:
             raise RuntimeError("the compiled reader does not understand its plan")
 
     def __del__(self) -> None:
-        """Free the columns; no array references them any more."""
+        """Free the columns, which no array references any longer."""
         self._library.hta_sql_reader_free(self._reader)
 
     def left(self, chunks: Iterable[Chunk], part: int = 0) -> Iterator[Chunk]:
-        """Read chunks until the batch is full; yield those that are rejected.
+        """Read chunks until the batch is full; yield the rejected chunks.
 
         Args:
             chunks: Chunks of one trace.
@@ -188,12 +189,12 @@ class NativeBatch:
         table = pa.Table.from_arrays(arrays, schema=_schema(columns))
         if not is_typed:
             return table
-        # A chunk with a value of another form was rejected.
+        # Chunks with arguments of another form were rejected, so there are no odd arguments.
         none = pa.nulls(rows, _NAMES)
         return table.add_column(len(columns) - 1, "odd_arguments", none)
 
     def _array(self, table: int, column: _Column, rows: int, nothing: pa.Buffer) -> pa.Array:
-        """Wrap a column without a copy: its buffers keep this batch, and its memory, alive."""
+        """Wrap a column without a copy; its buffers keep this batch and its memory alive."""
         parts = _Parts()
         self._library.hta_sql_reader_column(self._reader, table, column.place, ctypes.byref(parts))
         wide, narrow, text, valid = nothing, nothing, nothing, nothing
@@ -259,7 +260,7 @@ def _kind(argument: Argument) -> str:
 
 
 def _checked_kind(form: Form, kind: str) -> str:
-    """Return how the library parses a form: texts with a pattern by the name of the form."""
+    """Return how the library parses an argument: by form if it has a pattern, else by kind."""
     return form.name if form.pattern else kind
 
 
@@ -313,7 +314,7 @@ def _tree_library() -> ctypes.CDLL | None:
 
 
 def best_build() -> Build:
-    """Return the function that builds call trees: the compiled one if available."""
+    """Return the function that builds call trees: the compiled function if it is available."""
     is_there = reader_at_work() == "compiled" and _tree_library() is not None
     return native_call_tree if is_there else call_tree
 

@@ -1,4 +1,4 @@
-"""The options of an ingest: single definition of their names, types, defaults and documentation."""
+"""The options of an ingest: the single source of their names, types, defaults and documentation."""
 
 from __future__ import annotations
 
@@ -33,33 +33,35 @@ class IngestOptions:
             cluster, in which several files form one rank.
         store: Folder of the store, or its fsspec URL; created if missing, otherwise extended.
         run: Name of the run; default: the name of the folder or file.
-        role: Role of the processes in a job of several roles, or ``{role: traces}``: files, folders or
-            globs among the traces. If roles count their ranks separately, ``rank`` is unique in the
-            run, and ``role_rank`` is the rank that a trace states.
-        tags: Tags of the run, as in the table ``run_tags``: tag ─▶ value. Its other tags remain.
+        role: Role of the processes in a job with several roles, or ``{role: traces}``: files,
+            folders or globs among the traces. If roles number their ranks separately, ``rank`` is
+            unique in the run, and ``role_rank`` is the rank that a trace states.
+        tags: Tags of the run, as in the table ``run_tags``: tag ─▶ value. Other tags of the run
+            remain.
         ranks: Ingest only these ranks.
         jobs: Number of processes; default: the cores available to this process.
         force: Ingest unchanged files again.
-        strict: Reject a trace with any defect; default: keep valid events, repair what can be
-            repaired, and list both in the table ``quarantine``.
+        strict: Reject a trace with any defect; default: keep valid events, repair damaged events if
+            possible, and list all repaired and lost events in the table ``quarantine``.
         rank_regex: Regular expression whose first group matches the rank in a file name.
         kernel_classes: CSV with rules that take precedence over the built-in ones (priority, regex,
             class, collective, vendor).
-        captures: Traces of the capture of the graphs that the traces replay, like ``traces``: replayed
-            kernels get the operators, shapes and modules of their capture. A rank without a capture
-            of its own uses that of the lowest rank. Files named graph_capture among the traces are
-            recognized.
+        captures: Captures of the graphs that the traces replay, in the same forms as ``traces``.
+            Replayed kernels get the operators, shapes and modules of the capture. A rank without a
+            capture uses the capture of the lowest rank. Graph captures among the traces are
+            recognized by graph_capture in the file name.
         memory_limit: Memory of each reading process, for example ``"1GiB"``. Python gets 232 MiB of
             it, or half if that is less; the engine gets the rest.
-        executor: Any ``concurrent.futures.Executor`` to run the ranks on.
+        executor: Any ``concurrent.futures.Executor``, which then reads the ranks.
         progress: Called after each rank with (result, ranks done, total ranks).
         lock_timeout: Time to wait for another ingest that is writing the store [s].
-        join_spans: Several files of a rank are spans of one run; default: each is a separate run.
-        one_job: The traces are of one job, although they state different world sizes or backends;
+        join_spans: Join several files of a rank as spans of one run; default: separate runs.
+        one_job: Treat the traces as one job, although they state different world sizes or backends;
             default: traces of several jobs are rejected, and the message lists the jobs.
-        all_or_nothing: An interrupted ingest discards everything; default: it keeps the ranks that
-            it has read, unpublished, and the next ingest of the same traces resumes from them.
-        materialize: Also materialize the small answers; not for a shard.
+        all_or_nothing: Discard everything if the ingest is interrupted; default: keep the ranks
+            that were read, unpublished, so that the next ingest of the same traces resumes from
+            them.
+        materialize: Also materialize the small answers; ignored for a shard.
     """
 
     traces: Traces
@@ -87,7 +89,7 @@ class IngestOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardOptions(IngestOptions):
-    """Options of a job of an array that ingests one shard of the traces.
+    """Options of a job in a job array that ingests one shard of the traces.
 
     Args:
         shard: ``(i, n)``: read only the i-th of n shards of the traces, counted from 1.
@@ -99,9 +101,9 @@ class ShardOptions(IngestOptions):
 def called_with(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Answer]], Callable[P, Answer]]:
-    """Convert a function of an options object to one that takes each option as a keyword.
+    """Convert a function of an options object into a function with one parameter per option.
 
-    Its signature and the ``Args:`` section of its docstring are those of the options class.
+    The signature and the ``Args:`` section of the docstring are taken from the options class.
     """
 
     def decorate(function: Callable[[Options], Answer]) -> Callable[P, Answer]:
@@ -120,6 +122,6 @@ def called_with(
 
 
 def _documented(options: Callable[..., object]) -> str:
-    """Return the documented options of a class and its base classes."""
+    """Return the ``Args:`` sections of an options class and its base classes."""
     classes = [c for c in reversed(inspect.getmro(options)) if c.__doc__ and c is not object]  # type: ignore[arg-type]  # options is a class
     return "\n".join((inspect.getdoc(c) or "").partition("Args:\n")[2] for c in classes)

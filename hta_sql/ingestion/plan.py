@@ -46,15 +46,15 @@ class IngestPlan:
         force: Whether to ingest traces that the store already has.
         known: Traces in the store, and their fingerprints.
         jobs: Number of workers; None: chosen by cores and sizes.
-        engine_memory: Memory of each worker's engine, such as ``"1GiB"``; None: its share of the
-            machine.
+        engine_memory: Memory limit of each worker's engine, such as ``"1GiB"``; None: a share of
+            the machine's memory.
         executor: Executor that reads the ranks; None: threads or processes.
-        kernel_classes: Path of a CSV with the user's own rules.
+        kernel_classes: Path of a CSV file with the user's own rules.
         captures: Location of traces of graph captures; None: only those among the traces.
-        roles: Roles that the caller gives to traces.
+        roles: Roles that the caller requests for traces.
         strict: Whether to reject a trace with any defect.
         progress: Called after each rank.
-        target: Where to write.
+        target: Store and run to which the ingest writes.
     """
 
     traces: TraceNames
@@ -92,11 +92,11 @@ class Work:
     todo: list[TraceFile] = field(default_factory=list)
     unchanged: list[RankEntry] = field(default_factory=list)
     resumed: list[RankEntry] = field(default_factory=list)
-    """Ranks that an interrupted ingest has read; published like newly read ones."""
+    """Ranks that an interrupted ingest has read; they are published like newly read ranks."""
 
 
 def plan_ingest(options: IngestOptions) -> IngestPlan:
-    """Validate and resolve the options: names, paths, the folder of the store.
+    """Validate and resolve the options: names, paths and the folder of the store.
 
     Raises:
         ParameterError: A run name, a tag or the memory limit is not valid.
@@ -130,7 +130,7 @@ def plan_ingest(options: IngestOptions) -> IngestPlan:
 
 
 def _names(traces: Traces) -> TraceNames:
-    """Return what a caller names as names: it may be a path, or an iterator."""
+    """Convert the traces that a caller passes, such as a path object or an iterator, to names."""
     if isinstance(traces, os.PathLike):
         return os.fspath(traces)
     return traces if isinstance(traces, (str, Mapping)) else list(traces)
@@ -155,7 +155,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
         ),
     )
     work = compared(plan, found)
-    # One that is also published was left by an ingest that ended before it could clean up.
+    # If an ingest ended before it could clean up, its ranks are both published and unpublished.
     published = contents.manifest.entries
     resumed = [e for e in work.unchanged if e in contents.unpublished and e not in published]
     unchanged = [entry for entry in work.unchanged if entry not in resumed]
@@ -163,7 +163,7 @@ def work_of(plan: IngestPlan, contents: Contents) -> Work:
 
 
 def compared(plan: IngestPlan, found: list[TraceFile]) -> Work:
-    """Divide traces into those to read and those that are unchanged."""
+    """Divide traces into traces to read and unchanged traces."""
     work = Work(found, sorted({plan.run_and_span(file)[0] for file in found}))
     for file in found:
         entry = plan.known.current(*plan.run_and_span(file), file)
@@ -175,9 +175,9 @@ def compared(plan: IngestPlan, found: list[TraceFile]) -> Work:
 
 
 def _forget_listings(traces: TraceNames) -> None:
-    """Invalidate cached listings of object storages: traces may have been replaced.
+    """Invalidate cached listings of object storage, because traces may have been replaced.
 
-    A new listing then has the sizes and ETags of a whole folder, without a request for each trace.
+    One new listing then gives the sizes and ETags of a whole folder, without a request per trace.
     """
     items = [traces] if isinstance(traces, str) else list(traces)
     paths = traces.values() if isinstance(traces, Mapping) else items
@@ -188,8 +188,8 @@ def _forget_listings(traces: TraceNames) -> None:
 def rank_jobs(
     plan: IngestPlan, files: Sequence[TraceFile], writer: str = ""
 ) -> tuple[list[RankJob], WorkerPlan]:
-    """Return a job for each trace, and the plan of the workers that run them."""
-    # Once per trace: at a URL, each call is a request.
+    """Return a job for each trace, and the plan of the workers that run the jobs."""
+    # Call file_bytes once per trace, because at a URL each call is a request.
     sizes = {file.path: file_bytes(file.path) for file in files}
     workers = plan_workers(sizes, plan.jobs, plan.engine_memory)
     jobs = [
@@ -225,9 +225,9 @@ def rank_jobs(
 
 
 def share(found: list[TraceFile], number: int, of: int) -> list[TraceFile]:
-    """Return the traces of one shard: the largest first, each to the shard with the smallest load.
+    """Return the traces of one shard: each trace, largest first, goes to the least loaded shard.
 
-    Every job of an array computes this independently, so it depends only on names and sizes.
+    Each job of a job array computes this independently, so it depends only on names and sizes.
     """
     sizes = {file.path: file_bytes(file.path) for file in found}
     loads = [0] * of

@@ -1,8 +1,8 @@
-"""Offsets and text of quarantined events in their trace file.
+"""Determines the offsets and excerpts of quarantined events in their trace file.
 
-The engine parses whole chunks and does not report the offset of an event. Few traces contain
-quarantined events, so only these pay for the offsets: such a trace is read again, and the affected
-chunks are walked event by event.
+The engine parses whole chunks and does not report the offset of an event. Only traces with
+quarantined events pay for the offsets: such a trace is read again, and the affected chunks are
+walked event by event.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEMA = pa.schema(
 def quarantine_pending(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
     """Quarantine the pending events, each with its own offset and excerpt.
 
-    If the file is missing by then, an event gets the offset of its chunk.
+    If the file no longer exists, an event gets the offset of its chunk.
     """
     wanted = {chunk for (chunk,) in run(con, ingest_sql("quarantine", "pending_chunks")).fetchall()}
     if not wanted:
@@ -59,7 +59,10 @@ def _batches(reader: TraceReader, wanted: set[int]) -> Iterator[pa.RecordBatch]:
 
 
 def _places(chunk: Chunk) -> pa.RecordBatch:
-    """Walk one chunk; without pa.array(), which imports pandas."""
+    """Return offset, size and excerpt of each event in a chunk.
+
+    Avoids pa.array(), which imports pandas.
+    """
     starts, counts, ends = array("q"), array("q"), array("i", [0])
     excerpts = bytearray()
     for span in walk(chunk.text):

@@ -1,7 +1,8 @@
 """Ingests one rank: chunks ─▶ staged events ─▶ links ─▶ Parquet, in an in-memory DuckDB.
 
-A task for any Executor: its input is a RankJob, its result is small, and running it twice is
-harmless. The definitions are in sql/ingest; this module only moves bytes and names.
+:func:`ingest_rank` is a task for any Executor: its input is a RankJob, its result is small, and
+running it twice is harmless. The definitions are in sql/ingest; this module only moves bytes and
+names.
 """
 
 from __future__ import annotations
@@ -47,24 +48,27 @@ SPAN_BITS = 32
 """Event ids of span n start at n * 2**SPAN_BITS: no file has that many events."""
 
 MAX_READS = 3
-"""Maximum attempts to read a file that changes meanwhile."""
+"""Maximum number of attempts to read a file that changes meanwhile."""
 
 NEVER = "1024TiB"
-"""A threshold that an in-memory database never reaches."""
+"""A checkpoint threshold that an in-memory database never reaches."""
 
 MOST_HELD = 256 << 20
-"""Maximum size of columns that are not copied into the engine [bytes]: those of 0.5 GB of text."""
+"""Maximum size of columns that are not copied into the engine [bytes]: those of 0.5 GB of text.
+
+It is also limited to the memory limit divided by :data:`HELD_SHARE`.
+"""
 
 HELD_SHARE = 16
-"""Share of the memory limit that these columns may take: the limit covers only the engine."""
+"""Divisor of the memory limit, which covers only the engine; see :data:`MOST_HELD`."""
 
 ROW_BYTES = 512
-"""Memory of a staged row with its links in the engine: 14 million rows in 4 GiB start to spill."""
+"""Memory of a staged row with its links in the engine [bytes]; 14 million rows spill in 4 GiB."""
 
 CALL_TREE_BATCH_ROWS = 1 << 15
-"""Host events in memory while the call tree is built.
+"""Number of host events in memory while the call tree is built.
 
-Arrays of this size fit in the CPU cache, and cost a quarter less than those of half a million rows.
+Arrays of this size fit into the CPU cache, and cost a quarter less than arrays of 500,000 rows.
 """
 
 
@@ -81,23 +85,23 @@ class RankJob:
     memory_limit: str | None = None
     kernel_classes: str | None = None
     captures: tuple[str, ...] = ()
-    """Traces of the capture of the graphs that it replays."""
+    """Captures of the graphs that the trace replays."""
     kernel_files: tuple[str, ...] = ()
-    """Files of Inductor about the kernels that it launches."""
+    """Inductor's files about the kernels that the trace launches."""
     chunk_bytes: int = CHUNK_BYTES
     strict: bool = False
     process: str | None = None
     end_ns: int | None = None
     pid: int | None = None
     span: int = 0
-    """Which recording of the rank; each has its own range of event ids."""
+    """Index of the recording of the rank; each recording has its own range of event ids."""
     role: str | None = None
-    """Role of the process in a job of several roles."""
+    """Role of the process in a job with several roles."""
     role_source: str | None = None
     first_rank: int = 0
-    """Rank in the run of rank 0 of the world in which the trace counts ranks."""
+    """Offset that was added to the rank that the trace states; see :class:`RankEntry`."""
     writer: str = ""
-    """Prefix of its file names, which identifies the owner until a manifest references them."""
+    """Prefix of file names, which identifies the owner until a manifest references the files."""
     size: int = 0
     """Size of the file, possibly compressed [bytes]; 0 if unknown."""
     is_small: bool = False
@@ -122,7 +126,7 @@ class RankResult:
     steps: list[str] = field(default_factory=list)
     has_base_time: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
-    """Columns for the list of runs; see store/catalog/rank_scope.py."""
+    """Columns that the view ``runs`` shows; see store/catalog/rank_scope.py."""
 
 
 def ingest_rank(job: RankJob) -> RankResult:
@@ -136,13 +140,13 @@ def ingest_rank(job: RankJob) -> RankResult:
         try:
             return _ingest(job, careful=careful)
         except DoubtfulCutError:
-            log.info("%s is broken where it was cut; reading it again, event by event.", job.path)
+            log.info("%s does not parse at a chunk boundary; reading it event by event.", job.path)
             careful = True
         except ChangedWhileReadError:
             log.warning("%s changed while it was read; reading it again.", job.path)
     raise TraceError(
         f"{job.path!r} changed during each read ({MAX_READS} times): another process is writing "
-        "it. Ingest it again afterwards."
+        "it. Ingest it again when that process has finished."
     )
 
 
@@ -155,13 +159,13 @@ class ReadTrace:
     metadata: dict[str, Any]
     event_count: int = 0
     part: int = 0
-    """Number of the trace among those that are read together; upper bits of its event ids."""
+    """Number of the trace among traces that are read together: the upper bits of its event ids."""
 
 
 def _ingest(job: RankJob, *, careful: bool) -> RankResult:
     started = time.monotonic()
     if job.span in ARTIFACTS:
-        # A dump is small; a snapshot needs the limits of an engine of its own.
+        # A dump is small; snapshots and execution traces need an engine with separate limits.
         with scratch() if job.span == DUMP_SPAN else _database(job) as con:
             return _ingest_artifact(con, job, started)
     with _database(job) as con:
@@ -176,7 +180,7 @@ def _ingest(job: RankJob, *, careful: bool) -> RankResult:
 
 
 def _ingest_artifact(con: duckdb.DuckDBPyConnection, job: RankJob, started: float) -> RankResult:
-    """Read a file that is no trace and write its tables: none of the statements about events is run."""
+    """Read a file that is not a trace, and write its tables without the statements about events."""
     with unchanged(job.path) as fingerprint:
         rows, metadata = stage_artifact(con, ARTIFACTS[job.span], job.path)
     place_dump(con, _job_row(ReadTrace(job, fingerprint, metadata)))
@@ -198,7 +202,7 @@ def stored(
     Args:
         con: The database with the staged tables.
         traces: The staged traces.
-        rows: Number of rows by staged table; derived tables are counted here.
+        rows: Number of rows by staged table; the rows of linked tables are counted here.
         started: Start of reading, by the monotonic clock [s].
     """
     first = traces[0].job
@@ -248,7 +252,7 @@ def _place_of(job: RankJob) -> RankOutput:
 
 
 def _fits(job: RankJob, rows: Counter[str]) -> bool:
-    """Return whether several tables may be written at once; data that spills is read back twice."""
+    """Return whether the rows fit in memory, so that writing tables in parallel does not spill."""
     return not job.memory_limit or rows.total() * ROW_BYTES < size_of(job.memory_limit)
 
 
@@ -281,9 +285,9 @@ def most_held(job: RankJob) -> int:
 def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an empty in-memory database, which spills to its own temporary folder.
 
-    By default, the engine spills into ``.tmp`` of the current folder. It also checkpoints data that
-    is on no disk, which costs a fifth of ingesting a 500 MB trace. No table is TEMP, because that
-    is visible to one connection only, and statements run on several in parallel.
+    By default, the engine spills into ``.tmp`` in the current folder. It also checkpoints in-memory
+    databases, which costs a fifth of ingesting a 500 MB trace. No table is TEMP, because TEMP
+    tables are visible to only one connection, and statements run on several in parallel.
     """
     if job.is_small:
         with scratch() as con:
@@ -305,7 +309,7 @@ def _database(job: RankJob) -> Iterator[duckdb.DuckDBPyConnection]:
 def link_events(
     con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace], kernel_classes: str | None = None
 ) -> None:
-    """Derive what every analysis needs: clock, steps, call tree, launches, kernel classes."""
+    """Derive the links that analyses need: clock, steps, call tree, launches, kernel classes."""
     jobs = [_job_row(trace) for trace in traces]
     run(con, ingest_sql("link/rank_frames", "job"), {"jobs": jobs})
     _load_class_rules(con, kernel_classes)
@@ -321,12 +325,12 @@ def link_events(
     for name in ("launches", "device_steps", "operators_by_external_id"):
         run(con, ingest_sql("link/launches", name))
     run(con, ingest_sql("link/device_links"))
-    # Not sorted within the join: 14 million events would then not fit in 400 MiB.
+    # Sorted after the join, because with a sort in the join, 14 million events exceed 400 MiB.
     run(con, sort_table("device_links", "event_id"))
 
 
 def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace]) -> int:
-    """Join graph replays with their captures; returns the number of operations that are matched."""
+    """Match graph replays with their captures; return the number of matched operations."""
     paths = {path for trace in traces for path in trace.job.captures}
     if not paths:
         return 0
@@ -338,7 +342,7 @@ def _match_captures(con: duckdb.DuckDBPyConnection, traces: Sequence[ReadTrace])
 
 
 def _captured_launches(path: str, replay: RankJob) -> pa.Table:
-    """Read a trace of the capture of graphs, in an engine of its own."""
+    """Read the launches of a graph capture in a separate engine."""
     from hta_sql.ingestion.graph_matching import CAPTURED_SCHEMA  # noqa: PLC0415
 
     job = replace(replay, path=path, span=0, is_small=False)
@@ -381,12 +385,12 @@ def _build_call_tree(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _load_class_rules(con: duckdb.DuckDBPyConnection, kernel_classes: str | None) -> None:
-    """Classify the kernel names by kernel_classes.csv; the user's own rules take precedence."""
+    """Classify kernels by the rules in kernel_classes.csv; the user's own rules take precedence."""
     own = [kernel_classes] if kernel_classes else []
     files = [*own, str(sql_root() / "ingest" / "kernel_classes.csv")]
     run(con, ingest_sql("link/kernel_classes", "class_rules"), {"files": files})
     run(con, ingest_sql("link/kernel_classes", "kernel_names"))
     matching = run(con, ingest_sql("link/kernel_classes", "rules_in_order")).fetchall()
-    # A chain needs a rule; this one matches nothing.
+    # The macro needs at least one rule; this rule matches nothing.
     run(con, first_match_macro("first_rule", matching or [(0, "a^")]))
     run(con, ingest_sql("link/kernel_classes", "kernel_classes"))

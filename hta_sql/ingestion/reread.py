@@ -27,10 +27,10 @@ def read_again(
 
     Args:
         folder: The store.
-        manifest: Its manifest, whose damaged ranks are in ``aside``.
+        manifest: Manifest of the store, with the quarantined ranks in ``aside``.
 
     Returns:
-        The (run, rank) pairs that were read, and for each of the others the reason why not.
+        The (run, rank) pairs that were read, and for each other pair the reason why it was not.
     """
     why: dict[tuple[str, int], str] = {}
     read: list[tuple[str, int]] = []
@@ -42,7 +42,7 @@ def read_again(
         files = [_trace_of(entry) for entry in able]
         if not files:
             continue
-        # As spans, the traces keep their run and their span number.
+        # With join_spans, the traces keep their run and their span number.
         plan = plan_ingest(IngestOptions([], folder.root, run=run, join_spans=True))
         writer = RankWriter(plan.target, Contents(read_manifest(folder)))
         done, failures = read_and_publish(plan, Work(files, [run], files), writer)
@@ -76,13 +76,13 @@ def _trace_of(entry: RankEntry) -> TraceFile:
 def _hindrance(entry: RankEntry) -> str | None:
     """Return why a rank cannot be ingested again as before; None if it can."""
     if entry.options.get("kernel_classes"):
-        return "it was read with rules of your own; ingest it again with --kernel-classes"
+        return "it was ingested with your own rules; ingest it again with --kernel-classes"
     if entry.options.get("captures"):
-        return "it was read with captures of its graphs; ingest it again with --captures"
+        return "it was ingested with graph captures; ingest it again with --captures"
     try:
         now = fingerprint(entry.path)
     except (OSError, HtaSqlError):
-        return f"its trace is not there: {entry.source}"
+        return f"its trace is missing: {entry.source}"
     if (now.size, now.content) != (entry.fingerprint.size, entry.fingerprint.content):
-        return f"its trace has changed since it was read: {entry.source}"
+        return f"its trace has changed since it was ingested: {entry.source}"
     return None

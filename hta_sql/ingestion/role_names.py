@@ -1,4 +1,4 @@
-"""Roles in the names of folders and files, by the rules of sql/tables/role_names.csv."""
+"""Finds roles in the names of folders and files, with the rules in sql/tables/role_names.csv."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ RULES = "role_names.csv"
 def named_roles(
     stated: Mapping[str, Stated | None], is_decided: Callable[[str], bool]
 ) -> dict[str, str]:
-    """Return the roles that the names of traces state, if they state at least two.
+    """Return the roles in the names of traces, if the names contain at least two roles.
 
-    Only parts of paths in which the traces differ count. Names are ignored if one process
-    recorded traces of several roles: a benchmark also names the phases of one server prefill and
-    decode.
+    Only the parts in which the paths differ are considered. Names are ignored if one process
+    recorded traces of several roles: for example, a benchmark may name the phases of a single
+    server prefill and decode.
 
     Args:
-        stated: Path of each trace ─▶ what it states.
-        is_decided: Whether the role of a path has another source, so that its name does not count.
+        stated: Path of each trace ─▶ facts that it states.
+        is_decided: Returns whether the role of a path is known from another source.
     """
     paths = list(stated)
     # Members of archives are zip://FOLDER/NAME::ARCHIVE.
@@ -50,22 +50,23 @@ def named_roles(
     for one, other in combinations(sorted(files), 2):
         if process := _shared(files[one], files[other], stated):
             log.warning(
-                "Names of traces say %s and %s, but process %s recorded both, so they are no roles of processes. "
-                "To give them roles: --role ROLE=PATH (role={role: path}).",
+                "Trace names contain the roles %s and %s, but process %s recorded both, so the "
+                "names are ignored. To assign roles: --role ROLE=PATH (role={role: path}).",
                 one,
                 other,
                 process,
             )
             return {}
     log.warning(
-        "Roles by the names of folders and files: %s. To give other roles: --role ROLE=PATH (role={role: path}).",
+        "Roles from the names of folders and files: %s. To assign other roles: "
+        "--role ROLE=PATH (role={role: path}).",
         ", ".join(f"{role} ({counted(count, 'file')})" for role, count in sorted(used.items())),
     )
     return found
 
 
 def _shared(some: list[str], others: list[str], stated: Mapping[str, Stated | None]) -> int | None:
-    """Return a process ID of traces in both lists; None if there is none."""
+    """Return a process ID that traces in both lists state; None if there is none."""
     one, other = (
         {about.pid for path in paths if (about := stated[path]) and about.pid is not None}
         for paths in (some, others)
@@ -74,9 +75,10 @@ def _shared(some: list[str], others: list[str], stated: Mapping[str, Stated | No
 
 
 def role_in_name(name: str) -> str | None:
-    """Return the role that a relative path states; None without one, or with several in one name.
+    """Return the role in a relative path; None if there is no role, or several in one name.
 
-    An outer folder takes precedence over inner ones: decode servers of a rollout are of the rollout.
+    An outer folder takes precedence over inner folders: decode servers of a rollout have the role
+    rollout.
     """
     for part in name.split("/"):
         roles = {role for pattern, role in _rules() if pattern.search(part)}
@@ -89,7 +91,7 @@ def role_in_name(name: str) -> str | None:
 
 @cache
 def _rules() -> list[tuple[re.Pattern[str], str | None]]:
-    """Return the rules: a pattern, and the role or None."""
+    """Return the rules: pairs of a pattern and a role, or None for names that are not roles."""
     path = sql_root() / "tables" / RULES
     with path.open(encoding="utf-8", newline="") as file:
         return [

@@ -1,7 +1,8 @@
-"""Roles of the processes of a job (trainer, rollout, …): requested, stated or named; and the ranks of each role.
+"""Determines the roles of processes (trainer, rollout, …) in a job, and the ranks of each role.
 
-Processes of several roles are often separate worlds that each count their ranks from 0. The ranks
-of a run are unique: if stated ranks collide between roles, each role gets a range of ranks.
+A role is requested by the caller, stated by the trace, or found in names. Processes of several
+roles are often separate worlds that each number their ranks from 0. Ranks must be unique in a run:
+if stated ranks collide between roles, each role gets a separate range of ranks.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class RequestedRole:
-    """A role that the caller gives to traces."""
+    """A role that the caller requests for traces."""
 
     role: str
     paths: tuple[str, ...] | None
     """Files, folders and globs; None: all traces."""
 
     def match(self, path: str) -> int | None:
-        """Return how specifically the paths name a trace: the length of the path; None if they do not."""
+        """Return the length of the longest path that matches a trace; None if no path matches."""
         if self.paths is None:
             return 0
         named = [given for given in self.paths if _is_below(path, given)]
@@ -50,7 +51,7 @@ class RequestedRole:
 
 
 def _is_below(path: str, given: str) -> bool:
-    """Return whether a path is a file, below a folder, in an archive, or matched by a glob."""
+    """Return whether a path is the given file, is in the given folder or archive, or matches it."""
     return (
         path == given
         or path.startswith(f"{given.rstrip('/')}/")
@@ -87,7 +88,7 @@ def _paths(traces: Traces) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class World:
-    """A role in the store: where its ranks begin, and how many there are."""
+    """The range of ranks of a role in a run."""
 
     first_rank: int
     end: int
@@ -99,8 +100,8 @@ class KnownRoles:
     """Roles in the store that an ingest extends.
 
     Attributes:
-        worlds: Role ─▶ its ranks; None: traces without a role.
-        owners: Rank ─▶ role of a trace in the store that is not ingested again.
+        worlds: Role ─▶ range of its ranks; the key None stands for traces without a role.
+        owners: Rank ─▶ role, for traces in the store that are not ingested again.
     """
 
     worlds: dict[str | None, World] = field(default_factory=dict)
@@ -112,7 +113,7 @@ def known_roles(entries: Iterable[RankEntry], paths: Iterable[str]) -> KnownRole
 
     Args:
         entries: The entries of the run.
-        paths: The traces that are ingested; their entries own no rank, but define their role's.
+        paths: Traces that are ingested; their entries own no ranks, but extend their role's range.
     """
     again = set(paths)
     known = KnownRoles()
@@ -130,7 +131,7 @@ def known_roles(entries: Iterable[RankEntry], paths: Iterable[str]) -> KnownRole
 
 Kept = tuple[str | None, str | None]
 RoleOf = Callable[[str, Stated | None], Kept | None]
-"""Path of a trace, and what it states ─▶ its role, and the source of the role."""
+"""Path of a trace, and the facts that it states ─▶ its role, and the source of the role."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ class DiscoveredRoles:
     """Sources of the roles of traces.
 
     Attributes:
-        requested: Roles that the caller gives.
-        kept: Path ─▶ role of an unchanged trace of the run, and its source; both None without a role.
+        requested: Roles that the caller requests.
+        kept: Path ─▶ role of a stored trace of the run, and its source; both None without a role.
         known: Paths ─▶ the roles of the run in the store.
     """
 
@@ -148,10 +149,10 @@ class DiscoveredRoles:
     known: Callable[[Sequence[str]], KnownRoles] = lambda _: KnownRoles()
 
     def finder(self, stated: Mapping[str, Stated | None]) -> RoleOf:
-        """Return a function from a trace to its role and the source of the role.
+        """Return a function that returns the role of a trace and the source of the role.
 
         Args:
-            stated: Path of each trace ─▶ what it states.
+            stated: Path of each trace ─▶ facts that it states.
         """
 
         def is_decided(path: str) -> bool:
@@ -173,15 +174,15 @@ def role_finder(
     named: Mapping[str, str],
     kept: Callable[[str], Kept | None],
 ) -> RoleOf:
-    """Return a function from a trace to its role and the source of the role.
+    """Return a function that returns the role of a trace and the source of the role.
 
-    The caller's option takes precedence over ``distributedInfo``, as for ranks, then the role in the
-    store, then the names of folders and files.
+    In order of precedence, the sources are the caller's option, ``distributedInfo``, the store, and
+    the names of folders and files.
 
     Args:
-        requested: Roles that the caller gives.
+        requested: Roles that the caller requests.
         named: Path ─▶ role in the names of folders and files.
-        kept: Roles of unchanged traces in the store.
+        kept: Path ─▶ role of a stored trace, and its source.
     """
 
     def role_of(path: str, stated: Stated | None) -> Kept | None:
@@ -193,7 +194,7 @@ def role_finder(
         if says:
             if named.get(path, says) != says:
                 log.warning(
-                    "%s states the role %s, which is used, although its name says %s.",
+                    "%s states the role %s, which is used, although its name contains %s.",
                     path,
                     says,
                     named[path],
@@ -205,14 +206,14 @@ def role_finder(
 
 
 def requested_role(requested: Sequence[RequestedRole], path: str) -> str | None:
-    """Return the role that the caller gives to a trace; of several paths, the most specific counts."""
+    """Return the role that the caller requests for a trace; the most specific path wins."""
     local = absolute(path)
     matches = [(length, one.role) for one in requested if (length := one.match(local)) is not None]
     return max(matches, key=lambda match: match[0])[1] if matches else None
 
 
 def check_requested(requested: Sequence[RequestedRole], paths: Sequence[str]) -> None:
-    """Raise if a role is given to no trace.
+    """Raise if a requested role matches no trace.
 
     Raises:
         TraceNotFoundError: No trace is at or below a path of a role.
@@ -221,27 +222,27 @@ def check_requested(requested: Sequence[RequestedRole], paths: Sequence[str]) ->
         for given in one.paths or ():
             if not any(_is_below(absolute(path), given) for path in paths):
                 raise TraceNotFoundError(
-                    f"Role {one.role}: none of the traces is at or below {given!r}. Pass that path "
-                    "as a trace, too."
+                    f"Role {one.role}: none of the traces is at or below {given!r}. Also pass that "
+                    "path as a trace."
                 )
 
 
 def place_roles(
     found: Sequence[TraceFile], requested: Sequence[RequestedRole], known: KnownRoles
 ) -> list[TraceFile]:
-    """Give each role ranks of its own if the stated ranks collide between roles.
+    """Assign a separate range of ranks to each role if the stated ranks collide between roles.
 
-    The ranks of a role in the store stay. Other roles follow in the order of the option, then by
-    name. A role keeps the ranks that its traces state if no role before it has them, or else begins
-    after all others.
+    Roles in the store keep their ranks. Other roles follow in the order of the option, then by
+    name. A role keeps the ranks that its traces state, unless a previous role has them; then its
+    ranks begin after the ranks of all previous roles.
 
     Args:
-        found: The traces with the rank that each states, in its own world.
-        requested: Roles that the caller gives.
+        found: The traces, with the ranks that they state in their own worlds.
+        requested: Roles that the caller requests.
         known: Roles in the store.
 
     Returns:
-        The traces with ranks of the run.
+        The traces, with their ranks in the run.
 
     Raises:
         RankError: New ranks of a role in the store belong to another role.
@@ -269,7 +270,7 @@ def place_roles(
 def _worlds(
     found: Sequence[TraceFile], order: Sequence[str], known: KnownRoles
 ) -> dict[str | None, World]:
-    """Choose the ranks of each role."""
+    """Choose the range of ranks of each role."""
     position = {role: number for number, role in enumerate(order)}
     own: dict[str | None, set[int]] = {}
     sizes: dict[str | None, int] = {}
@@ -305,8 +306,9 @@ def _worlds(
 def _refuse(role: str | None, ranks: set[int], owners: Mapping[int, str | None]) -> None:
     others = sorted({owners[rank] or "none" for rank in ranks})
     raise RankError(
-        f"Ranks {rank_spans(ranks)} of role {role or 'none'} are those of role {', '.join(others)} in the store. "
-        "Ingest the traces of all roles in one call, as a new run: hta-sql ingest TRACES --run NAME -o STORE."
+        f"Ranks {rank_spans(ranks)} of role {role or 'none'} belong to role {', '.join(others)} in "
+        "the store. Ingest the traces of all roles in one call, as a new run: hta-sql ingest "
+        "TRACES --run NAME -o STORE."
     )
 
 
@@ -316,9 +318,9 @@ def _check_range(placed: Sequence[TraceFile]) -> None:
         check_rank(file.rank, file.path)
         if file.first_rank and file.stated is None:
             raise RankError(
-                f"{file.path!r} is cluster data, whose links name ranks, and its rank {file.rank - file.first_rank} is "
-                "also that of another role. Ingest the cluster data of each role as a run: "
-                "hta-sql ingest FOLDER --run NAME -o STORE."
+                f"{file.path!r} is cluster data, whose links refer to ranks, but another role also "
+                f"has its rank {file.rank - file.first_rank}. Ingest the cluster data of each role "
+                "as a separate run: hta-sql ingest FOLDER --run NAME -o STORE."
             )
 
 
@@ -329,7 +331,7 @@ def _warn_of_placed(placed: Sequence[TraceFile]) -> None:
         ranks.setdefault((file.first_rank, file.role or "without a role"), set()).add(file.rank)
     parts = [f"{role} {rank_spans(of)}" for (_, role), of in sorted(ranks.items())]
     log.warning(
-        "Roles count their ranks separately, so each has ranks of its own in the run: %s. The rank within "
-        "its role is the column role_rank of ranks.",
+        "Roles number their ranks separately, so each role has a separate range of ranks in the "
+        "run: %s. The column role_rank of the table ranks is the rank within the role.",
         first_of(parts, MOST_NAMED, "; "),
     )

@@ -32,11 +32,11 @@ class Staged:
     """The staged tables of an ingest while they are filled.
 
     Columns from the compiled reader are exposed as views without a copy, because copying them into
-    tables is a tenth of the cost of a trace. They are copied if they take too much memory, which
-    the engine does not count, or if rows must be added or removed. If there are enough cores and
-    memory, the copy runs while the next batch is read.
+    tables takes a tenth of the time of an ingest. They are copied if they take too much memory,
+    which the engine does not count, or if rows must be added or removed. If there are enough cores
+    and memory, the copy runs while the next batch is read.
 
-    Must be closed in any case, which waits for running copies.
+    Always close it, even after an error: this waits for running copies.
 
     Args:
         con: The database.
@@ -44,7 +44,7 @@ class Staged:
         most_held: Maximum size of columns that are exposed instead of copied [bytes].
 
     Attributes:
-        are_tables: Whether the rows so far are in tables, copied or extracted by statements.
+        are_tables: Whether rows are already in tables, either copied or extracted by statements.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Staged:
         """Add the rows from the compiled reader.
 
         Args:
-            natives: Its batches, one or one for each trace.
+            natives: Batches of the compiled reader: a single batch, or one batch per trace.
             starts: Id of the first event of each chunk.
         """
         self._held += [
@@ -121,7 +121,7 @@ class Staged:
     def sort(self) -> None:
         """Sort the rows of each table by event.
 
-        Rows from the compiled reader are sorted already; parsed rows of a batch follow them.
+        Rows from the compiled reader are already sorted; parsed rows of a batch follow them.
         """
         for (table,) in run(self._con, ingest_sql("staged", "out_of_order")).fetchall():
             run(self._con, sort_table(f"staged_{table}", "event_id"))
@@ -171,8 +171,8 @@ def number(
     Args:
         con: The database with the parsed events.
         first_event_ids: Id of the first event of each trace in the batch.
-        read: Chunk ─▶ number of events, for chunks that were not parsed.
-        is_parsed: Whether there are other chunks, which were parsed.
+        read: Chunk ─▶ number of events, for chunks that the compiled reader has read.
+        is_parsed: Whether there are other chunks, which the engine has parsed.
     """
     if not is_parsed:
         ids, starts = list(first_event_ids), {}
@@ -199,7 +199,7 @@ def _extract(con: duckdb.DuckDBPyConnection, table: str, *, into_new: bool) -> N
 
 
 _definitions: dict[str, str] = {}
-"""Staged table ─▶ its DDL, as the engine inferred it for an earlier rank of this process."""
+"""Staged table ─▶ its DDL, as the engine inferred it for an earlier rank in this process."""
 
 
 def _create_empty(con: duckdb.DuckDBPyConnection, table: str) -> None:

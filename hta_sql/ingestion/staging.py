@@ -34,24 +34,24 @@ from hta_sql.traces.salvage import Rescued, rescue, too_long
 log = logging.getLogger(__name__)
 
 BATCH_CHUNKS = 256
-"""64 MB of text per batch.
+"""Number of chunks per batch: 64 MB of text.
 
-A batch costs the binding of about twenty statements, about 30 ms, so small batches are expensive (8
-MB: 25 % more CPU). Large ones keep more parsed events in memory.
+Each batch binds about twenty statements, which takes about 30 ms, so small batches are expensive (8
+MB: 25 % more CPU). Large batches keep more parsed events in memory.
 """
 
 RESCUED_AT_ONCE = 16
-"""Rejected chunks in memory as Python objects: about 50 MB."""
+"""Maximum number of rejected chunks in memory as Python objects: about 50 MB."""
 
 FLAWS_AT_ONCE = 1000
-"""Defects per statement; each bound parameter costs 2 KB in the engine."""
+"""Maximum number of defects per statement; each bound parameter costs 2 KB in the engine."""
 
 MAX_BROKEN = 1_000_000
 """Maximum excess of malformed over valid events before a file is rejected.
 
 Each malformed event costs about 50 us in Python. If every event is malformed, a megabyte costs 26
-times as much as a valid one; such a file is rejected here. One malformed event in each chunk costs
-four to seven times as much.
+times as much as a valid megabyte; such a file is rejected here. If there is one malformed event in
+each chunk, it costs four to seven times as much.
 """
 
 PLACEHOLDER = b"{}"
@@ -69,7 +69,7 @@ _CHUNK_SCHEMA = pa.schema(
 
 
 class DoubtfulCutError(Exception):
-    """A chunk does not parse and may have been cut inside an event: read the trace carefully."""
+    """A chunk does not parse and may have been cut inside an event; the reader must be careful."""
 
 
 def stage_events(
@@ -88,7 +88,7 @@ def stage_events(
         reader: The trace; None creates the tables of a trace without events.
         strict: Reject the trace at the first event that must be repaired or dropped.
         threads: Number of tables to fill in parallel.
-        first_event_id: Id of the first event; the others follow.
+        first_event_id: Id of the first event; later events have consecutive ids.
         most_held: Maximum memory of the events outside of the engine [bytes].
 
     Returns:
@@ -187,7 +187,7 @@ def parse(
     chunks: Iterable[pa.RecordBatch],
     statement: Callable[[str, str], str],
 ) -> None:
-    """Parse chunks in DuckDB, while this thread reads and cuts the next ones."""
+    """Parse chunks in DuckDB, while this thread reads and cuts the next chunks."""
     refusals: list[TraceFormatError] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -237,7 +237,7 @@ def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordB
 
 
 def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    """Replace rejected chunks by what can be rescued, and record what was lost or repaired.
+    """Replace rejected chunks by the events that can be rescued; record lost and repaired events.
 
     Raises:
         DoubtfulCutError: An event may continue in the next chunk, or the list ends inside this one.
@@ -260,7 +260,7 @@ def _rescue(
         if not (reader.careful or is_last) and any(s.is_doubtful for s in spans_of[chunk]):
             raise DoubtfulCutError
     _parse_walked(con, (_joined(chunk, spans) for chunk, spans in spans_of.items()))
-    # Python may accept what the engine rejects: each event of such a chunk is tried separately.
+    # Python may accept JSON that the engine rejects: try each event of such a chunk separately.
     again = [chunk for chunk, _ in _take_refused(con)]
     for chunk in again:
         spans_of[chunk] = _accepted(con, spans_of[chunk])

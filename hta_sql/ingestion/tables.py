@@ -46,11 +46,14 @@ Each is defined in sql/ingest/store/<table>.sql; the cluster tables share one fi
 """
 
 ROW_GROUP_ROWS = 122_880
-"""Rows of a row group; ranks are adjacent in a shared file, so a query of one rank skips the groups
-of others. Smaller groups cost more than reading the other ranks: 7 % of a scan of 17,000 kernels."""
+"""Number of rows of a row group.
+
+Ranks are contiguous in a shared file, so a query of one rank skips the groups of other ranks.
+Smaller groups cost more than reading the other ranks: 7 % of a scan of 17,000 kernels.
+"""
 
 Frames = list[dict[str, object] | None]
-"""Facts that place the rows of each rank; see sql/ingest/link/rank_frames.sql."""
+"""Clock, steps and end of recording of each rank; see sql/ingest/link/rank_frames.sql."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def _write_local(
 
 
 def _by_file(places: Sequence[RankOutput]) -> list[list[RankOutput]]:
-    """Group the ranks that share a file: the path contains the run, and the view adds the span."""
+    """Group the ranks that share a file: ranks with the same run and the same span."""
     found: dict[tuple[str, int], list[RankOutput]] = {}
     for place in places:
         found.setdefault((place.run, place.span), []).append(place)
@@ -143,7 +146,7 @@ def _by_file(places: Sequence[RankOutput]) -> list[list[RankOutput]]:
 
 
 Written = tuple[Path, list[StoredFile]]
-"""A temporary file, with the rows of each rank in it; without rows, the file was deleted."""
+"""A temporary file and the rows of each rank in it; if there are no rows, the file was deleted."""
 
 
 def _write_table(
@@ -154,12 +157,12 @@ def _write_table(
     shared: Sequence[Sequence[RankOutput]],
     frames: Frames,
 ) -> list[Written]:
-    """Write one table to a temporary file for each group of ranks that share one."""
+    """Write one table to a temporary file for each group of ranks that share a file."""
     select = _computed_rows(table)
     values = parameters(select, frames)
     if len(shared) == 1:
         return [_write_file(con, tables, table, shared[0], select=select, values=values)]
-    # A TEMPORARY table is local to its connection, on which the tables follow each other.
+    # A TEMPORARY table is local to its connection, which writes one table after the other.
     run(con, create_table("written", select, "TEMPORARY"), values)
     select = ingest_sql("written", "rows_of_ranks")
     files = [
@@ -210,18 +213,18 @@ def rows_of(table: str) -> str:
 
 
 def _computed_rows(table: str) -> str:
-    """Return the SELECT of a table; tables that describe the ranks are computed already."""
+    """Return the SELECT of a table; tables that describe the ranks are already computed."""
     return of_scope(f"described_{table}", ()) if table in DESCRIBING else rows_of(table)
 
 
 def frames_of(con: duckdb.DuckDBPyConnection) -> Frames:
-    """Return the frames that place the rows of each rank, after its events are linked."""
+    """Return clock, steps and end of recording of each rank; call this after linking its events."""
     ((frames,),) = run(con, ingest_sql("link/rank_frames", "frames")).fetchall()
     return list(frames)
 
 
 def parameters(select: str, frames: Frames) -> dict[str, Frames]:
-    """Return the parameters of a statement: the engine rejects values that it does not use."""
+    """Return the parameters that a statement uses, because the engine rejects unused values."""
     return {"frames": frames} if "$frames" in select else {}
 
 
@@ -231,7 +234,7 @@ def _new_file(tables: Path, table: str, places: Sequence[RankOutput]) -> tuple[P
     folder = f"rank={places[0].rank}" if len(places) == 1 else SHARED
     relative = Path(table, f"run={places[0].run}", folder, f"{name}.parquet")
     (tables / relative).parent.mkdir(parents=True, exist_ok=True)
-    # A leading dot and another suffix hide it from globs and directory scans of readers.
+    # A leading dot and another suffix hide the file from globs and directory scans of readers.
     return (tables / relative).with_name(f".{name}{PARTIAL}"), relative
 
 
@@ -242,7 +245,7 @@ def copy_to_parquet(
     values: Mapping[str, object] = MappingProxyType({}),
 ) -> int:
     """Write the result of a SELECT with parameter values; return the number of rows."""
-    # Version 2 has delta encodings: a third smaller and a sixth cheaper to write than version 1.
+    # Delta encodings make version 2 a third smaller and a sixth cheaper to write than version 1.
     options = (
         f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
     )

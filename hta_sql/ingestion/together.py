@@ -1,9 +1,9 @@
 """Ingests small traces together, with one set of statements for all of them.
 
-Planning the statements of a rank costs 100 ms, whatever its size. A trace that is not plain is
-ingested separately: one with events to rescue or quarantine, one that changes meanwhile, or one
-that cannot be read. So the statements here see only valid events, and the tables are the same as
-when each is ingested separately.
+Planning the statements of a rank costs 100 ms, regardless of its size. A trace is ingested
+separately if it has events to rescue or quarantine, changes while it is read, or cannot be read.
+Therefore the statements here process only valid events, and the tables are the same as if each
+trace were ingested separately.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Outcome = RankResult | Exception
 
 
 class NotPlainError(Exception):
-    """A trace is from another producer, whose events are moved after all are read."""
+    """A trace was written by a profiler whose events are moved to other tables after reading."""
 
 
 def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
@@ -58,7 +58,7 @@ def ingest_together(jobs: Sequence[RankJob]) -> list[Outcome]:
         try:
             done = _together(jobs)
         except Exception as error:  # noqa: BLE001 - one trace must not affect the others
-            log.info("%d traces are read one by one: %r", len(jobs), error)
+            log.info("%d traces are read separately: %r", len(jobs), error)
     return [done.get(part) or _alone(job) for part, job in enumerate(jobs)]
 
 
@@ -88,7 +88,7 @@ class _Reading:
             try:
                 yield from self._chunks(part, job)
             except (HtaSqlError, ChangedWhileReadError, OSError) as error:
-                log.info("%s is read by itself: %s", job.path, error)
+                log.info("%s is read separately: %s", job.path, error)
 
     def _chunks(self, part: int, job: RankJob) -> Iterator[pa.RecordBatch]:
         if self.text_bytes > MAX_TEXT_BYTES:
@@ -114,7 +114,7 @@ class _Reading:
 
 
 def _together(jobs: Sequence[RankJob]) -> dict[int, RankResult]:
-    """Read the plain traces together; return the results by job number."""
+    """Read all traces that need no separate ingest; return the results by job number."""
     started = time.monotonic()
     with scratch() as con:
         prepare(con)
@@ -171,7 +171,7 @@ def _stage(
 def _odd(
     con: duckdb.DuckDBPyConnection, reading: _Reading, counts: dict[int, Counter[str]]
 ) -> set[int]:
-    """Return the numbers of the traces whose events here must not be stored."""
+    """Return the numbers of the traces that must be ingested separately."""
     odd = {
         part for (part,) in run(con, ingest_sql("ascend/producer", "parsed_by_ascend")).fetchall()
     }

@@ -13,7 +13,7 @@ def check_rank(rank: int, path: str) -> None:
     """Raise if a rank is too large for its column.
 
     Raises:
-        RankError: It is.
+        RankError: The rank is too large.
     """
     if rank not in RANKS:
         raise RankError(f"Rank {rank} of {path!r}: a rank must be below {RANKS.stop:,}.")
@@ -30,17 +30,17 @@ class TraceFile:
     capture: int = 0
     stated: Stated | None = None
     captures: tuple[str, ...] = ()
-    """Traces of the capture of the graphs that it replays."""
+    """Captures of the graphs that the trace replays."""
     role: str | None = None
-    """Role of the process in a job of several roles."""
+    """Role of the process in a job with several roles."""
     role_source: str | None = None
     """Source of the role: given, distributedInfo or names."""
     first_rank: int = 0
-    """Rank in the run of rank 0 of its world; not 0 if several roles count their ranks from 0."""
+    """Offset that was added to the rank, if several roles number their ranks from 0."""
     kernel_files: tuple[str, ...] = ()
-    """Files of Inductor about the kernels that it launches."""
+    """Inductor's files about the kernels that the trace launches."""
 
     @property
     def kind(self) -> Kind:
-        """Whether it is a trace, a dump of a Flight Recorder, a memory snapshot or an execution trace."""
+        """Kind of the file: trace, Flight Recorder dump, memory snapshot or execution trace."""
         return self.stated.kind if self.stated else "trace"

@@ -172,4 +172,4 @@ def test_names_may_stand_in_a_file_of_their_own(cli: Cli, runs: Path, tmp_path: 
     assert json.loads(done.out)["baselines"][0]["run"] == "base"
     cli("baseline", "set", "no name", f"{runs}:base").fails(1, "'no name' is not a valid name")
     file.write_text("{}", encoding="utf-8")
-    cli("baseline", "list", file).fails(1, "not a file of baselines")
+    cli("baseline", "list", file).fails(1, "is not a baselines file")

@@ -89,7 +89,7 @@ def test_folders_that_are_left_out(
     (folder / "linked").symlink_to(folder)
     refuse(monkeypatch, "os.scandir", "closed")
     assert len(discover(str(folder))) == 1
-    assert f"Left out folder '{folder / 'closed'}': Permission denied." in caplog.messages
+    assert f"Skipped folder '{folder / 'closed'}': Permission denied." in caplog.messages
     assert any("linked': it is a link" in text for text in caplog.messages)
 
 

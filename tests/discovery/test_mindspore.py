@@ -137,7 +137,7 @@ def test_a_broken_file_costs_its_rank(
     ("old", "new", "says"),
     [
         (",1000,2000,1000,1100,", ",1000,2000,1000,oops,", "'oops' is no number"),
-        (",3001,1001,2100,2901,100,801,100", ",3001", "another number of cells"),
+        (",3001,1001,2100,2901,100,801,100", ",3001", "a different number of cells"),
     ],
 )
 def test_a_broken_cell_is_no_null(job: Path, tmp_path: Path, old: str, new: str, says: str) -> None:

@@ -315,4 +315,4 @@ def test_dumps_of_jobs_of_different_sizes_are_runs(
         found = discover(str(tmp_path))
     runs = [(file.capture, file.rank, Path(file.path).parent.name) for file in found]
     assert runs == [(0, 0, "a"), (1, 0, "b"), (1, 1, "b"), (1, 2, "b")]
-    assert "the dumps of each folder become a run" in caplog.text
+    assert "the dumps of each folder become a separate run" in caplog.text

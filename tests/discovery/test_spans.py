@@ -185,4 +185,4 @@ def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixt
     folder = write(tmp_path / "job", traces)
     ingest_only(folder, tmp_path / "job.store")
     (said,) = [record.message for record in caplog.records]
-    assert said.startswith("Rank 0 has 2 files (and so have ranks 1). Each is a capture of its own")
+    assert said.startswith("Rank 0 has 2 files (and so does rank 1). Each is a separate capture")

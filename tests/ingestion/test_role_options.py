@@ -158,7 +158,7 @@ def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path
     for role, folder in (("trainer", "a"), ("rollout", "b")):
         hta_sql.ingest(tmp_path / folder, tmp_path / "s", run="job", role=role).close()
     write(tmp_path / "b" / "y.json", 0, 2)
-    with pytest.raises(RankError, match=r"Ranks 0 of role rollout are those of role trainer"):
+    with pytest.raises(RankError, match=r"Ranks 0 of role rollout belong to role trainer"):
         hta_sql.ingest(tmp_path / "b", tmp_path / "s", run="job", role="rollout")
 
 

@@ -91,7 +91,7 @@ def test_there_are_some() -> None:
         "jobs": "it reads runs, whose tags change",
         "kpi_trends": "a run stands beside the runs before it",
         **dict.fromkeys(
-            ("comparability", "comparison", "trace_diff"), "its rows are of several runs"
+            ("comparability", "comparison", "trace_diff"), "its rows combine several runs"
         ),
     }
     assert whole["call_stack"] == "trees and threads are numbered through all runs"

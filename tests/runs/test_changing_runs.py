@@ -89,7 +89,7 @@ def test_a_run_is_renamed(store: Path) -> None:
         assert opened.sql(query).rows() == [("baseline", "a")]
 
 
-@pytest.mark.parametrize(("name", "error"), [("day2", "has a run"), ("a/b", "Run name")])
+@pytest.mark.parametrize(("name", "error"), [("day2", "already has a run"), ("a/b", "Run name")])
 def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> None:
     """Names of another run and names that are invalid in paths are refused."""
     with pytest.raises(hta_sql.HtaSqlError, match=error):

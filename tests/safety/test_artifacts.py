@@ -166,7 +166,7 @@ def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
     shutil.move(files, tmp_path / "moved")
     next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
     (reason,) = repair_store(store).aside.values()
-    assert "is not there" in reason
+    assert "is missing" in reason
     shutil.move(tmp_path / "moved", files)
     assert len(repair_store(store).read_again) == 1
     assert rows_of(store, kind) == expected

@@ -60,7 +60,7 @@ def test_a_catalog_leaves_out_what_is_gone(
     lose(store, "bad")
     build_catalog(store)
     assert busy_times(store) == {0: 100.0}
-    assert "missing or broken; ingest their traces again" in caplog.text
+    assert "missing or corrupt Parquet files; ingest their traces again" in caplog.text
     assert caplog.text.endswith(": 'bad'.\n")
     hta_sql.ingest(store.parent / "bad", store).close()
     assert busy_times(store) == {0: 100.0, 1: 200.0}
@@ -71,7 +71,7 @@ def test_the_command_names_what_it_leaves_out(cli: Cli, store: Path) -> None:
     lose(store, "bad")
     done = cli("catalog", store)
     assert done.code == 0
-    assert "omitted runs whose Parquet is missing or broken" in done.err
+    assert "omitted runs with missing or corrupt Parquet files" in done.err
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         assert con.sql("SELECT run, rank FROM gpu_ops").fetchall() == [("good", 0)]
 
@@ -150,7 +150,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     with hta_sql.publish(store) as opened:
         assert opened.published
         assert opened.published.missing == ["traces.2-of-2 (started, not finished)"]
-    assert "Shard traces.2-of-2 is skipped: Parquet of rank 1 is missing" in caplog.text
+    assert "Shard traces.2-of-2 is skipped: Parquet files of rank 1 are missing" in caplog.text
     assert busy_times(store) == {0: 100.0}
     assert [entry.rank for entry in read_manifest(store).entries] == [0]
     hta_sql.ingest_shard(traces, store, shard=(2, 2))
@@ -180,7 +180,7 @@ def test_an_open_store_goes_on_without_what_is_lost(
     with hta_sql.open(store) as opened:
         assert busy_times_of(opened) == {0: 100.0}
         assert (opened.runs(), opened.ranks()) == (["good"], [0])
-        assert caplog.text.count("omitted runs whose Parquet is missing or broken") == 1
+        assert caplog.text.count("omitted runs with missing or corrupt Parquet files") == 1
         assert caplog.text.endswith(": 'bad'.\n")
         with pytest.raises(hta_sql.RankError, match="No run 'bad'"):
             opened.run("temporal_breakdown", runs=["bad"])

@@ -162,7 +162,7 @@ def test_another_size_is_noticed_when_it_is_opened(
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT DISTINCT run FROM ranks").rows() == [("first",)]
-    assert "omitted runs whose Parquet is missing or broken" in caplog.text
+    assert "omitted runs with missing or corrupt Parquet files" in caplog.text
     assert f"hta-sql repair {store}" in caplog.text
     assert answers(store) == {"first": made[2]["first"]}
 
@@ -273,7 +273,7 @@ def test_a_catalog_that_says_something_else(store: Path) -> None:
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
-    assert (fault.kind, fault.message) == ("catalog", "it says something else than the manifest")
+    assert (fault.kind, fault.message) == ("catalog", "its contents do not match the manifest")
 
 
 def test_what_cannot_be_read_again_is_set_aside(
@@ -286,7 +286,7 @@ def test_what_cannot_be_read_again_is_set_aside(
     try:
         done = cli("repair", store)
         assert done.code == 1
-        assert "run first is set aside: rank 1 is damaged, and its trace is not there" in done.err
+        assert "run first is set aside: rank 1 is damaged, and its trace is missing" in done.err
         assert answers(store) == {"second": made[2]["second"]}
         assert "omitted runs" in caplog.text
         assert verify_store(store).faults == []
@@ -344,7 +344,7 @@ def test_links_that_lead_nowhere(store: Path) -> None:
     build_catalog(store)
     assert verify_store(store).faults == []
     (fault,) = verify_store(store, deep=True).faults
-    assert fault.message == "launch_id names 2 events that are not there"
+    assert fault.message == "launch_id refers to 2 missing events"
 
 
 @pytest.mark.parametrize(

@@ -130,13 +130,13 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
                 there = [replace(one, root=str(tmp_path)) for one in given]
                 return client.get_executor(pure=False).submit(task, *there, **named)
 
-        with pytest.raises(hta_sql.StoreNotFoundError, match=r"sees no store at .*shared file"):
+        with pytest.raises(hta_sql.StoreNotFoundError, match=r"finds no store at .*shared file"):
             store.run("temporal_breakdown", executor=Elsewhere())
         shutil.copytree(asked, tmp_path, dirs_exist_ok=True)
         with (tmp_path / "manifest.json").open("a") as manifest:
             manifest.write("\n")  # as another ingest would
         with pytest.raises(
-            hta_sql.StoreError, match=r"sees another store at .* or is an older copy"
+            hta_sql.StoreError, match=r"differs from the store of the caller.*has an older copy"
         ):
             store.run("temporal_breakdown", executor=Elsewhere())
 

@@ -172,7 +172,7 @@ def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyT
 def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
     """A fault of a shared file is one line."""
     (store / kernel_files(store)[0]).unlink()
-    with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is gone"):
+    with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is missing"):
         called("verify", store)
 
 
@@ -193,7 +193,7 @@ def test_a_lost_file_loses_its_run_until_it_is_read_again(
     (store / kernel_files(store)[0]).unlink()
     with hta_sql.open(store) as opened, caplog.at_level(logging.WARNING):
         assert opened.sql("SELECT DISTINCT run FROM gpu_ops").rows() == [("other",)]
-    assert "omitted runs whose Parquet is missing or broken" in caplog.text
+    assert "omitted runs with missing or corrupt Parquet files" in caplog.text
     report = ingest_only(traces, store)
     assert [entry.rank for entry in report.results] == list(DURATIONS)
     hta_sql.remove_runs(store, "other")

@@ -44,8 +44,8 @@ def test_one_run_or_two_as_one_likes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"first_steps": (1, 2)}, r"ProfilerStep#2 is in several of them"),
-        ({"gap_us": 150}, r"number 2 began before number 1 had ended"),
+        ({"first_steps": (1, 2)}, r"several of them contain ProfilerStep#2"),
+        ({"gap_us": 150}, r"recording 2 starts before recording 1 ends"),
         ({"step": "## epoch ##"}, r"one of them has no profiler step"),
     ],
 )

@@ -242,7 +242,7 @@ def test_what_no_longer_fits_is_left_out(
     }
     (store / OWN).write_bytes(with_checksum({"texts": older}))
     ingest_only(TRACE, store, run="more")
-    assert "omitted the analyses that are stored in it" in caplog.text
+    assert "the user analyses in this store are ignored" in caplog.text
     assert "gone_since" in caplog.text
     with hta_sql.open(store) as opened:
         assert opened.runs() == ["job", "more"]

@@ -1,1 +1,1 @@
-"""Files of a job that are no traces: dumps of the Flight Recorder of torch.distributed."""
+"""Files of a job that are not traces: dumps, snapshots, execution traces, kernel information."""

@@ -1,4 +1,7 @@
-"""Files about compiled kernels ─▶ a staged table. What its values mean is in sql/ingest/store/compiled_kernels.sql."""
+"""Reads Inductor's files about compiled kernels into a staged table.
+
+The meaning of its values is defined in sql/ingest/store/compiled_kernels.sql.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,13 @@ def stage_compiled_kernels(
 ) -> int:
     """Read files about compiled kernels into a staged table.
 
-    A file that cannot be read is left out with a warning: the trace has all of its events without it.
+    A file that cannot be read is skipped with a warning, because the events of the trace are
+    complete without it.
 
     Args:
         con: The database of the ranks.
-        files: Paths by the number of the trace; without any trace, the table has no rows.
+        files: Number of a trace ─▶ paths of its files. If there are traces but no files, the table
+            is not created.
 
     Returns:
         Number of rows.
@@ -63,7 +68,7 @@ def _read(path: str) -> list[dict[str, Any]]:
     try:
         return list(_rows(path_text(path), read_kernel_information(path)))
     except TraceError as error:
-        log.warning("Left out kernel information, so that sources of kernels are NULL: %s", error)
+        log.warning("Skipped kernel information, so the sources of kernels are NULL: %s", error)
         return []
 
 

@@ -1,4 +1,4 @@
-"""Quarantines what is damaged of a Flight Recorder dump, a memory snapshot or an execution trace."""
+"""Quarantines damaged parts of Flight Recorder dumps, memory snapshots and execution traces."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def quarantine_damage(con: duckdb.DuckDBPyConnection, kind: str, problem: str) -> None:
-    """Fill the tables that the table quarantine is written from with one row.
+    """Create the staged tables of the table quarantine, with one row that describes the damage.
 
     Args:
         con: The database of the rank.
-        kind: What the file is. SQL distinguishes damaged files from damaged events of traces by it.
+        kind: Kind of the file, by which SQL distinguishes damaged files from damaged events.
         problem: What is missing, and why.
     """
     prepare(con)

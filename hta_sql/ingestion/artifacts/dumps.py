@@ -1,4 +1,7 @@
-"""Flight Recorder dumps ─▶ staged tables. What their values mean is in sql/ingest/store/fr_*.sql."""
+"""Reads Flight Recorder dumps into staged tables.
+
+The meaning of their values is defined in sql/ingest/store/fr_*.sql.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,16 @@ DUMP_TABLES = ("fr_entries", "fr_groups", "fr_frames")
 """The tables that only dumps fill."""
 
 MAX_SIZES = 1 << 16
-"""Characters of the sizes of an operation that are stored: those of 2,000 tensors are half of it."""
+"""Maximum length of the sizes of an operation [characters]; longer sizes are NULL.
+
+The sizes of 2,000 tensors take half of this.
+"""
 
 MAX_FRAMES = 512
-"""Frames of a stack that are stored, from the innermost: Python's own limit of recursion is 1,000."""
+"""Maximum number of stored frames of a stack, from the innermost.
+
+Python's default recursion limit is 1,000.
+"""
 
 _INTEGERS = ("record_id", "pg_id", "collective_seq_id", "p2p_seq_id", "op_id")
 _TIMES = ("time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns")
@@ -66,13 +75,14 @@ def stage_dump(
 
     Args:
         con: The database of the rank.
-        path: The dump; None makes the tables without rows.
+        path: Path of the dump; None creates the tables without rows.
 
     Returns:
-        Number of rows by table, and what the table ranks shows as metadata.
+        Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: It is no dump, is damaged, or has an opcode that builds more than plain values.
+        TraceFormatError: The file is not a dump, is damaged, or has a pickle opcode that builds
+            more than plain values.
     """
     dump = read_dump(path) if path else Dump("", [], {}, {}, None)
     rows: Counter[str] = Counter()
@@ -102,11 +112,11 @@ def dump_tables(dump: Dump) -> dict[str, pa.Table]:
 
 
 def place_dump(con: duckdb.DuckDBPyConnection, job: dict[str, Any]) -> None:
-    """Make the tables that describe the rank of a dump, which has no events and no clock.
+    """Create the tables that describe the rank of an artifact, which has no events and no clock.
 
     Args:
         con: The database of the rank.
-        job: A value of the parameter ``jobs`` of sql/ingest/link/rank_frames.sql.
+        job: An item of the parameter ``jobs`` of sql/ingest/link/rank_frames.sql.
     """
     run(con, ingest_sql("link/rank_frames", "job"), {"jobs": [job]})
     for name in ("rank_frame", "described_devices"):
@@ -154,13 +164,13 @@ def _entries(dump: Dump, stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[A
 
 
 def _groups(dump: Dump) -> Iterator[tuple[Any, ...]]:
-    """Yield the groups that the dump states, and those that only its entries name."""
+    """Yield the process groups that the dump states, and groups that only its entries name."""
     named: dict[str, tuple[int | None, str | None]] = {}
     for entry in dump.entries:
         name, description = _group_of(entry.get("process_group"))
         if name is not None:
             named[name] = _whole(entry.get("pg_id")), description
-    # Gloo states one group without a name, with ranks that count within the group.
+    # Gloo states a group without a name, whose ranks are numbered within the group.
     for name in [*named, *(name for name in dump.groups if name and name not in named)]:
         number, description = named.get(name, (None, None))
         stated = dump.groups.get(name, {})
@@ -197,7 +207,7 @@ def _stack_id(frames: Any, stacks: dict[tuple[Any, ...], int]) -> int | None:
 
 
 def _group_of(value: Any) -> tuple[str | None, str | None]:
-    """Return name and description of a group: ``("0", "default_pg")``."""
+    """Return the name and description of a process group: ``("0", "default_pg")``."""
     if isinstance(value, (list, tuple)) and len(value) >= 2:
         return _text(value[0]), _text(value[1])
     return (_text(value), None) if isinstance(value, str) else (None, None)
@@ -208,23 +218,23 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
-    """Return an integer, also one that is written as text; None of anything else."""
+    """Return an integer, which may be written as text; None for other values."""
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         value = int(value)
     return whole(value)
 
 
 def _from_zero(value: Any) -> int | None:
-    """Return a number of a collective; the recorder writes -1 for none."""
+    """Return the number of a collective; None if the recorder wrote -1."""
     number = _whole(value)
     return number if number is not None and number >= 0 else None
 
 
 def _list_text(value: Any, texts: dict[str, str | None]) -> str | None:
-    """Return a list of texts, or of lists of integers, as JSON; None of anything else."""
+    """Return a list of strings, or of lists of integers, as JSON; None for other values."""
     if not isinstance(value, (list, tuple)):
         return None
-    # Most operations of a job have the sizes of a few others.
+    # Many operations of a job have the same sizes.
     key = repr(value) if _is_flat(value) else None
     if key is None or len(key) > MAX_SIZES:
         return None
@@ -234,7 +244,7 @@ def _list_text(value: Any, texts: dict[str, str | None]) -> str | None:
 
 
 def _is_flat(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Say whether a list has texts, integers, and lists of integers only."""
+    """Return whether a list contains only strings, integers and lists of integers."""
     return all(
         isinstance(item, (str, int))
         or (isinstance(item, (list, tuple)) and all(isinstance(number, int) for number in item))

@@ -1,4 +1,7 @@
-"""Execution traces ─▶ staged tables. What their values mean is in sql/ingest/store/et_*.sql."""
+"""Reads execution traces into staged tables.
+
+The meaning of their values is defined in sql/ingest/store/et_*.sql.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from hta_sql.traces.execution_trace import Node, read_execution_trace
 log = logging.getLogger(__name__)
 
 MAX_TEXT = 1 << 20
-"""Characters of a list of values that are stored; a longer one is NULL."""
+"""Maximum length of a list of values [characters]; a longer list is NULL."""
 
 _ATTRIBUTES = ("rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid")
 _TEXTS = ("op_schema", "kernel_backend", "kernel_file")
@@ -52,13 +55,13 @@ def stage_execution_trace(
 
     Args:
         con: The database of the rank.
-        path: The execution trace; None makes the tables without rows.
+        path: Path of the execution trace; None creates the tables without rows.
 
     Returns:
-        Number of rows by table, and what the table ranks shows as metadata.
+        Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: It is no execution trace, or is too large.
+        TraceFormatError: The file is not an execution trace, or is too large.
     """
     rows = _Rows(con)
     problem = read_execution_trace(path, rows.take) if path else None
@@ -77,7 +80,7 @@ class _Rows(StagedRows):
         super().__init__(con, _SCHEMAS)
 
     def take(self, node: Node) -> None:
-        """Take a node of any schema: before 1.0.2, all values are in the node itself."""
+        """Add a node of any schema version; before 1.0.2, all values are in the node itself."""
         number = whole(node.get("id"))
         if number is None:
             return
@@ -114,9 +117,9 @@ def _attributes(values: Any) -> Node:
 
 
 def _tensors(values: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
-    """Yield the tensors of a list of values, those of nested lists too.
+    """Yield the tensors in a list of values and in its nested lists.
 
-    A tensor is [tensor id, storage id, offset, elements, bytes of an element, device].
+    A tensor is [tensor id, storage id, offset, number of elements, bytes per element, device].
     """
     if not isinstance(values, list) or depth > 8:
         return

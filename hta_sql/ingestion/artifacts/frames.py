@@ -1,4 +1,4 @@
-"""Columns of the frames of call stacks, the same in dumps and in memory snapshots."""
+"""Columns of call stack frames, which are the same in dumps and in memory snapshots."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ FRAMES = pa.schema(
         *(("name", pa.string()), ("file", pa.string()), ("line", pa.int64())),
     ]
 )
-"""A row per frame of each distinct stack; depth 0 is the innermost."""
+"""One row per frame of each distinct stack; depth 0 is the innermost frame."""

@@ -1,4 +1,4 @@
-"""Reads files that are no traces into staged tables: dumps, memory snapshots, execution traces."""
+"""Reads files that are not traces into staged tables: dumps, memory snapshots, execution traces."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from hta_sql.ingestion.artifacts.snapshots import stage_snapshot
 from hta_sql.machine import size_of
 
 READER_SHARE = 16
-"""Bytes of a pickled snapshot for which the reader keeps one: 8 of the 200 or more of an event, and the copy of an array
-that grows."""
+"""Size of a pickled snapshot divided by the memory that its reader needs.
+
+The reader keeps 8 bytes per event, which has 200 bytes or more, and copies an array when it grows.
+"""
 
 _STAGES = {
     "dump": stage_dump,
@@ -24,10 +26,12 @@ _STAGES = {
 
 
 def engine_memory(limit: str, size: int) -> str:
-    """Return the memory of the engine, less what the reader of a large snapshot takes of it; at least half of it.
+    """Return the memory limit of the engine, reduced by the memory of the snapshot reader.
+
+    At least half of the limit remains.
 
     Args:
-        limit: Memory of the engine next to a reader that keeps nothing.
+        limit: Memory limit of the engine next to a reader that needs no memory.
         size: Size of the snapshot [bytes]; 0 for other files.
     """
     if not size:
@@ -39,12 +43,12 @@ def engine_memory(limit: str, size: int) -> str:
 def stage_artifact(
     con: duckdb.DuckDBPyConnection, kind: str, path: str
 ) -> tuple[Counter[str], dict[str, Any]]:
-    """Read a file of a kind of ``ARTIFACTS`` into staged tables.
+    """Read a file of one of the kinds in ``ARTIFACTS`` into staged tables.
 
     Returns:
-        Number of rows by table, and what the table ranks shows as metadata.
+        Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: The file is damaged, or of another kind.
+        TraceFormatError: The file is damaged, or has another kind.
     """
     return _STAGES[kind](con, path)

@@ -1,4 +1,4 @@
-"""Staged tables of files that are no traces, filled a batch of rows at a time."""
+"""Fills the staged tables of files that are not traces, one batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIMIT = 1 << 63
 
 
 class StagedRows:
-    """Rows of staged tables, written a batch at a time.
+    """Rows of staged tables, written in batches.
 
     Args:
         con: The database of the rank.
@@ -55,7 +55,7 @@ class StagedRows:
             self._write(table)
 
     def flush(self) -> None:
-        """Write the rows that wait."""
+        """Write all pending rows."""
         for table in self._schemas:
             self._write(table)
 
@@ -74,10 +74,10 @@ class StagedRows:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number of 64 bits, or None; a boolean is not a number."""
+    """Return a 64-bit integer; None for other values, including booleans."""
     return value if type(value) is int and -_LIMIT <= value < _LIMIT else None
 
 
 def text(value: Any) -> str | None:
-    """Return a text that is not empty, or None."""
+    """Return a non-empty string; None for other values."""
     return value or None if isinstance(value, str) else None

@@ -1,4 +1,7 @@
-"""Memory snapshots ─▶ staged tables. What their values mean is in sql/ingest/store/snapshot_*.sql."""
+"""Reads memory snapshots into staged tables.
+
+The meaning of their values is defined in sql/ingest/store/snapshot_*.sql.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +65,14 @@ def stage_snapshot(
 
     Args:
         con: The database of the rank.
-        path: The snapshot; None makes the tables without rows.
+        path: Path of the snapshot; None creates the tables without rows.
 
     Returns:
-        Number of rows by table, and what the table ranks shows as metadata.
+        Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: It is no snapshot, is damaged, or has an opcode that builds more than plain values.
+        TraceFormatError: The file is not a snapshot, is damaged, or has a pickle opcode that builds
+            more than plain values.
     """
     rows = _Rows(con)
     problem = None
@@ -94,7 +98,7 @@ class _Rows(StagedRows):
         self.stacks = Stacks()
 
     def segments(self, records: list[Record]) -> None:
-        """Take segments with their blocks."""
+        """Add segments and their blocks."""
         for record in records:
             get, number = record.get, self.counts["snapshot_segments"]
             blocks = get("blocks")
@@ -120,7 +124,7 @@ class _Rows(StagedRows):
                 oldest = {}
             requested = block.get("requested_size", oldest.get("real_size", size))
             stack = self._stack(block if "frames" in block else oldest)
-            # Blocks of early versions have no address: they follow each other.
+            # Blocks of early versions have no address; they are contiguous.
             at = whole(block.get("address"))
             at = address if at is None else at
             row = (self.counts["snapshot_blocks"], segment, at, size, stack, whole(requested))
@@ -128,7 +132,7 @@ class _Rows(StagedRows):
             address = at + size if at is not None and size is not None else None
 
     def events(self, device: int, records: list[Record]) -> None:
-        """Take events of the allocator of a device."""
+        """Add the allocator events of a device."""
         rows = []
         for number, record in enumerate(records, self.counts["snapshot_events"]):
             get = record.get
@@ -151,7 +155,7 @@ class _Rows(StagedRows):
         self.extend("snapshot_events", rows)
 
     def annotations(self, records: list[Record]) -> None:
-        """Take starts and ends of annotations."""
+        """Add the starts and ends of annotations."""
         for record in records:
             get = record.get
             row = (
@@ -163,7 +167,7 @@ class _Rows(StagedRows):
             self.add("snapshot_annotations", (self.counts["snapshot_annotations"], *row))
 
     def frames(self) -> None:
-        """Write the stacks that segments, blocks and events named."""
+        """Add the frames of all stacks that segments, blocks and events reference."""
         for number, stack in enumerate(self.stacks.stacks):
             for depth, frame in enumerate(stack):
                 self.add("snapshot_frames", (number, depth, *self.stacks.frames[frame]))

@@ -10,24 +10,24 @@ from hta_sql.ingestion.rank import RankJob
 from hta_sql.traces.unpack import COMPRESSED_SUFFIXES
 
 BATCH_BYTES = 64 << 20
-"""Text of a batch [bytes]; equals the text of a large trace that the engine parses at once."""
+"""Maximum text of a batch [bytes]; for a large trace, the engine also parses this much at once."""
 
 BATCH_RANKS = 128
 """Maximum number of ranks in a batch.
 
-An interruption loses the ranks of a batch that are not complete, some seconds of work. With this
-many ranks, the statements cost a millisecond of CPU per rank.
+An interruption loses incomplete batches, which are a few seconds of work. With this many ranks, the
+statements cost 1 ms of CPU per rank.
 """
 
 MOST_BYTES = 12 << 20
-"""Maximum text of a rank that is read with others [bytes].
+"""Maximum text of a rank that is read together with others [bytes].
 
-Relative CPU time per rank: half at 1.4 MB, two thirds at 7 MB, all at 16 MB, a tenth more at 27 MB,
-because separating ranks costs time per event.
+Compared with separate reading, the CPU time per rank is 1/2 at 1.4 MB, 2/3 at 7 MB, the same at 16
+MB, and 10 % more at 27 MB, because separating the ranks costs time per event.
 """
 
 WORTH_A_WORKER_BYTES = 8 << 20
-"""Text of a batch above which a second worker saves more than its own statements cost [bytes]."""
+"""Text [bytes] above which another batch on another worker saves more than its statements cost."""
 
 UNPACKED_RATIO = 16
 """Approximate ratio of a trace's text to its compressed size."""
@@ -36,7 +36,7 @@ PACKED = (*COMPRESSED_SUFFIXES, ".zip")
 
 
 def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list[RankJob]]:
-    """Group jobs into batches, the largest first; jobs that are not small are separate.
+    """Group small jobs into batches, other jobs stay separate; return the largest batch first.
 
     Args:
         jobs: All jobs.

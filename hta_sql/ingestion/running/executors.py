@@ -16,7 +16,7 @@ RETRIES = 3
 
 @contextmanager
 def executor_for(name: str) -> Iterator[Executor | None]:
-    """Connect to a named executor; yields None for processes of this machine.
+    """Connect to an executor by name; yield None for processes of this machine.
 
     Raises:
         ParameterError: There is no such executor.

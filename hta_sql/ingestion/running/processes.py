@@ -46,15 +46,15 @@ SPAWN = _Spawn()
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """Create a pool of such processes."""
+    """Create a pool of worker processes that end with this process."""
     return ProcessPoolExecutor(workers, mp_context=SPAWN, initializer=end_with_parent)
 
 
 def end_with_parent() -> None:
     """Exit this process when its parent is killed.
 
-    Otherwise it would wait for work forever, and write files of a dead ingest into a store that the
-    next ingest has cleaned up.
+    Otherwise it would wait for work forever, or write files of a dead ingest into a store from
+    which the next ingest has already deleted orphaned files.
     """
     parent = parent_process()
     if parent is not None:

@@ -24,9 +24,9 @@ def side_by_side(
     do: Callable[[duckdb.DuckDBPyConnection, Given], Made],
     tasks: Iterable[Given],
 ) -> list[Made]:
-    """Run tasks in parallel, each on its own cursor of the connection; the largest should be first.
+    """Run tasks in parallel, each on its own cursor of the connection; put the largest task first.
 
-    They must not read TEMP tables, which belong to one connection.
+    Tasks must not read TEMP tables, which are visible to only one connection.
 
     Returns:
         The results in the order of the tasks.
@@ -48,7 +48,7 @@ class Beside:
     """Runs one background task at a time, on a separate connection.
 
     Args:
-        con: A connection to the database, which the tasks do not use.
+        con: A connection to the database. The tasks do not use it.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -58,7 +58,7 @@ class Beside:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task is running, so that another one would wait."""
+        """Whether a task is running, so that another task would have to wait."""
         return self._task is not None and not self._task.done()
 
     def do(self, task: Callable[[duckdb.DuckDBPyConnection], None]) -> None:

@@ -1,7 +1,7 @@
 """Runs one job in a separate process, and reports how that process ended.
 
-A pool only reports that some process died. A separate process identifies the job, and gives the
-signal, the exit code and the last line of its output.
+A pool only reports that some process died. With a separate process, the job is known, and so are
+the signal, the exit code and the last line of the output.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def run_alone(task: Callable[[Job], Result], job: Job, about: str) -> Result:
 
     Args:
         task: A module-level function.
-        job: Its argument.
+        job: Argument of the task.
         about: The trace, for the message.
 
     Raises:
-        TraceError: The process died; the message says how.
-        Exception: The task raised it.
+        TraceError: The process died; the message describes how.
+        Exception: The task raised this exception.
     """
     with temporary_folder() as folder:
         said = Path(folder, "stderr")

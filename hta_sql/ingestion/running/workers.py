@@ -1,4 +1,4 @@
-"""Runs rank jobs on processes, threads, a given Executor, or in this process."""
+"""Runs rank jobs in processes, in threads, on a given Executor, or in this process."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from hta_sql.store.disk.disk_space import is_disk_full
 log = logging.getLogger(__name__)
 
 SMALL_BYTES = 128 << 10
-"""(Compressed) input below which one worker is as fast [bytes]."""
+"""(Compressed) input [bytes] below which one worker is as fast as several."""
 
 PROCESS_BYTES = 8 << 20
-"""(Compressed) input per worker above which processes are worthwhile [bytes].
+"""(Compressed) input per worker [bytes] above which processes are worthwhile.
 
 Each process costs 0.33 s of CPU to start. Below this size, threads are as fast, because the engine
 releases the GIL.
 """
 
 FEW_WORKERS = 4
-"""Number of workers up to which threads are as fast as processes, with two thirds of the memory.
+"""Number of workers up to which threads are as fast as processes, and use only 2/3 of the memory.
 
 An eighth of the work on a rank holds the GIL. Measured with eight ranks of 130 MB on two cores.
 """
@@ -47,8 +47,8 @@ An eighth of the work on a rank holds the GIL. Measured with eight ranks of 130 
 THREAD_BYTES = 256 << 20
 """Maximum text of a trace that is read in a thread [bytes].
 
-A larger trace is read in a process, which can run out of memory alone and can be killed when the
-ingest is interrupted.
+A larger trace is read in a separate process. If it runs out of memory, other traces are not
+affected, and it can be killed when the ingest is interrupted.
 """
 
 Progress = Callable[[RankResult, int, int], None]
@@ -85,14 +85,14 @@ class WorkerPlan:
 def plan_workers(
     sizes: Mapping[str, int], jobs: int | None, engine_memory: str | None
 ) -> WorkerPlan:
-    """Divide cores and memory among the workers; there are at most as many as traces.
+    """Divide cores and memory among the workers; there are at most as many workers as traces.
 
-    An explicit number of jobs selects processes: one that dies affects only its own trace.
+    An explicit number of jobs selects processes: a process that dies affects only its own trace.
 
     Args:
         sizes: Path of each trace ─▶ its (compressed) size [bytes].
         jobs: Number of workers; None: chosen by cores and sizes.
-        engine_memory: Memory of each worker's engine; None: its share of the machine.
+        engine_memory: Memory limit of each worker's engine; None: a share of the machine's memory.
 
     Raises:
         ParameterError: jobs is not positive.
@@ -118,8 +118,8 @@ def run_jobs(
 ) -> tuple[list[RankResult], list[Failure]]:
     """Run all jobs; return the results and the failures.
 
-    A worker that dies takes its whole pool with it. The unfinished jobs then run again, one at a
-    time, to identify the job that kills its worker.
+    A worker that dies breaks its whole pool. The unfinished jobs then run again, one at a time, to
+    identify the job that kills its worker.
 
     Raises:
         OSError: The disk is full; other jobs would fail in the same way.
@@ -152,7 +152,7 @@ def raise_failures(failures: list[Failure], total: int) -> None:
     """Raise if traces could not be read.
 
     Raises:
-        TraceError: Lists the failures.
+        TraceError: A trace could not be read; the message lists the failures.
     """
     if not failures:
         return
@@ -212,7 +212,7 @@ class _Done:
                 if future.cancelled():
                     raise StoreError(
                         "The executor has cancelled the tasks: its scheduler is gone, or it "
-                        "was stopped. The same ingest resumes there."
+                        "was stopped. Run the same ingest again to resume."
                     )
                 batch, error = futures[future], future.exception()
                 if error is None:
@@ -235,7 +235,7 @@ class _Done:
                 self._fail(job, outcome)
 
     def attempt(self, job: RankJob, run: Callable[[], RankResult]) -> None:
-        """Run one job now."""
+        """Run one job, and record its outcome."""
         try:
             result = run()
         except Exception as error:  # noqa: BLE001 - recorded as a failure; other traces continue

@@ -1,7 +1,7 @@
 """Traces of the Ascend profiler (``trace_view.json``): device rows are identified by process names.
 
-Kineto gives each event a category; Ascend's device rows have none. They are staged in other_events,
-and moved after the whole file is read, because the names of processes may be at its end.
+Kineto gives each event a category, but Ascend's device rows have none. Their events are staged in
+other_events, and moved after the whole file is read, because process names may be at its end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def adopt_ascend_events(con: duckdb.DuckDBPyConnection, events: Counter[str]) ->
         events: Number of events by table.
 
     Returns:
-        Number of events by table afterwards.
+        Number of events by table after the move.
     """
     run(con, ingest_sql("ascend/shapes"))
     run(con, ingest_sql("ascend/move", "device_events"))

@@ -1,9 +1,10 @@
 """Builds catalog.duckdb: views and macros over the Parquet files of a store, without data.
 
-The catalog is rebuilt in a temporary file and moved over the old one, so readers see either one. It
-is always opened read-only. It records the digest of its manifest, because the manifest defines the
-store. A catalog of another manifest, library or location is detected when it is opened. A manifest
-is replaced only after its catalog is built. Runs that cannot be read are excluded from the catalog.
+The catalog is rebuilt in a temporary file that replaces the old one, so readers see one or the
+other. It is always opened read-only. It records the digest of its manifest, because the manifest
+defines the store. When a catalog is opened, a mismatch of its manifest, library or location is
+detected. A manifest is replaced only after its catalog is built. Runs that cannot be read are
+excluded from the catalog.
 """
 
 from __future__ import annotations
@@ -67,14 +68,17 @@ class Identity:
     library: str
 
     def serves(self, wanted: Identity) -> bool:
-        """Return whether a catalog matches an identity; additional user analyses are allowed."""
+        """Return whether a catalog with this identity can be used for an expected identity.
+
+        The catalog may contain additional user analyses.
+        """
         beside = BESIDE in wanted.library
         library = self.library if beside else self.library.partition(BESIDE)[0]
         return replace(self, library=library) == wanted
 
 
 def identity_of(folder: StoreFolder, library: Library) -> Identity:
-    """Return the identity of an up-to-date catalog of a store; reads the manifest.
+    """Read the manifest of a store, and return the identity that an up-to-date catalog has.
 
     Raises:
         StoreNotFoundError: There is no store at that path.
@@ -83,11 +87,11 @@ def identity_of(folder: StoreFolder, library: Library) -> Identity:
 
 
 def built_from(con: duckdb.DuckDBPyConnection) -> Identity | None:
-    """Read the identity of an open catalog; None if it does not record one."""
+    """Read the identity of an open catalog; None if the catalog records no identity."""
     try:
         rows = con.execute("SELECT location, manifest, library FROM stored.store_info").fetchall()
     except duckdb.OutOfMemoryException:
-        raise  # nothing is known about the catalog then
+        raise  # the identity of the catalog remains unknown
     except duckdb.Error:
         return None
     return Identity(*rows[0]) if rows else None
@@ -99,8 +103,8 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
     Args:
         store: The store.
         library: Tables, macros and analyses. Default: the shipped library and the user analyses in
-            the store. Objects that it adds to the shipped library are stored in the store, so that
-            later catalogs contain them.
+            the store. Objects beyond the shipped library are saved in the store, so that later
+            catalogs contain them.
         relative: Also build :data:`RELATIVE_CATALOG`, and return its path. From then on, both are
             rebuilt together.
 
@@ -125,7 +129,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
 def write_catalog(
     folder: StoreFolder, library: Library | None = None, *, relative: bool = False
 ) -> None:
-    """Replace the catalog of a store, and the relative one if it exists or is requested.
+    """Replace the catalog of a store, and its relative catalog if that exists or is requested.
 
     Call only under the store's lock.
     """
@@ -138,7 +142,7 @@ def build_aside(target: Path, folder: StoreFolder) -> None:
 
 
 def copy_of_manifest(folder: StoreFolder) -> bytes | None:
-    """Read the copy of the manifest that a catalog contains; None if there is none."""
+    """Read the copy of the manifest in the catalog of a store; None if no copy can be read."""
     with temporary_folder() as temporary:
         copied = Path(temporary, CATALOG)
         try:
@@ -160,7 +164,7 @@ def _copied_manifest(con: duckdb.DuckDBPyConnection) -> bytes:
 
 
 def publish_manifest(folder: StoreFolder, manifest: Manifest) -> None:
-    """Replace the manifest of a store and its catalog. The catalog is built first.
+    """Build the catalog of a new manifest, then replace the manifest and the catalog of a store.
 
     Call only under the store's lock.
     """
@@ -175,7 +179,7 @@ def _write(
     relative: bool = False,
     publishes: bool = False,
 ) -> None:
-    """Build catalogs in temporary files; then replace the manifest if changed, and the catalogs."""
+    """Build catalogs in temporary files, then replace the manifest (if it changed) and catalogs."""
     if not library.shipped:
         library = with_those_of_store(folder, library)
     with ExitStack() as ready:
@@ -202,8 +206,8 @@ def private_catalog(
 ) -> Path:
     """Return a catalog in the user's cache, for a store whose own catalog cannot be used.
 
-    The store is at a URL, or its catalog is stale and cannot be replaced. Or files of runs or of
-    derived tables were lost since the catalog was built.
+    This is the case if the store is at a URL, if its catalog is stale and cannot be replaced, or if
+    files of runs or of derived tables were lost after the catalog was built.
     """
     whose = [
         folder.root,
@@ -225,7 +229,7 @@ def private_catalog(
 
 
 def _fetched(target: Path, folder: StoreFolder, identity: Identity) -> bool:
-    """Copy the store's own catalog if it is up to date; return whether it was."""
+    """Copy the store's own catalog if it is up to date; return whether it was copied."""
     try:
         target.write_bytes(folder.read(CATALOG))
         with duckdb.connect(str(target), read_only=True) as con:
@@ -290,7 +294,7 @@ def _build_of(
     built_of: tuple[Identity, bytes],
     library: Library,
 ) -> None:
-    """Copy the template, add the store's tables below its views, and a copy of the manifest."""
+    """Copy the template, then add the tables below its views and a copy of the manifest."""
     identity, content = built_of
     relative = not identity.location
     shutil.copyfile(template(library), target)
@@ -329,7 +333,7 @@ def put_tables(
         folder: The store.
         files: The readable files of the store.
         library: Tables, macros and analyses.
-        relative: Whether to name files relative to the store instead of by absolute path.
+        relative: Whether views name files relative to the store instead of by absolute path.
     """
     tables = {name: files.parts(name) for name in stored_columns()}
     if filesystem := folder.filesystem():
@@ -354,12 +358,12 @@ def put_tables(
 def open_for_computing(
     target: Path, folder: StoreFolder, manifest: Manifest, library: Library, limits: Config
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a temporary catalog without identity to compute derived tables in.
+    """Open a temporary catalog, without an identity, in which derived tables are computed.
 
     Args:
-        target: File to write.
+        target: Path of the temporary catalog.
         folder: The store.
-        manifest: The readable part of the store.
+        manifest: Manifest of the readable part of the store.
         library: Tables, macros and analyses.
         limits: Settings of the engine.
     """
@@ -372,14 +376,14 @@ def open_for_computing(
         if folder.local:
             yield con
             return
-    # The file system used for binding serves columns only, no rows.
+    # The file system that is used for binding serves only columns, not rows.
     with duckdb.connect(str(target), config=CONFIG | limits) as con:
         con.register_filesystem(folder.filesystem())
         yield con
 
 
 def _store_info(identity: Identity, files: StoredFiles) -> str:
-    """Build the view of the catalog's identity, versions and excluded runs."""
+    """Return the SQL of the view with the catalog's identity, versions and excluded runs."""
     values = {
         **asdict(identity),
         "hta_sql_version": __version__,

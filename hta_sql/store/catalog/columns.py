@@ -1,7 +1,8 @@
-"""Columns of a store's files, and reading files of several versions as one table.
+"""Columns of a store's files: reads files that were written by different versions as one table.
 
-A file is written once, with the columns of the writing version. A column that was added later is
-NULL in it, and a column whose type was widened is cast. Columns that no longer exist are not read.
+A file is written once, with the columns of the version that writes it. A column that was added
+later is read as NULL, and a column whose type was widened is cast. Columns that no longer exist are
+not read.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ LOSSLESS = {
     ("INTEGER", "DOUBLE"),
     ("JSON", "VARCHAR"),
 }
-"""(Type in an older file, type today) for which a cast is lossless."""
+"""Lossless casts: (type in an older file, current type)."""
 
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """The files of a store as this version reads them."""
+    """The files of a store that this version of hta_sql can read, with their columns."""
 
     manifest: Manifest
-    """Contains the readable entries; its schemas describe the files of all of them."""
+    """Manifest that contains only the readable entries, and the schemas of all their files."""
     left_out: list[str]
     """Runs with files whose columns cannot be read by this version."""
     lost: tuple[str, ...] = ()
@@ -73,7 +74,7 @@ class StoredFiles:
         )
 
     def missing(self, entry: RankEntry) -> list[str]:
-        """List the tables and columns that a rank's files lack, such as ``gpu_ops.queued_ns``."""
+        """List the missing tables and columns of a rank's files, such as ``gpu_ops.queued_ns``."""
         if entry.schema == columns_digest():
             return []
         had = self.manifest.schemas[entry.schema]
@@ -87,7 +88,9 @@ class StoredFiles:
 
 
 def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
-    """Determine the columns of a store's files; opens one for each schema missing in the manifest.
+    """Determine the columns of a store's files.
+
+    For each schema that the manifest does not describe, one file per table is opened.
 
     Raises:
         StoreVersionError: There are entries, but none of them can be read.
@@ -113,7 +116,7 @@ def stored_files(manifest: Manifest, folder: StoreFolder) -> StoredFiles:
 
 
 def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, Columns]:
-    """Read the columns of each table and schema from one of its files."""
+    """Read the columns of each table and schema from one file."""
     found: dict[str, Columns] = {}
     with duckdb.connect(":memory:", config={"threads": 1}) as con:
         if filesystem := folder.filesystem():
@@ -124,12 +127,12 @@ def _looked_up(entries: Iterable[RankEntry], folder: StoreFolder) -> dict[str, C
                 path = folder.path(entry.files[table]["path"])
                 file = con.read_parquet(path, hive_partitioning=False)
                 tables[table] = dict(zip(file.columns, map(str, file.types), strict=True))
-    # A table without a file lacks no columns.
+    # A table without a file has no missing columns.
     return {digest: stored_columns() | tables for digest, tables in found.items()}
 
 
 def _changed(schema: Columns) -> list[str]:
-    """List the columns whose type cannot be cast losslessly to today's type."""
+    """List the columns whose type cannot be cast losslessly to the current type."""
     return [
         f"{table}.{name} is {had}, not {kind}"
         for table, columns in stored_columns().items()

@@ -34,10 +34,10 @@ OPTIONS = (
 )
 
 REPLAYED = "replayed_rows"
-"""Name of the rows of a replay while they are written."""
+"""Name under which the rows of a replay are registered in the engine while they are written."""
 
 SMALL_BYTES = 100_000
-"""Size of a run's answer [bytes] above which it is materialized only if requested by name."""
+"""Size [bytes] above which the answer for a run is materialized only if it is requested by name."""
 
 
 @dataclass
@@ -45,9 +45,9 @@ class Request:
     """Which answers to compute.
 
     Attributes:
-        names: Analyses to materialize regardless of size; empty: those whose answers are small.
+        names: Analyses to materialize regardless of size; if empty, all whose answers are small.
         until: Time of the monotonic clock after which no further run is started [s].
-        failed: (Analysis, run) pairs that the engine failed to compute; they are not retried.
+        failed: (Analysis, run) pairs that the engine failed to compute and that are not retried.
     """
 
     names: Collection[str] = ()
@@ -56,7 +56,7 @@ class Request:
 
 
 Todo = dict[str, list[SqlObject]]
-"""Run ─▶ objects to compute, in that order."""
+"""Run ─▶ objects to compute, in order of computation."""
 
 
 def to_compute(
@@ -66,7 +66,7 @@ def to_compute(
     request: Request | None,
     without: Collection[str] = (),
 ) -> Todo:
-    """List the derived tables, but those left out, and requested answers that are not materialized."""
+    """List derived tables (except ``without``) and requested answers that are not materialized."""
     wanted = missing_answers(manifest, library, runs, request.names) if request else []
     reads = any(library.reads_derived(about) for about, _ in wanted)
     tables = (
@@ -96,16 +96,16 @@ def run_computed(
     """Compute derived tables and answers of a run.
 
     Args:
-        con: A writable catalog that contains only that run.
+        con: A writable catalog that contains only the run.
         folder: The store.
-        alone: Manifest that contains only that run.
+        alone: Manifest that contains only the run.
         todo: Objects to compute.
         request: Which answers to materialize.
         watch: Limits of the computation.
 
     Raises:
         duckdb.Error: The engine failed to compute a derived table.
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     (run,), library = alone.runs(), load_library()
     keys = keys_of(alone, library, {about.base_name for about in todo})
@@ -115,12 +115,11 @@ def run_computed(
         at = (about.base_name, run)
         asked = MaterializedTable(*at, keys[at], None, 0)
         if about in library.derived:
-            # Preserving the insertion order, which has no meaning here, would take twice the
-            # memory.
+            # Row order does not matter here, and preserving it would take twice the memory.
             con.execute("SET preserve_insertion_order = false")
             with derived_rows(con, about, run, watch) as select:
                 kept = _computed(con, folder, select, asked)
-            # Later objects of the run read this one from its file.
+            # Objects that are computed later read this table from its file.
             con.execute(materialized_view(library, about, [kept], f"{folder.root}/", [run]))
             con.execute("SET preserve_insertion_order = true")
         else:
@@ -143,7 +142,7 @@ def run_computed(
 def derived_rows(
     con: duckdb.DuckDBPyConnection, about: SqlObject, run: str, watch: Watch = UNWATCHED
 ) -> Iterator[str]:
-    """Give the SELECT of a derived table's rows of ``$run``; a replay is run before."""
+    """Yield the SELECT of a derived table's rows of ``$run``; compute replays beforehand."""
     if about.base_name != replay.TABLE:
         yield sqltext.rows_of_run(f"derived.{about.name}")
         return
@@ -163,7 +162,7 @@ def _computed(
     asked: MaterializedTable,
     largest: int | None = None,
 ) -> MaterializedTable:
-    """Compute the rows of a run and write them to the store, unless there are none or too many."""
+    """Compute the rows of a run, and write them to the store unless there are none or too many."""
     with temporary_folder() as temporary:
         local = Path(temporary, "rows.parquet")
         origin = origin_of(asked.table, asked.run, asked.key)

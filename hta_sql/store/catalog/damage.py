@@ -1,4 +1,4 @@
-"""Runs and materialized files that an engine error shows to be missing or corrupt."""
+"""Finds the runs and materialized files whose loss or corruption caused an engine error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_of_database(error: duckdb.Error) -> bool:
 
 
 def unreadable_runs(error: duckdb.Error, manifest: Manifest, folder: StoreFolder) -> set[str]:
-    """Find the runs whose files differ from the manifest, among those that an error may concern.
+    """Find the runs to which an engine error may refer and whose files differ from the manifest.
 
     Args:
         error: The engine's error. If it names no file, as for a corrupt footer, all files are
@@ -41,7 +41,7 @@ def unreadable_materialized(
 ) -> set[str]:
     """Find the materialized files that differ from the manifest.
 
-    The arguments are those of :func:`unreadable_runs`.
+    For the arguments, see :func:`unreadable_runs`.
     """
     return {
         f.file for f in faults_of(folder, _meant(error, of_materialized(manifest.materialized)))
@@ -56,7 +56,7 @@ def _meant(error: duckdb.Error, files: list[Expected]) -> list[Expected]:
 def warn_of_changed_files(root: str, files: Collection[str]) -> None:
     """Log a warning with the files whose size, checksum or origin differs from the manifest."""
     log.warning(
-        "%s: files differ from what was written; hta-sql verify %s shows the faults: %s.",
+        "%s: files have changed since they were written; hta-sql verify %s shows the faults: %s.",
         root,
         root,
         ", ".join(sorted(files)),

@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Contents:
-    """The ranks of a store whose files are complete."""
+    """The manifest of a store, and the ranks whose files are all present."""
 
     manifest: Manifest
     published: list[RankEntry] = field(default_factory=list)
     unpublished: list[RankEntry] = field(default_factory=list)
-    """Ranks that an interrupted ingest of the run has read; the next ingest reuses them."""
+    """Ranks that an interrupted ingest of the run had read; the next ingest reuses them."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class IngestTarget:
         run: Name of the run.
         tags: Tags to add to the run.
         lock_timeout: Time to wait for another writer [s].
-        all_or_nothing: Whether an interrupted ingest discards the ranks it has read.
-        materialize: Materialize the small answers after the ingest.
+        all_or_nothing: Whether an interrupted ingest discards the ranks that it has read.
+        materialize: Whether to materialize the small answers after the ingest.
     """
 
     folder: StoreFolder
@@ -52,7 +52,7 @@ class IngestTarget:
     materialize: bool = False
 
     def contents(self) -> Contents:
-        """Read which ranks the store contains."""
+        """Read the manifest, and determine which ranks of the store are complete."""
         manifest = manifest_or_empty(self.folder)
         left = [] if self.all_or_nothing else unfinished(self.folder, self.run)
         return Contents(manifest, intact(self.folder, manifest.entries), intact(self.folder, left))
@@ -64,9 +64,9 @@ class IngestTarget:
             yield RankWriter(self, self.contents())
 
     def finish(self, report: IngestReport) -> None:
-        """Tag the runs if no rank was published, and materialize answers.
+        """Tag the runs if no rank was published, and materialize answers if requested.
 
-        Call without the lock.
+        Call without holding the store's lock.
         """
         if self.tags and not (report.results or report.resumed):
             tag_runs(self.folder, report.runs, self.tags, lock_timeout=self.lock_timeout)
@@ -75,13 +75,13 @@ class IngestTarget:
 
 
 class RankWriter:
-    """Adds ranks to a store: resumable while they are read, published atomically.
+    """Adds ranks to a store: interrupted reading can be resumed, and publishing is atomic.
 
     Use only under the store's lock.
 
     Args:
-        target: Where to write.
-        contents: The content of the store, read under the lock.
+        target: The target of the ingest.
+        contents: Contents of the store, read under the lock.
     """
 
     def __init__(self, target: IngestTarget, contents: Contents) -> None:
@@ -96,7 +96,7 @@ class RankWriter:
         """Clean up after earlier ingests, then let the caller add ranks in this context.
 
         Args:
-            resumed: Ranks that an interrupted ingest has read and this one publishes.
+            resumed: Ranks that an interrupted ingest has read and that this ingest publishes.
 
         Raises:
             StoreError: The disk is full; the files written in this context are deleted.
@@ -109,7 +109,7 @@ class RankWriter:
 
     @contextmanager
     def resumable(self) -> Iterator[None]:
-        """Save the ranks added in this context if it is interrupted, unless ``all_or_nothing``."""
+        """If this context is interrupted, save the ranks added in it, unless ``all_or_nothing``."""
         try:
             yield
         except BaseException as error:
@@ -118,7 +118,7 @@ class RankWriter:
                 kept = unfinished(self._folder, self._target.run)
                 if kept:
                     log.warning(
-                        "Interrupted: %s stored but not published; the same ingest resumes there.",
+                        "Interrupted: %s stored but not published; run the same ingest to resume.",
                         f"{counted(len(kept), 'rank')} {'is' if len(kept) == 1 else 'are'}",
                     )
             raise
@@ -136,7 +136,7 @@ class RankWriter:
             runs: The runs of the traces.
 
         Raises:
-            TraceError: They cannot be spans of one run.
+            TraceError: The ranks cannot be spans of one run.
         """
         if entries or self._resumed:
             now = self.contents.manifest.with_entries([*self._resumed, *entries])
@@ -151,7 +151,7 @@ class RankWriter:
 
 
 def intact(folder: StoreFolder, entries: Sequence[RankEntry]) -> list[RankEntry]:
-    """Return the entries whose files all exist with the right size; others must be read again."""
+    """Return the entries whose files all exist with the recorded size; others are incomplete."""
     files = [[(file["path"], file["bytes"]) for file in entry.files.values()] for entry in entries]
     there = folder.sizes([path for named in files for path, _ in named]).items()
     return [entry for entry, named in zip(entries, files, strict=True) if there >= set(named)]

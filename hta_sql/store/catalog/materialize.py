@@ -50,27 +50,27 @@ from hta_sql.store.disk.manifest import (
 log = logging.getLogger(__name__)
 
 DEAR_EVENTS = 50_000
-"""Events of a run above which an ingest computes its derived tables; that takes about 0.5 s."""
+"""Events of a run above which an ingest computes its derived tables, which takes about 0.5 s."""
 
 FEW_EVENTS = 500_000
-"""Events of a run below which a second core saves no time, and costs 20 % more CPU."""
+"""Events of a run below which a second core saves no time and costs 20 % more CPU time."""
 
 SOON_EVENTS = 5_000_000
 """Events of a run up to which its derived tables are computed before the run is published.
 
-This takes about a second, and saves building a second catalog (0.1 s of CPU). Larger runs are
-published first, so that an interrupted ingest keeps the run.
+The computation takes about a second, and avoids building a second catalog (0.1 s of CPU). Larger
+runs are published first, so that the run survives if the ingest is interrupted.
 """
 
 BATCH_S = 30
-"""Time after which results are published and the lock is released for other writers [s]."""
+"""Time [s] after which results are published, and the lock is released for other writers."""
 
 
 def publish(folder: StoreFolder, manifest: Manifest) -> None:
     """Replace the manifest and the catalog of a store, and compute expensive derived tables.
 
-    Call only under the store's lock. Tables that are cheap, or that fail now, are computed by the
-    first query.
+    Call only under the store's lock. The first query computes cheap tables, and tables whose
+    computation fails here.
     """
     sizes: dict[str, list[int]] = defaultdict(list)
     for entry in manifest.entries:
@@ -87,7 +87,10 @@ def publish(folder: StoreFolder, manifest: Manifest) -> None:
 
 
 def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> Manifest:
-    """Compute derived tables of unpublished runs; the first query computes those that fail."""
+    """Compute derived tables of unpublished runs.
+
+    If the computation fails, log a warning; the first query then computes the tables.
+    """
     try:
         return (
             _computed(folder, manifest, load_library(), runs, without=ON_REQUEST)[1]
@@ -97,7 +100,7 @@ def _with_derived(folder: StoreFolder, manifest: Manifest, runs: Collection[str]
     except (OSError, duckdb.Error) as error:
         _warn_of_missing(folder, error)
     except StoreVersionError as error:
-        # No readable run is left; building the catalog reports that.
+        # No run is readable; building the catalog reports the error.
         log.debug("Nothing to compute from in %s: %s", folder.root, error)
     return manifest
 
@@ -115,20 +118,21 @@ def materialize_missing(
     *,
     watch: Watch = UNWATCHED,
 ) -> bool:
-    """Materialize missing derived tables of an open store; return whether its catalog may differ now.
+    """Materialize missing derived tables of an open store; return whether it may have changed.
 
-    Another writer has precedence, and a failure is logged: queries compute what is missing.
+    If the store is locked by another writer, or if the computation fails, this is logged, and
+    queries compute the missing tables.
 
     Args:
         folder: The store.
-        library: Library of the tables.
-        con: The open catalog; nothing happens if the store was changed since it was opened.
+        library: Tables, macros and analyses.
+        con: The open catalog. If the store was changed after it was opened, nothing is computed.
         runs: Runs whose tables are needed.
         without: Derived tables that are not needed.
         watch: Limits of the computation.
 
     Raises:
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     if not missing_tables(read_manifest(folder), library, runs, without):
         return False
@@ -160,12 +164,13 @@ def materialize_derived(
         folder: The store.
         library: Tables, macros and analyses.
         runs: Runs to compute; None: all.
-        without: Names of derived tables to leave out.
+        without: Names of derived tables to exclude.
         watch: Limits of the computation.
 
     Raises:
         duckdb.Error: The engine failed; the store is unchanged.
-        ComputationStoppedError: It was interrupted, or exceeded its time; the store is unchanged.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit; the
+            store is unchanged.
     """
     return _keep(folder, library, runs, None, without, watch=watch)
 
@@ -215,7 +220,7 @@ def _computed(
     for run, abouts in todo.items():
         if request and found and time.monotonic() > request.until:
             break
-        # A manifest of one run: otherwise the engine plans over the files of all runs.
+        # Restrict the manifest to one run; otherwise queries are planned over files of all runs.
         alone = readable.without([other for other in readable.runs() if other != run])
         if changed := changed_files(folder, alone):
             _warn_of_damaged_run(folder, run, changed)
@@ -231,7 +236,7 @@ def _computed(
 
 def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> None:
     log.warning(
-        "%s: run %s is not materialized, because its files differ from what was written; "
+        "%s: run %s is not materialized, because its files have changed since they were written; "
         "hta-sql repair %s repairs it: %s.",
         *(folder.root, run, folder.root, ", ".join(changed)),
     )
@@ -241,12 +246,12 @@ def _warn_of_damaged_run(folder: StoreFolder, run: str, changed: list[str]) -> N
 def _opened(
     folder: StoreFolder, manifest: Manifest, library: Library, watch: Watch
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a temporary catalog to compute in."""
+    """Open a temporary catalog in which derived tables and answers are computed."""
     with temporary_folder() as temporary:
         events = sum(entry.event_count for entry in manifest.entries)
         threads = cpu_count() if events > FEW_EVENTS else 1
         limits: Config = {"threads": threads, "memory_limit": watch.engine_limit}
-        # As in an opened store: the engine underestimates the row counts of most query stages.
+        # As for open stores: the engine underestimates the row counts of most query stages.
         limits |= {"asof_loop_join_threshold": 0, "temp_directory": temporary}
         target = Path(temporary, CATALOG)
         with open_for_computing(target, folder, manifest, library, limits) as con:
@@ -255,7 +260,7 @@ def _opened(
 
 
 def forget(folder: StoreFolder, paths: Collection[str]) -> None:
-    """Drop materialized tables whose files are corrupt; the next query recomputes them.
+    """Remove corrupt materialized files from the manifest; the next query recomputes the tables.
 
     Call only under the store's lock.
     """
@@ -268,11 +273,11 @@ def materialize_for(
 ) -> None:
     """Materialize the derived tables that a query reads, before the store is opened read-only.
 
-    Otherwise the engine recomputes them at every reference, which may take minutes. If they cannot
-    be materialized, it still does.
+    The engine recomputes a table that is not materialized at every reference, which may take
+    minutes. It still does so if the tables cannot be materialized.
 
     Raises:
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     known = library or load_library()
     if known.asks_derived(query):
@@ -285,14 +290,14 @@ def materialize_if_free(
     """Materialize the derived tables, unless the store is locked or read-only.
 
     Raises:
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     try:
         _materialize(store, None, None, 0, without, watch=watch)
     except ComputationStoppedError:
         raise
     except (OSError, HtaSqlError) as error:
-        log.info("Derived tables of %s are not kept: %s", store, error)
+        log.info("Derived tables of %s are not materialized: %s", store, error)
 
 
 def materialize(
@@ -326,18 +331,18 @@ def materialize_answers(
     lock_timeout: float = LOCK_TIMEOUT_S,
     watch: Watch = UNWATCHED,
 ) -> list[MaterializedTable]:
-    """Materialize the answers of analyses with default arguments; return the new ones.
+    """Materialize the answers of analyses with default arguments; return the new answers.
 
-    Only answers that can be partitioned by run are materialized. Results are published every half
-    minute, which also gives other writers their turn. Answers that the engine fails to compute are
-    skipped with a warning.
+    Only answers that can be partitioned by run are materialized. Every 30 s, results are published
+    and the lock is released for other writers. Answers that the engine fails to compute are skipped
+    with a warning.
 
     Args:
         store: The store.
-        names: Analyses and derived tables. Empty: all derived tables, and all analyses whose answer
-            for a run is smaller than :data:`SMALL_BYTES`, which is determined once for each run.
+        names: Analyses and derived tables. If empty, all derived tables, and all analyses whose
+            answer for a run is at most ``compute.SMALL_BYTES``, as determined once for each run.
         runs: Runs to compute; None: all.
-        lock_timeout: Time to wait, at each attempt, for another writer [s].
+        lock_timeout: Time to wait for another writer before each batch [s].
         watch: Limits of the computation.
 
     Raises:
@@ -352,7 +357,7 @@ def materialize_answers(
     for name in set(names) - derived:
         if library.find(name).name not in {about.name for about in answers(library).values()}:
             raise ParameterError(
-                f"What {name!r} returns cannot be materialized: it needs parameters, or more "
+                f"The answer of {name!r} cannot be materialized: it needs parameters, or more "
                 f"than one run. Omit it; {len(answers(library))} analyses can be materialized."
             )
     wanted = {library.find(name).base_name for name in set(names) - derived}

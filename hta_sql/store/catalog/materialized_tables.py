@@ -1,11 +1,11 @@
 """Materialized derived tables and answers: which are up to date, and the views that read them.
 
 Derived tables need all ranks of a run; answers are the results of analyses with default arguments.
-SQL of the library computes both. The rows of one run are one Parquet file, which the manifest names
-by a key. The key is a hash of the SQL with its dependencies, of the run's files, and of what the
-catalog knows about its ranks. A materialized file is never stale: a rank that is ingested again has
-other files, so the key no longer matches. Views read the files and compute the runs that have none.
-Both return the same rows, and answers have the same row order.
+SQL of the library computes both. The rows of one run are stored in one Parquet file, for which the
+manifest records a key. The key is a hash of the SQL with its dependencies, the files of the run,
+and the catalog's facts about its ranks. A stale file is never used: a rank that is ingested again
+has other files, so the key no longer matches. Views read the files, and compute the rows of runs
+without a file. Both ways return the same rows, and answers have the same row order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hta_sql.library.sql_files import Columns, columns_digest
 from hta_sql.store.disk.manifest import Manifest, MaterializedTable, RankEntry, digest_of
 
 ON_REQUEST = frozenset({"replays"})
-"""Slow derived tables that few queries read: only a query that reads them, or `materialize`, computes them."""
+"""Slow, rarely read derived tables: computed only if a query reads them, or by `materialize`."""
 
 Missing = list[tuple[SqlObject, list[str]]]
 """Objects to compute, each with its runs."""
@@ -37,7 +37,7 @@ def keys_of(
     Args:
         manifest: Manifest of the store.
         library: Tables, macros and analyses.
-        names: Tables and answers to include; unknown names are ignored. None: the derived tables.
+        names: Tables and answers to include; unknown names are ignored. None: all derived tables.
     """
     ranks: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in manifest.entries:
@@ -55,7 +55,7 @@ def keys_of(
 
 
 def _known_of(entry: RankEntry) -> tuple[object, ...]:
-    """Return the inputs of a rank's derived rows: its files, and its row of rank_scope."""
+    """Return the inputs of a rank's derived rows: its files, and its row in rank_scope."""
     files = sorted(file["path"] for file in entry.files.values())
     changed = entry.options.get("definitions") != definitions()
     return entry.rank, entry.span, files, entry.start_ns, entry.step_names, entry.schema, changed
@@ -64,7 +64,7 @@ def _known_of(entry: RankEntry) -> tuple[object, ...]:
 def kept_tables(
     manifest: Manifest, library: Library, names: Collection[str] | None = None
 ) -> dict[tuple[str, str], MaterializedTable]:
-    """Return the up-to-date tables, including those found too large: (name, run) ─▶ table.
+    """Return the up-to-date tables, including tables found too large: (name, run) ─▶ table.
 
     Args:
         manifest: Manifest of the store.
@@ -86,13 +86,13 @@ def missing_tables(
     runs: Collection[str] | None = None,
     without: Collection[str] = (),
 ) -> Missing:
-    """List the derived tables that are not materialized, in the order in which to compute them.
+    """List the derived tables that are not materialized, in order of computation.
 
     Args:
         manifest: Manifest of the store.
         library: Tables, macros and analyses.
         runs: Runs to include; None: all.
-        without: Names of derived tables to leave out.
+        without: Names of derived tables to exclude.
     """
     abouts = [about for about in library.derived if about.base_name not in without]
     kept = kept_tables(manifest, library, {about.base_name for about in library.derived})
@@ -111,7 +111,7 @@ def missing_answers(
         manifest: Manifest of the store.
         library: Tables, macros and analyses.
         runs: Runs to include; None: all.
-        names: Analyses to include regardless of size; empty: all except those found too large.
+        names: Analyses to include regardless of size; if empty, all except those found too large.
     """
     wanted = [about for name, about in answers(library).items() if name in names or not names]
     kept = kept_tables(manifest, library, {about.base_name for about in wanted}).items()
@@ -189,7 +189,7 @@ def materialized_view(
     Args:
         library: Tables, macros and analyses.
         about: The derived table or analysis.
-        kept: Its materialized tables.
+        kept: Its materialized files, for some runs.
         place: Prefix of the file paths.
         runs: The runs of the store.
     """

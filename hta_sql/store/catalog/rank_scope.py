@@ -1,8 +1,7 @@
-"""Facts about runs and ranks that the catalog stores, so that queries need not open their files.
+"""Facts about runs and ranks that the catalog stores, so that queries need not open rank files.
 
-These are facts that depend on all ranks of a run (common time origin, number of steps) or on
-versions, and the columns of the list of runs. Reading 1,600 rank files for that list would take 0.2
-s.
+These are facts that depend on versions or on all ranks of a run (common time origin, number of
+steps), and the columns of the view ``runs``. Reading them from 1,600 rank files would take 0.2 s.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from hta_sql.store.disk.run_names import is_unix_time
 
 Facts = dict[str, Any]
 DESCRIBING = ("ranks", "devices")
-"""Tables that :func:`facts_of` reads."""
+"""Tables over which :func:`facts_of` needs described_… views."""
 
 
 def facts_of(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[tuple[str, int], Facts]]:
-    """Yield the facts of each rank for the manifest: (run, rank) and column ─▶ value.
+    """Yield (run, rank) and the facts of the rank for the manifest: column ─▶ value.
 
     Args:
-        con: Connection with the views described_ranks and described_devices over the rows of those
-            tables.
+        con: Connection with the views described_ranks and described_devices over the tables ranks
+            and devices.
     """
     relation = con.sql(reader_sql("rank_facts"))
     for run, rank, *values in relation.fetchall():
@@ -39,7 +38,7 @@ def facts_of(con: duckdb.DuckDBPyConnection) -> Iterator[tuple[tuple[str, int], 
 
 
 def with_facts(manifest: Manifest, folder: StoreFolder) -> Manifest:
-    """Return the manifest of a local store with the facts of each rank, read from its files.
+    """Read the facts of each rank from its files, and return the manifest of a store with them.
 
     Raises:
         duckdb.Error: A file cannot be read.
@@ -85,7 +84,7 @@ def _rank_rows(files: StoredFiles) -> list[list[Any]]:
     """Build the rank_scope rows.
 
     Timestamps of a trace without a base time may count from machine boot. Such ranks get a separate
-    time origin; otherwise they would lie half a century before the others.
+    time origin; otherwise they would be placed half a century before the other ranks.
     """
     starts: dict[tuple[str, bool], int] = {}
     steps: dict[tuple[str, int], set[str]] = {}
@@ -102,9 +101,9 @@ def _rank_rows(files: StoredFiles) -> list[list[Any]]:
 
 
 def rank_sizes(entries: Iterable[RankEntry]) -> dict[tuple[str, int, int], int]:
-    """Return the size of the files of each entry [bytes]; entries share a file by their rows.
+    """Return the size of the files of each entry [bytes]; shared files are split by row count.
 
-    The sizes add up to the size of all files.
+    The sizes add up to the total size of all files.
     """
     claims: dict[str, list[tuple[tuple[str, int, int], Facts]]] = {}
     sizes: dict[tuple[str, int, int], int] = {}

@@ -1,9 +1,9 @@
 """File system that lets the engine define views over files at a URL without any request.
 
-To define a view, the engine opens every file that it names and reads the columns of one. For a
-thousand ranks on an object storage, these are fifteen thousand requests for known information.
-While a catalog is built, this file system replaces the real one: every file exists, with the
-columns of its schema.
+To define a view, the engine opens every file that the view names, and reads the columns of one
+file. For a thousand ranks in object storage, this takes fifteen thousand requests for information
+that is already known. While a catalog is built, this file system replaces the real one: every file
+exists, and has the columns of its schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hta_sql.machine import temporary_folder
 
 
 class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
-    """Serves, for each file of a store, an empty Parquet file with its columns."""
+    """Serves an empty Parquet file with the right columns for each file of a store."""
 
     cachable = False
 
@@ -34,7 +34,7 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         self._samples = samples
 
     def _sample(self, path: str) -> bytes:
-        """Return the sample of .../tables/<table>/run=.../<folder>/<id>.parquet."""
+        """Return the sample for .../tables/<table>/run=.../<folder>/<id>.parquet."""
         name = "/".join(path.split("/")[-5:])
         if name not in self._samples:
             raise FileNotFoundError(path)
@@ -49,11 +49,11 @@ class KnownColumns(AbstractFileSystem):  # type: ignore[misc]
         return [path]
 
     def modified(self, _path: str) -> datetime:
-        """Return a constant modification time; the engine does not cache by it."""
+        """Return a constant modification time; the engine does not use it for caching here."""
         return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, *_arguments: Any, **_options: Any) -> io.BytesIO:
-        """Open the sample of a file."""
+        """Open the sample for a file."""
         return io.BytesIO(self._sample(path))
 
 

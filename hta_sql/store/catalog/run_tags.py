@@ -1,4 +1,4 @@
-"""Tags of runs: validated, and written to the manifest."""
+"""Tags of runs: validates tags, and writes them to the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"[^\x00-\x1f\x7f]{0,1000}")
 
 
 def checked_tags(tags: Mapping[str, object] | None) -> dict[str, str]:
-    """Return tags as strings after validation.
+    """Validate tags, and return them as strings.
 
     Raises:
         ParameterError: A tag name or value is not valid.
@@ -26,11 +26,11 @@ def checked_tags(tags: Mapping[str, object] | None) -> dict[str, str]:
     for tag, value in checked.items():
         if not _TAG.fullmatch(tag):
             raise ParameterError(
-                f"Tag {tag!r}: use letters, digits, '.', '_', '/' and '-', at most 100 of them."
+                f"Tag {tag!r}: use letters, digits, '.', '_', '/' and '-', at most 100 characters."
             )
         if not _VALUE.fullmatch(value):
             raise ParameterError(
-                f"The value of tag {tag!r} is longer than 1,000 characters, or not on one line."
+                f"The value of tag {tag!r} must be a single line of at most 1,000 characters."
             )
     return checked
 
@@ -78,6 +78,6 @@ def changing_runs(
             if run not in known:
                 raise RankError(
                     f"No run {run!r} in {folder.root!r}.{nearest(run, known)} "
-                    f"hta-sql runs {folder.root} lists them."
+                    f"hta-sql runs {folder.root} lists the runs."
                 )
         yield folder, manifest

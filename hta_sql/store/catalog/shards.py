@@ -1,4 +1,4 @@
-"""Shards of a run: written by jobs that share only the store, then published together."""
+"""Shards of a run: written by jobs that share nothing but the store, then published together."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ShardWriter:
 
     Args:
         folder: The store.
-        shard: The shard, with the ranks that an earlier job of it has read.
+        shard: The shard, with the ranks that an earlier job of the shard has read.
     """
 
     def __init__(self, folder: StoreFolder, shard: Shard) -> None:
@@ -80,7 +80,7 @@ class ShardWriter:
         write_shard(self._folder, self.shard)
 
     def _remove_unnamed(self) -> None:
-        """Delete the files that this job wrote for ranks it did not finish."""
+        """Delete the files that this job wrote for ranks that it did not finish."""
         named = file_paths(self.shard.entries)
         mine = (self.shard.writer, f".{self.shard.writer}")
         names = set(self._folder.files(TABLES)) - named
@@ -89,7 +89,7 @@ class ShardWriter:
 
 @contextmanager
 def locked_shard(target: IngestTarget, number: int, of: int) -> Iterator[list[RankEntry]]:
-    """Acquire the lock of a shard; yield the ranks that an earlier job of it has read."""
+    """Acquire the lock of a shard; yield the ranks that an earlier job of the shard has read."""
     folder, name = target.folder, shard_name(target.run, number, of)
     with store_lock(folder, target.lock_timeout, _lock_of(name)):
         shards = [shard for shard in read_shards(folder) if shard.name == name]
@@ -114,7 +114,7 @@ def publish_shards(
             raise StoreError(
                 f"{len(missing)} of {expect} shards are missing in {folder.root!r}: "
                 f"{', '.join(missing[:20])}{' ...' if len(missing) > 20 else ''}. Nothing was "
-                "published. Run them again; they skip what they have read already."
+                "published. Run their jobs again; they skip ranks that they have already read."
             )
         if not complete and not manifest.published:
             raise StoreError(
@@ -140,7 +140,7 @@ def publish_shards(
 
 
 def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
-    """Mark shards whose Parquet files were removed as incomplete."""
+    """Return the shards, marking those with missing Parquet files as incomplete."""
     entries = [entry for shard in shards for entry in shard.entries]
     whole = set(map(id, intact(folder, entries)))
     found = []
@@ -148,7 +148,7 @@ def _without_lost(folder: StoreFolder, shards: list[Shard]) -> list[Shard]:
         lost = [str(entry.rank) for entry in shard.entries if id(entry) not in whole]
         if shard.complete and lost:
             log.warning(
-                "Shard %s is skipped: Parquet of rank %s is missing; run it again.",
+                "Shard %s is skipped: Parquet files of rank %s are missing; run its job again.",
                 shard.name,
                 ", ".join(lost),
             )
@@ -167,7 +167,7 @@ def _merged(manifest: Manifest, shards: list[Shard]) -> Manifest:
 
 
 def _missing(shards: list[Shard], manifest: Manifest, expect: int | None) -> list[str]:
-    """List the shards that are neither published nor complete, of every run that has shards."""
+    """List the shards of all runs that are neither published nor complete."""
     there: dict[tuple[str, int], set[int]] = defaultdict(set)
     for name in manifest.published:
         if match := _NAME.match(name):

@@ -27,18 +27,18 @@ _lock = Lock()
 _numbers = itertools.count()
 
 QUICKER_PLANS = "SET disabled_optimizers = 'projection_pullup'"
-"""This optimizer takes half of the planning time of a query with 25 rules, without any gain."""
+"""This optimizer takes half of the planning time of a query with 25 rules, without any benefit."""
 
 
 @contextmanager
 def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     """Attach a database to the shared engine, and detach it at the end.
 
-    Its objects need no prefix. Large work, or work with its own limits, needs a separate engine:
-    this one has the limits of the process.
+    Objects of the database can be used without a prefix. Large work, or work with separate limits,
+    needs a separate engine: the shared engine has the limits of the process.
 
     Args:
-        file: The database; None: an empty one in memory.
+        file: File of the database; None for an empty in-memory database.
         options: Options of ATTACH, from a trusted source.
     """
     name = f"scratch_{next(_numbers)}"
@@ -57,7 +57,7 @@ def scratch(file: Path | None = None, options: str = "") -> Iterator[duckdb.Duck
                 con.execute(home)
                 con.execute(sqltext.detach(name))
     except duckdb.Error:
-        # Some errors invalidate the engine: the next call starts a new one.
+        # Some errors invalidate the engine; the next call starts a new one.
         _forget()
         raise
 
@@ -85,11 +85,11 @@ def _engine() -> duckdb.DuckDBPyConnection:
             _running = duckdb.connect(
                 ":memory:",
                 config={
-                    # One thread per statement: many statements run concurrently here. Parallelizing
-                    # those of a small rank costs 10 % more CPU and saves no time.
+                    # One thread per statement, because many statements run concurrently here.
+                    # Parallelizing those of a small rank costs 10 % more CPU and saves no time.
                     "threads": 1,
                     "memory_limit": duckdb_memory_limit(),
-                    # Created when the engine spills to disk, and removed with the engine.
+                    # The engine creates this folder when it spills, and removes it when it ends.
                     "temp_directory": f"{gettempdir()}/{temporary_prefix()}{uuid.uuid4().hex}",
                 },
             )
@@ -102,7 +102,7 @@ def _forget() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Give the child of a fork its own engine; the threads of the inherited one do not exist there.
+    """Make a forked child start its own engine, because it has no threads of the inherited engine.
 
     Closing the inherited engine would wait for these threads, so it is leaked on purpose.
     """

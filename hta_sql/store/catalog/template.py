@@ -1,12 +1,12 @@
-"""The part of a catalog that is the same for every store: views and macros over empty tables.
+"""The template of catalogs: the part that is the same for every store, over empty tables.
 
-The engine binds each macro when it is created, which takes half a second in total. Therefore they
-are created once per version of the library, in a file in the user's cache. The catalog of a store
-is a copy of it with other tables below.
+The engine binds each view and macro when it is created, which takes half a second in total.
+Therefore they are created once per version of the library, in a file in the user's cache. The
+catalog of a store is a copy of this file in which the tables of the store replace the empty tables.
 
-A checkpoint writes all definitions into free blocks before it frees the old ones, and truncates
+A checkpoint writes all definitions into free blocks before it frees the old blocks, and truncates
 only the end of the file. A template therefore starts with free blocks. The definitions of a store
-go there, and the rest is truncated (3.0 MB instead of 6.0 MB).
+are written there, and the rest is truncated (3.0 MB instead of 6.0 MB).
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ CONFIG: Config = {"storage_compatibility_version": STORAGE_VERSION, "threads": 1
 _FORMAT = 14
 """Format version of a catalog.
 
-Incremented when the code here, in build.py or in library/creation.py writes something else from the
-same library.
+Increment it when the code here, in build.py or in library/creation.py creates a different catalog
+from the same library.
 """
 
 _BLOCK_BYTES = 32768
-"""An eighth of the default block size, to waste less of the last block. Smaller is slower."""
+"""Block size: an eighth of the default, to waste less of the last block; smaller is slower."""
 
 _FREE_ROWS = 600_000
 """Rows of 8 bytes in the leading free blocks: 4.8 MB, more than the definitions of a store need."""
 
 OUTDATED_S = 3600
-"""Age at which the template of a team's folder is replaced by a newer one [s]."""
+"""Age [s] above which an older template with analyses from the same folders is deleted."""
 
 BESIDE = "+"
-"""Separates the digest of the shipped library from that of the user's additions."""
+"""Separates the digest of the shipped library from the digest of the user's additions."""
 
 
 def library_digest(library: Library) -> str:
@@ -78,7 +78,7 @@ def _shipped_digest(library: Library) -> str:
 
 
 def _texts(abouts: Iterable[SqlObject]) -> str:
-    # Avoids pathlib properties, which take ten times as long.
+    # Avoid pathlib properties, which take ten times as long.
     places = [(*os.fspath(about.path).rsplit(os.sep, 2)[1:], about.text) for about in abouts]
     return "".join(f"{topic}/{name}\0{text}\0" for topic, name, text in places)
 
@@ -129,7 +129,7 @@ def connected(path: Path, block_bytes: int | None = None) -> duckdb.DuckDBPyConn
 
     Args:
         path: File; created if it does not exist.
-        block_bytes: Block size of a new file; None: DuckDB's default.
+        block_bytes: Block size of a new file; None for DuckDB's default.
     """
     blocks: Config = {"default_block_size": block_bytes} if block_bytes else {}
     return duckdb.connect(str(path), config=CONFIG | blocks)

@@ -1,7 +1,7 @@
-"""User analyses that are stored in a store, so that everyone who opens it finds their views.
+"""User analyses that are saved in a store, so that everyone who opens the store can query them.
 
-Their texts are stored next to the manifest. Every catalog built later, on any machine, contains
-them.
+Their SQL texts are stored next to the manifest. Every catalog that is built later, on any machine,
+contains them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OWN = "analyses.json"
 
 
 def store_user_analyses(folder: StoreFolder, library: Library) -> None:
-    """Replace the user analyses in a store by those that a library adds to the shipped one.
+    """Replace the user analyses in a store by those that a library adds to the shipped library.
 
     Call only under the store's lock.
     """
@@ -48,8 +48,8 @@ def user_texts(folder: StoreFolder) -> dict[str, str]:
     """Read the texts of the user analyses in a store.
 
     Raises:
-        FileNotFoundError: The store has none.
-        StoreDamagedError: They differ from their checksum.
+        FileNotFoundError: The store has no user analyses.
+        StoreDamagedError: The file is damaged.
     """
     content = folder.read(OWN)
     try:
@@ -66,7 +66,7 @@ def user_texts(folder: StoreFolder) -> dict[str, str]:
 
 def _damaged(folder: StoreFolder) -> str:
     return (
-        f"{folder.path(OWN)!r} is damaged. Put the analyses of your own there again: "
+        f"{folder.path(OWN)!r} is damaged. Save your own analyses in the store again: "
         f"hta-sql catalog {folder.root} --analyses DIR"
     )
 
@@ -87,7 +87,7 @@ def with_those_of_store(folder: StoreFolder, library: Library) -> Library:
         template(added)
     except LibraryError as error:
         log.warning(
-            "%s: omitted the analyses that are stored in it: %s Replace them: hta-sql catalog "
+            "%s: the user analyses in this store are ignored: %s Replace them: hta-sql catalog "
             "STORE --analyses DIR",
             folder.root,
             error,

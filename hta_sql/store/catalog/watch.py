@@ -14,23 +14,24 @@ from hta_sql.errors import QueryError
 from hta_sql.machine import duckdb_memory_limit, size_of
 
 AGAIN_S = 0.1
-"""Interval between two interrupts of a statement that continues [s]."""
+"""Interval between interrupts of a statement that has not stopped yet [s]."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the computed table, the completed part, and the total."""
+"""Called with the name of the current table, the number of completed parts, and the total."""
 
 
 class ComputationStoppedError(QueryError):
-    """A computation was interrupted, or exceeded its time."""
+    """A computation was interrupted, or exceeded its time limit."""
 
 
 @dataclass
 class Watch:
-    """Limits a computation, which calls :meth:`check` at least every tenth of a second.
+    """Limits a computation, which must call :meth:`check` at least every tenth of a second.
 
     Attributes:
-        seconds: Time after which it is interrupted; None: no limit.
-        memory_limit: Memory of the engine, and in addition of a replay; None: the engine's default.
+        seconds: Time after which the computation is interrupted [s]; None for no limit.
+        memory_limit: Memory limit of the engine, and separately of a replay; None for the engine's
+            default.
         progress: Called as the computation proceeds.
     """
 
@@ -47,7 +48,7 @@ class Watch:
 
     @property
     def engine_limit(self) -> str:
-        """Memory of the engine, in its notation."""
+        """Memory limit of the engine, in DuckDB's notation."""
         return self.memory_limit or duckdb_memory_limit()
 
     def stop(self) -> None:
@@ -64,13 +65,13 @@ class Watch:
         """Raise if the computation was interrupted or takes too long.
 
         Raises:
-            ComputationStoppedError: It must end.
+            ComputationStoppedError: The computation was interrupted or takes too long.
         """
         if self._stopped.is_set():
             raise ComputationStoppedError("Interrupted.")
         if time.monotonic() > self._until:
             raise ComputationStoppedError(
-                f"Interrupted after {self.seconds:g} s, while derived tables were computed. Compute "
+                f"Interrupted after {self.seconds:g} s while computing derived tables. Compute "
                 "them first (hta-sql materialize), or allow more time: --timeout, Limits(seconds=…)."
             )
 
@@ -78,11 +79,11 @@ class Watch:
         """Raise if something needs more memory than the limit.
 
         Args:
-            what: Subject of the message.
-            needed: Memory that it needs [bytes].
+            what: What needs the memory, as the subject of the message.
+            needed: Required memory [bytes].
 
         Raises:
-            duckdb.OutOfMemoryException: It needs too much.
+            duckdb.OutOfMemoryException: The required memory exceeds the limit.
         """
         if needed > size_of(self.engine_limit):
             raise duckdb.OutOfMemoryException(
@@ -92,7 +93,7 @@ class Watch:
 
     @contextmanager
     def watching(self, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Interrupt the statements of a connection, too, once the computation must end.
+        """Also interrupt statements of a connection when the computation is stopped or out of time.
 
         Raises:
             ComputationStoppedError: A statement was interrupted.
@@ -102,7 +103,7 @@ class Watch:
 
         def watch() -> None:
             while not done.wait(AGAIN_S):
-                # Repeatedly: an interrupt between two statements has no effect.
+                # Interrupt repeatedly, because an interrupt between two statements has no effect.
                 if self._stopped.is_set() or time.monotonic() > self._until:
                     con.interrupt()
 
@@ -119,4 +120,4 @@ class Watch:
 
 
 UNWATCHED = Watch()
-"""No limits but the engine's default memory; it is never stopped."""
+"""Never stops a computation, and applies only the engine's default memory limit."""

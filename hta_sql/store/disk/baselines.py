@@ -14,11 +14,11 @@ BASELINES = "baselines.json"
 
 @dataclass(frozen=True)
 class Baseline:
-    """A named run.
+    """A run recorded as a baseline.
 
     Attributes:
         name: Name of the baseline.
-        store: Path of its store relative to the baselines file, or a URL.
+        store: Path of the run's store relative to the baselines file, or a URL.
         run: Name of the run.
         digest: Content digest of the run; see :func:`hta_sql.exports.baselines.content_digest`.
     """
@@ -30,7 +30,7 @@ class Baseline:
 
 
 def read_baselines(folder: StoreFolder, name: str = BASELINES) -> dict[str, Baseline]:
-    """Read a baselines file: name ─▶ baseline. Empty if the file does not exist.
+    """Read a baselines file. Return name ─▶ baseline, or an empty dict if the file does not exist.
 
     Raises:
         StoreError: The file is not a baselines file.
@@ -41,12 +41,12 @@ def read_baselines(folder: StoreFolder, name: str = BASELINES) -> dict[str, Base
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder.path(name)!r} is not a file of baselines: {error!r}.") from error
+        raise StoreError(f"{folder.path(name)!r} is not a baselines file: {error!r}.") from error
     return {baseline.name: baseline for baseline in found}
 
 
 def baseline_runs(folder: StoreFolder) -> dict[str, str]:
-    """Return the baseline runs of this store: run ─▶ baseline name.
+    """Return the runs of a store that are baselines: run ─▶ baseline name.
 
     Raises:
         StoreError: The store's baselines file is not valid.

@@ -24,10 +24,10 @@ from hta_sql.store.disk.origins import names_other_origin, origin_of
 from hta_sql.store.disk.size_check import SizeCheck
 
 SMALL_BYTES = 1 << 20
-"""Files up to this size are checked at the first query that reads them: at most 2 ms of CPU."""
+"""Files up to this size are checked at the first query that reads them (at most 2 ms of CPU)."""
 
 MOST_BYTES = 64 << 20
-"""Total small files [bytes] above which only those of the runs that a query mentions are checked.
+"""Total size of small files [bytes] above which only those of runs named in the query are checked.
 
 For ``WHERE run = 'name'`` the engine reads no other runs, and a store may have thousands of runs.
 """
@@ -39,7 +39,7 @@ class Reads(NamedTuple):
     names: frozenset[str]
     """Names of analyses, macros and tables."""
     runs: frozenset[str] | None = None
-    """None: all runs."""
+    """Runs that the query may read; None for all."""
     ranks: frozenset[int] | None = None
     mentioned: frozenset[str] = frozenset()
     """Runs whose names occur in the query text or in its bound values."""
@@ -56,14 +56,14 @@ class _Written(NamedTuple):
 
 
 class FileCheck(SizeCheck):
-    """Checks the sizes of all files of a store, and the content of those that queries read.
+    """Checks the sizes of all files of a store, and the content of files that queries read.
 
     Args:
         folder: The store.
         library: Tables, macros and analyses, used to find the tables that a query reads.
-        lost: Runs that are excluded already.
-        broken: Materialized files that are excluded already.
-        verify: Check files of every size, also at a URL.
+        lost: Runs that are already excluded.
+        broken: Materialized files that are already excluded.
+        verify: Check the content of files of every size, including files at a URL.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class FileCheck(SizeCheck):
         self._failure: StoreError | None = None
 
     def begin(self, reads: Reads) -> None:
-        """Start checking the files that a query reads in a thread; :meth:`wrong` waits for it."""
+        """Start a thread that checks the files a query reads; :meth:`wrong` waits for it."""
         if not (self._folder.local or self._verify):
             return
         with self._lock:
@@ -98,7 +98,7 @@ class FileCheck(SizeCheck):
                 self._comparing.append(thread)
 
     def wrong(self) -> set[str]:
-        """Return the files that differ from the manifest; waits for all checks that were started.
+        """Wait for all checks that were started; return the files that differ from the manifest.
 
         Raises:
             StoreError: ``verify`` was requested, but files cannot be read.
@@ -126,8 +126,8 @@ class FileCheck(SizeCheck):
             with ThreadPoolExecutor(cpu_count()) as pool:
                 are_whole = list(pool.map(check, files))
         except (HtaSqlError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-            # The manifest or the object storage failed, or the process is ending: the query reports
-            # it.
+            # The manifest or the object storage is unreadable, or the process is exiting. The query
+            # reports the error.
             if self._verify:
                 self._failure = StoreError(f"{self._folder.root!r} cannot be verified: {error}")
         else:
@@ -210,7 +210,7 @@ def _is_in(wanted: Collection[object] | None, value: object) -> bool:
 def reads_of_analysis(
     library: Library, analysis: SqlObject, values: Mapping[str, Any], *, is_kept: bool = False
 ) -> Reads:
-    """Describe the files that an analysis reads: its materialized answer only, or the tables."""
+    """Describe the files that an analysis reads: only its materialized answer, or its tables."""
     name = analysis.base_name if is_kept else analysis.name
     # Derived tables hold the rows of all ranks of a run in one file.
     ranks = None if library.reads_derived(analysis) else values.get("ranks")
@@ -225,7 +225,7 @@ def reads_of_query(
     Args:
         library: Tables, macros and analyses.
         query: Text of the query.
-        values: Values that are bound to it.
+        values: Values bound to the parameters of the query.
         runs: Runs of the store.
     """
     text = f"{query} {values}"

@@ -13,20 +13,20 @@ from hta_sql.store.disk.folder import StoreFolder
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether the system or the engine reports a full disk, an exceeded quota or file size."""
+    """Return whether an error reports a full disk, or an exceeded quota or file size limit."""
     return disk_refusal(error) is not None
 
 
 @contextmanager
 def reporting_full_disk(folder: StoreFolder, clean_up: Callable[[], object]) -> Iterator[None]:
-    """Delete what was written, then raise an error that names the cause, if the disk is full.
+    """If the disk is full, delete the partial write and raise an error that names the cause.
 
     Args:
         folder: The store that is written.
         clean_up: Deletes the files of the failed write.
 
     Raises:
-        StoreError: The disk is full, or a quota or the limit of file sizes is exceeded.
+        StoreError: The disk is full, or a quota or the file size limit is exceeded.
     """
     try:
         yield

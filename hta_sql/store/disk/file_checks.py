@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _OURS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Errors of this process (out of memory or of file descriptors), not of the file."""
+"""Errors caused by this process (out of memory or file descriptors), not by the file."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,15 @@ class Fault:
     file: str
     """Path relative to the store."""
     kind: str
-    """manifest, catalog, analyses, shard; missing, size, content, footer, rows, pages, origin, links."""
+    """Kind of fault.
+
+    One of manifest, catalog, analyses, shard, missing, size, content, footer, rows, pages, origin
+    and links.
+    """
     message: str
     run: str | None = None
     ranks: tuple[int, ...] = ()
-    """The affected ranks; empty: all of the run."""
+    """Affected ranks; empty if all ranks of the run are affected."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,16 @@ class Expected:
     ranks: tuple[int, ...] = ()
     """The ranks that reference the file; empty for a materialized file, which covers its run."""
     rank_rows: int = 0
-    """Rows of these ranks; the file may also contain rows of ranks that were read again."""
+    """Number of rows of these ranks.
+
+    The file may also contain stale rows of ranks that have been ingested again into other files.
+    """
     origin: str | None = None
     """Origin that a materialized file must name; see store/disk/origins.py."""
 
 
 def of_entries(entries: Iterable[RankEntry]) -> list[Expected]:
-    """List the expected files of rank entries; a shared file once."""
+    """List the expected files of rank entries; a shared file is listed only once."""
     found: dict[str, Expected] = {}
     for entry in entries:
         for file in entry.files.values():
@@ -93,7 +100,7 @@ def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
         files: The files as the manifest describes them.
 
     Raises:
-        StoreError: The object storage does not respond.
+        StoreError: Object storage does not respond.
     """
     sizes = folder.sizes([file.path for file in files])
     look = partial(_look, folder, sizes)
@@ -105,23 +112,23 @@ def faults_of(folder: StoreFolder, files: list[Expected]) -> list[Fault]:
 
 
 def _look(folder: StoreFolder, sizes: Mapping[str, int], file: Expected) -> Fault | str | None:
-    """Check one file. Return its fault, or the run that is written inside the file."""
+    """Check one file. Return its fault, or the run that is recorded inside the file."""
     fault = partial(_fault, file)
 
     if file.path not in sizes:
-        return fault("missing", "it is gone")
+        return fault("missing", "it is missing")
     if file.bytes and sizes[file.path] != file.bytes:
-        return fault("size", f"it has {sizes[file.path]:,} bytes, {file.bytes:,} were written")
+        return fault("size", f"it has {sizes[file.path]:,} bytes, but {file.bytes:,} were written")
     try:
         if folder.digest(file.path) != file.sha256:
             return fault("content", "its checksum differs from that in the manifest")
         return _inside(folder, file)
     except FileNotFoundError:
-        return fault("missing", "it is gone")
+        return fault("missing", "it is missing")
     except OSError as error:
         if error.errno in _OURS:
             raise
-        if not folder.local:  # an object storage that does not respond is no fault of the file
+        if not folder.local:  # unresponsive object storage is not a fault of the file
             raise StoreError(f"{folder.path(file.path)!r} cannot be read now: {error}") from error
         return fault("content", f"it cannot be read: {error}")
 
@@ -141,24 +148,24 @@ def _inside(folder: StoreFolder, file: Expected) -> Fault | str | None:
         with pq.ParquetFile(source) as parquet:
             if parquet.metadata.num_rows != file.rows:
                 rows = parquet.metadata.num_rows
-                return fault("rows", f"it has {rows:,} rows, {file.rows:,} were written")
+                return fault("rows", f"it has {rows:,} rows, but {file.rows:,} were written")
             kind = "pages"
             named = (parquet.metadata.metadata or {}).get(ORIGIN.encode())
             if file.origin and named and named != file.origin.encode():
-                return fault("origin", f"it says that it is {named.decode(errors='replace')}")
+                return fault("origin", f"its metadata names {named.decode(errors='replace')}")
             origin = {name: values_of(parquet, name) for name in FROM_PATH}
     except (pa.ArrowException, OSError) as error:
         return fault(kind, f"its {kind} cannot be read: {error}")
     if file.ranks and not _may_have(origin["rank"], file):
-        return fault("origin", f"it holds rank {rank_spans(origin['rank'])}")
+        return fault("origin", f"it contains rank {rank_spans(origin['rank'])}")
     return ", ".join(sorted(map(str, origin["run"]))) if file.ranks else None
 
 
 def _may_have(found: set[int], file: Expected) -> bool:
-    """Return whether a file may have the rows of its ranks.
+    """Return whether the rank statistics of a file match the ranks that reference it.
 
     Args:
-        found: Minimum and maximum rank in each row group; empty if they are not recorded.
+        found: Minimum and maximum ranks of the row groups; empty if they are not recorded.
         file: The file as the manifest describes it.
     """
     if not found:
@@ -170,7 +177,7 @@ def _may_have(found: set[int], file: Expected) -> bool:
 
 
 def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
-    """Return the minimum and maximum of a column from its Parquet statistics."""
+    """Return the minimum and maximum of a column in each row group, from the Parquet statistics."""
     names = parquet.schema_arrow.names
     if column not in names:
         return set()
@@ -183,7 +190,7 @@ def values_of(parquet: pq.ParquetFile, column: str) -> set[Any]:
 
 
 def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
-    """Find files that hold another run than the other files of their rank.
+    """Find files that contain a different run than the other files of the same rank.
 
     The run in the manifest may differ from the one in the files, because runs can be renamed.
     """
@@ -195,4 +202,4 @@ def _strangers(looked: list[tuple[Expected, str]]) -> Iterator[Fault]:
         runs = inside[file.run, file.ranks[0]]
         usual = file.run if file.run in runs else max(sorted(runs), key=runs.__getitem__)
         if run != usual:
-            yield Fault(file.path, "origin", f"it holds run {run}", file.run, file.ranks)
+            yield Fault(file.path, "origin", f"it contains run {run}", file.run, file.ranks)

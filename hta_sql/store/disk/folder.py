@@ -1,7 +1,7 @@
 """The folder of a store, local or at an fsspec URL: read, replace atomically, list, remove.
 
-A local file is written to a temporary file next to its target, fsynced and renamed. An object
-storage shows an object only after its upload is complete, so a plain upload is atomic as well.
+A local file is written to a temporary file next to its target, fsynced and renamed. Object storage
+exposes an object only after its upload is complete, so a plain upload is atomic as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hta_sql.traces.names import is_utf8, path_text
 from hta_sql.traces.writing import make_folder, replacing, sync_all
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
-"""Also matches one slash, because ``pathlib.Path`` collapses the two slashes of a URL."""
+"""Also matches a single slash, because ``pathlib.Path`` collapses the two slashes of a URL."""
 
 
 class StoreFolder(ABC):
@@ -166,7 +166,7 @@ class LocalFolder(StoreFolder):
 
 
 class RemoteFolder(StoreFolder):
-    """A store on an object storage, or on any other file system that fsspec supports."""
+    """A store in object storage, or on any other remote file system that fsspec supports."""
 
     local = None
 
@@ -258,10 +258,10 @@ class RemoteFolder(StoreFolder):
             self._ask(self._fs.rm, [f"{self._top}/{name}" for name in names])
 
     def remove_empty(self, folder: str) -> None:
-        """Do nothing: object storages have no folders."""
+        """Do nothing: object storage has no folders."""
 
     def settle(self, names: Iterable[str]) -> None:
-        """Do nothing: object storages have no folders."""
+        """Do nothing: object storage has no folders."""
 
     def filesystem(self) -> Any:
         """Return the fsspec file system, for ``register_filesystem``."""
@@ -287,6 +287,6 @@ def store_folder(path: str | os.PathLike[str] | StoreFolder) -> StoreFolder:
     local = Path(text.removeprefix("file://")).resolve()
     if not is_utf8(str(local)):
         raise StoreError(
-            f"The path of a store must be UTF-8: {path_text(str(local))!r}. Choose another one."
+            f"The path of a store must be UTF-8: {path_text(str(local))!r}. Choose another path."
         )
     return LocalFolder(local)

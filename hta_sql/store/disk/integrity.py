@@ -26,7 +26,7 @@ _BIGINT = 1 << 63
 
 
 def with_checksum(values: Mapping[str, Any]) -> bytes:
-    """Serialize values (data classes as their fields) as JSON, preceded by their checksum."""
+    """Serialize values as JSON with a checksum as the first field; data classes become objects."""
     named = {CHECKSUM: _OPEN, **values}
     fields = [f"{json.dumps(name)}: {_json(value)}" for name, value in named.items()]
     content = "{{\n{}\n}}\n".format(",\n".join(fields)).encode()
@@ -44,11 +44,11 @@ def _json(value: object) -> str:
 
 
 def is_damaged(content: bytes, values: Mapping[str, Any]) -> bool:
-    """Return whether content differs from its checksum, or has none.
+    """Return whether the content of a file has no checksum or does not match it.
 
     Args:
         content: All bytes of the file.
-        values: The values parsed from them.
+        values: Values parsed from the content.
     """
     seal = values.get(CHECKSUM)
     if not isinstance(seal, str) or len(seal) != len(_OPEN):
@@ -67,7 +67,7 @@ def digest_of_stream(file: BinaryIO) -> str:
     """Compute the SHA-256 of the rest of a stream."""
     digest, buffer = hashlib.sha256(), bytearray(HASHED_BYTES)
     view = memoryview(buffer)
-    while count := file.readinto(view):  # type: ignore[attr-defined]  # binary files have it
+    while count := file.readinto(view):  # type: ignore[attr-defined]  # binary files have readinto
         digest.update(view[:count])
     return digest.hexdigest()
 
@@ -76,7 +76,7 @@ def validated(made: Made) -> Made:
     """Check the field types of a data class and return it; integers must fit a BIGINT.
 
     Raises:
-        TypeError: A field has another type.
+        TypeError: A field has the wrong type.
     """
     fields: type = type(made)
     for name, check in _checks(fields).items():

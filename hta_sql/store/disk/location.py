@@ -33,11 +33,11 @@ def absolute(path: str | os.PathLike[str], folder: str | None = None) -> str:
 
 
 def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
-    """Choose the location of the store for a folder of traces, a list or ``{rank: path}``.
+    """Choose the location of the store for a folder of traces, a list of paths or ``{rank: path}``.
 
     Returns:
-        ``.hta_sql`` in the folder that contains all traces, if that is writable. Otherwise a folder
-        in the user's cache, the same one for the same traces.
+        ``.hta_sql`` in the folder that contains all traces, if that folder is writable. Otherwise a
+        folder in the user's cache whose name depends only on the trace paths.
     """
     if isinstance(traces, str):
         paths = [traces]
@@ -48,7 +48,7 @@ def store_beside(traces: str | Iterable[str] | Mapping[int, str]) -> Path:
     if folder and is_writable(Path(folder)):
         return Path(folder) / STORE_NAME
     place = cache_folder() / hashlib.sha256(os.fsencode("\n".join(paths))).hexdigest()[:16]
-    log.info("Cannot write beside the traces; their store is %s.", place)
+    log.info("Cannot write next to the traces; their store is %s.", place)
     return place
 
 

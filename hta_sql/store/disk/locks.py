@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_S = 60.0
-"""Time to wait for another ingest that is writing a store [s]."""
+"""Default time to wait for another ingest that is writing the store [s]."""
 
 LOCK = ".lock"
 POLL_S = 0.05
@@ -105,5 +105,5 @@ def _still_busy(folder: StoreFolder, file: IO[str], timeout_s: float) -> str:
     waited = f" after {timeout_s:g} s" if timeout_s else ""
     return (
         f"Another ingest ({_holder(file)}) is still writing {folder.root!r}{waited}. Wait for it, "
-        "give it longer (lock_timeout), or use another store."
+        "increase lock_timeout, or use another store."
     )

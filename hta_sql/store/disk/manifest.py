@@ -1,7 +1,7 @@
 """The manifest of a store: the list of its Parquet files, replaced atomically.
 
 Readers see either the previous manifest or the new one. The files that it references are immutable.
-Files that no manifest references are orphaned by a killed ingest; the next ingest deletes them.
+Files that no manifest references were orphaned by a killed ingest; the next ingest deletes them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ UPGRADE = "A newer hta_sql wrote it: upgrade with pip install --upgrade hta-sql.
 Store = str | os.PathLike[str] | StoreFolder
 
 FROM_PATH = {"run": "VARCHAR", "rank": "INTEGER"}
-"""Columns that are taken from the path of a file, not from its content; see also :data:`SHARED`."""
+"""Columns whose values come from the path of a file, not from its content; see :data:`SHARED`."""
 
 SHARED = "ranks"
-"""Folder of the files of several ranks of a run, whose rank is a column in the file."""
+"""Folder of files that several ranks of a run share; in these files the rank is a stored column."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Fingerprint:
     size: int
     mtime_ns: int
     content: str
-    """Hash of the first and last bytes, or the ETag from an object storage."""
+    """Hash of the first and last bytes, or the ETag in object storage."""
 
 
 @dataclass(frozen=True)
@@ -72,33 +72,33 @@ class RankEntry:
     event_count: int
     quarantined: int
     start_ns: int | None
-    """Time of the first event; Unix time if the trace has a base time; None without events."""
+    """Time of the first event, as Unix time if the trace has a base time; None without events."""
     step_names: list[str]
     options: dict[str, Any]
     files: dict[str, dict[str, Any]]
     """table ─▶ {"path": relative to the store, "rows": of this rank, "file_rows": of the whole file,
-    "bytes": its size, "sha256": of its content}.
+    "bytes": size of the file, "sha256": checksum of the file}.
 
-    Ranks that were read together share files. Rows of a rank whose entry no longer references the
-    file, because it was read again, are not part of the store.
+    Ranks that were read together share files. If a rank was read again, its entry references a new
+    file, and its rows in the old file are no longer part of the store.
     """
     schema: str
     """Digest of the columns of all tables when they were written; see :attr:`Manifest.schemas`."""
     facts: dict[str, Any]
     """Columns that the view ``runs`` shows, as defined in sql/readers/rank_facts.sql."""
     process: str | None = None
-    """Process that wrote the trace; like ``end_ns``, only if the trace does not state its rank."""
+    """Process that wrote the trace. Recorded, like ``end_ns``, only if the trace states no rank."""
     end_ns: int | None = None
     ingested_ns: int | None = None
     """Time when the trace was ingested, as Unix time; None if not recorded."""
     span: int = 0
-    """Index, in time order, of this recording among several recordings of the rank in one run."""
+    """Index of this recording, in time order, if a run has several recordings of the rank."""
     role: str | None = None
-    """Role of the process in a job of several roles."""
+    """Role of the process in a job with several roles."""
     role_source: str | None = None
     """Source of the role: given, distributedInfo or names."""
     first_rank: int = 0
-    """Rank in the run of rank 0 of its role; not 0 if several roles count their ranks from 0."""
+    """Offset that was added to the rank, if several roles number their ranks from 0."""
     pid: int | None = None
     """Process ID of the host events; None if not known before the trace was read."""
 
@@ -117,7 +117,7 @@ class MaterializedTable:
     key: str
     """Hash of the SQL and of its input files; see store/catalog/materialized_tables.py."""
     path: str | None
-    """Relative to the store; None if there are no rows, or too many to materialize by default."""
+    """Path relative to the store; None without rows, or with too many to materialize by default."""
     rows: int
     bytes: int = 0
     sha256: str | None = None
@@ -125,7 +125,7 @@ class MaterializedTable:
 
     @property
     def is_left_out(self) -> bool:
-        """Return whether the table was found too large to materialize; views compute it."""
+        """Return whether the table was too large to materialize, so that views compute it."""
         return self.path is None and self.rows > 0
 
 
@@ -255,7 +255,7 @@ def read_manifest(store: Store) -> Manifest:
 
 
 def manifest_or_empty(folder: StoreFolder) -> Manifest:
-    """Read the manifest; return an empty one if the store does not exist yet."""
+    """Read the manifest of a store; return an empty manifest if the store does not exist yet."""
     try:
         return read_manifest(folder)
     except StoreNotFoundError:
@@ -274,18 +274,21 @@ def manifest_bytes(folder: StoreFolder) -> bytes:
         hint = f"Create one with: hta-sql ingest TRACES -o {folder.root}"
         if os.path.exists(folder.root):  # noqa: PTH110 - may be a URL
             # Most likely a folder of traces: a store must not be mixed with them.
-            hint = f"Make one of the traces in it with: hta-sql ingest {folder.root} -o STORE"
+            hint = f"Create one from its traces with: hta-sql ingest {folder.root} -o STORE"
         if folder.files(SHARDS):
-            hint = f"It holds shards that nobody has put together: hta-sql publish {folder.root}"
+            hint = f"It contains unpublished shards; publish them: hta-sql publish {folder.root}"
         if folder.sizes([CATALOG]):
-            hint = f"Its catalog may have a copy of it: hta-sql repair {folder.root}"
+            hint = f"Restore it from a copy in the catalog: hta-sql repair {folder.root}"
         raise StoreNotFoundError(
             f"No store at {folder.root!r}: it has no {MANIFEST}. {hint}"
         ) from error
 
 
 def digest_of(content: bytes) -> str:
-    """Return the SHA-256 of content. A catalog records that of the manifest it was built from."""
+    """Return the SHA-256 of content.
+
+    A catalog records the digest of the manifest from which it was built.
+    """
     return hashlib.sha256(content).hexdigest()
 
 
@@ -294,16 +297,14 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
 
     Raises:
         StoreDamagedError: The content differs from its checksum.
-        StoreVersionError: It was written by an incompatible version, or is not a manifest.
+        StoreVersionError: The content was written by an incompatible version, or is not a manifest.
     """
     path = folder.path(MANIFEST)
     try:
         values = json.loads(content)
         is_older = CHECKSUM not in values and values["schema_version"] != SCHEMA_VERSION
         if is_damaged(content, values) and not is_older:
-            raise StoreDamagedError(
-                _damaged(folder, "its checksum differs from that in the manifest")
-            )
+            raise StoreDamagedError(_damaged(folder, "its content does not match its checksum"))
         if values["format"] != FORMAT:
             raise StoreVersionError(f"{path!r} is not the manifest of an hta_sql store.")
         version = values["schema_version"]
@@ -334,12 +335,12 @@ def parse_manifest(content: bytes, folder: StoreFolder) -> Manifest:
 
 def _damaged(folder: StoreFolder, how: str) -> str:
     return (
-        f"{folder.path(MANIFEST)!r} is damaged: {how}. To repair it: hta-sql repair {folder.root}"
+        f"{folder.path(MANIFEST)!r} is damaged: {how}. Repair it with: hta-sql repair {folder.root}"
     )
 
 
 def is_newer_version(version: str) -> bool:
-    """Return whether a version of hta_sql is newer than this one; False if it is not a version."""
+    """Return whether a version of hta_sql is newer than this one; False for an invalid version."""
 
     def numbers(text: str) -> list[int]:
         return [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]

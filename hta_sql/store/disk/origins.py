@@ -1,7 +1,7 @@
 """The origin of a materialized file (table, run, key), stored in its Parquet metadata.
 
-Materialized files of different runs have the same columns. The origin detects that a file was
-swapped for another one, at the cost of reading its footer.
+Materialized files of different runs have the same columns. The origin reveals that a file was
+swapped for another file, at the cost of reading the footer.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import json
 from pathlib import Path
 
 ORIGIN = "hta_sql_origin"
-"""Key of the Parquet metadata."""
+"""Key of the origin in the Parquet metadata."""
 
 _TAIL_BYTES = 8
-"""Length of the footer and the magic number, at the end of every Parquet file."""
+"""Size of the footer length field and the magic number at the end of every Parquet file."""
 
 
 def origin_of(table: str, run: str, key: str) -> str:
@@ -22,7 +22,7 @@ def origin_of(table: str, run: str, key: str) -> str:
     Args:
         table: Derived table or analysis.
         run: Run whose rows the file holds.
-        key: Hash of the SQL that computed it and of its input files; see
+        key: Hash of the SQL that computed the file and of the input files; see
             store/catalog/materialized_tables.py.
     """
     return json.dumps({"table": table, "run": run, "key": key})

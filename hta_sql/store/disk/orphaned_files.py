@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 
 UNFINISHED = "unfinished"
 SAVE_S = 2.0
-"""Minimum time between two resume records [s]; less work than that is cheaper to repeat."""
+"""Minimum time between two resume records [s]; repeating less work than this is cheaper."""
 
 
 class Unfinished:
-    """The ranks of a run that are read but not published. Use only under the store's lock.
+    """The ranks of a run that were read but not published. Use only under the store's lock.
 
     Args:
         folder: The store.
@@ -79,7 +79,7 @@ class Unfinished:
 
 
 def unfinished(folder: StoreFolder, run: str | None = None) -> list[RankEntry]:
-    """List the ranks that are read but not published, of one run or of all."""
+    """List the ranks that were read but not published, of one run or of all runs."""
     found: list[RankEntry] = []
     for name in _records(folder):
         if run in (None, _run_of(name)):
@@ -88,12 +88,12 @@ def unfinished(folder: StoreFolder, run: str | None = None) -> list[RankEntry]:
             except FileNotFoundError:
                 continue  # its ingest finished after the listing
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                log.info("%r names no ranks that can be taken over: %r.", folder.path(name), error)
+                log.info("No ranks can be resumed from %r: %r.", folder.path(name), error)
     return found
 
 
 def unfinished_files(folder: StoreFolder) -> set[str]:
-    """Return the files of ranks that are read but not published."""
+    """Return the files of ranks that were read but not published."""
     return file_paths(unfinished(folder))
 
 
@@ -116,11 +116,11 @@ def _run_of(name: str) -> str:
 def remove_orphaned_files(folder: StoreFolder, manifest: Manifest) -> int:
     """Delete orphaned files; return their number. Call only under the store's lock.
 
-    They were left by a killed ingest or replaced by the previous one. Readers that opened the store
-    before it could still use them until now.
+    Orphaned files were left by a killed ingest, or replaced by the previous ingest. The previous
+    ingest did not delete the files it replaced, because open readers could still use them.
     """
-    # List files first: a shard that starts later announces itself before it writes, so it is not
-    # listed.
+    # List the files first. A shard that starts later writes its shard file before any other file,
+    # so its files are not in the list.
     present = folder.files("")
     named = manifest.named_files() | protected_files(folder, present) | unfinished_files(folder)
     leftovers = [name for name in present if _is_orphaned(name, named)]

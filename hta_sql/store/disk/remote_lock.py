@@ -1,8 +1,8 @@
 """The lock of a store at a URL: an object that only one writer can create.
 
-An object storage does not release the lock of a process that dies. Therefore the holder rewrites
-the object every BEAT_S seconds. A waiting process takes the lock over if it sees no change for
-STALE_S seconds by its own clock. Clocks of different machines are never compared.
+Object storage does not release the lock of a process that dies. Therefore the holder rewrites the
+object every BEAT_S seconds. A waiting process takes over the lock if it sees no change for STALE_S
+seconds by its own clock. Clocks of different machines are never compared.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ log = logging.getLogger(__name__)
 
 BEAT_S = 10.0
 STALE_S = 45.0
-"""Tolerates four late beats; shorter than the minute for which an ingest waits by default."""
+"""Time without renewal after which a lock is stale [s].
+
+Four missed renewals are tolerated, and it is shorter than the default lock timeout of 60 s.
+"""
 
 SETTLE_S = 1.0
 """Delay after taking over a stale lock [s].
 
-Two processes that take over at once both check again after this delay.
+If two processes take it over at once, both check again after this delay.
 """
 
 POLL_S = 0.5
@@ -86,7 +89,7 @@ class _RemoteLock:
         return self._folder.create(self._name, self._content())
 
     def _taken_over(self, stale: bytes) -> bool:
-        """Replace a stale lock; if two processes do so at once, the later one wins."""
+        """Replace a stale lock; return whether this process holds it. The last writer wins."""
         if self._read() != stale:
             return False
         log.warning(
@@ -116,8 +119,8 @@ class _RemoteLock:
             try:
                 if not self._is_mine():
                     log.error(
-                        "The lock of %s was taken over while this ingest did not respond. What it "
-                        "publishes may replace what the other one did: ingest again.",
+                        "The lock of %s was taken over while this ingest did not respond. Its "
+                        "results may overwrite those of the other ingest: ingest again.",
                         self._folder.root,
                     )
                     return
@@ -151,9 +154,9 @@ class _RemoteLock:
         waited = f" after {timeout_s:g} s" if timeout_s else ""
         return (
             f"Another ingest ({_holder(current)}) is still writing {self._folder.root!r}{waited}. "
-            f"Wait for it, or give it longer (lock_timeout): the lock of a process that died is "
-            f"free when it has not been renewed for {STALE_S:g} s. If you know that nobody is "
-            f"writing, remove {self._folder.path(self._name)}."
+            f"Wait for it, or increase lock_timeout: the lock of a process that died expires "
+            f"{STALE_S:g} s after its last renewal. If you are certain that no process is "
+            f"writing, delete {self._folder.path(self._name)}."
         )
 
 

@@ -14,8 +14,8 @@ class IngestReport:
     Attributes:
         results: Ranks that were read.
         unchanged: Ranks that the store already had.
-        runs: Runs of all of them.
-        resumed: Ranks that an interrupted ingest had read.
+        runs: Runs of all these ranks.
+        resumed: Ranks that an interrupted ingest had already read.
     """
 
     results: list[RankEntry]

@@ -20,7 +20,7 @@ def is_run_name(run: str) -> bool:
 
 
 def check_run_name(run: str) -> str:
-    """Return the name if it is valid; it becomes part of file names.
+    """Return a run name if it is valid. File paths contain the name.
 
     Raises:
         ParameterError: The name is not valid.
@@ -28,13 +28,13 @@ def check_run_name(run: str) -> str:
     if not is_run_name(run):
         raise ParameterError(
             f"Run name {run!r}: use letters, digits, '.', '_' and '-', starting with a letter "
-            "or digit, at most 200 of them."
+            "or digit, at most 200 characters."
         )
     return run
 
 
 def default_run_name(traces: TraceNames) -> str:
-    """Name a run after its folder, or after the trace if there is only one file."""
+    """Return the name of the folder of the traces, or of the trace if there is only one file."""
     paths = list(traces.values()) if isinstance(traces, Mapping) else traces
     if not isinstance(paths, str):
         items = [str(path) for path in paths]

@@ -1,8 +1,8 @@
-"""Shard manifests: the ranks that one job of an array has read and that are not published yet.
+"""Shard manifests: the ranks that one job of a job array has read but that are not published yet.
 
-``<store>/shards/<run>.<i>-of-<n>.json`` exists, incomplete, from the start of the job, so that an
-ingest that cleans up knows the owner of the new files. It is replaced after each rank, so that a
-killed job resumes where it stopped.
+The job creates ``<store>/shards/<run>.<i>-of-<n>.json``, marked as incomplete, when it starts. Thus
+an ingest that deletes orphaned files knows which job owns the new files. The shard manifest is
+replaced after each rank, so that a killed job resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Shard:
         return f"{SHARDS}/{self.name}.json"
 
     def with_entries(self, new: list[RankEntry]) -> Shard:
-        """Return the shard with more ranks that were read."""
+        """Return a copy of the shard with additional ranks."""
         return replace(self, entries=[*self.entries, *new])
 
 
@@ -67,12 +67,12 @@ def shard_name(run: str, number: int, of: int) -> str:
 
 
 def run_of_shard(name: str) -> str:
-    """Return the run of a shard name."""
+    """Return the run that a shard name contains."""
     return name.rpartition(".")[0]
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
-    """Return number and count if they are valid.
+    """Return the shard number and the number of shards if they are valid.
 
     Raises:
         ParameterError: The number is not between 1 and the count.
@@ -96,7 +96,7 @@ def read_shards(folder: StoreFolder) -> list[Shard]:
 
 
 def shards_at(folder: StoreFolder) -> tuple[list[Shard], dict[str, str]]:
-    """Read all shards; return also the unreadable files: path ─▶ reason."""
+    """Read all shards; also return the unreadable files: path ─▶ reason."""
     shards: list[Shard] = []
     damaged: dict[str, str] = {}
     for path in folder.files(SHARDS):

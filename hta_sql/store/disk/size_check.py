@@ -1,7 +1,7 @@
 """Compares the sizes of a store's files with the manifest while the engine is busy.
 
-File names are never reused, so a file with another size than in the manifest was truncated or
-changed. Missing files are reported by the query that reads them, since another process may have
+File names are never reused, so a file whose size differs from the manifest was truncated or
+changed. Missing files are reported by the query that reads them, because another process may have
 removed them.
 """
 
@@ -20,13 +20,13 @@ from hta_sql.store.disk.manifest import manifest_bytes
 class SizeCheck:
     """Checks file sizes in a background thread: 20,000 files take 0.1 s.
 
-    Does nothing at a URL. An object storage never shows partial objects, and each check there is a
-    request.
+    A store at a URL is not checked. Object storage never exposes partial objects, and each check
+    would cost a request.
 
     Args:
         folder: The store.
-        lost: Runs that are excluded already.
-        broken: Files of derived tables that are excluded already.
+        lost: Runs that are already excluded.
+        broken: Files of derived tables that are already excluded.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SizeCheck:
             self._thread.start()
 
     def wrong(self) -> set[str]:
-        """Return the files with another size, after waiting for all checks."""
+        """Wait for the check, then return the files whose size differs from the manifest."""
         if self._thread.ident is not None:
             self._thread.join()
         return self._wrong

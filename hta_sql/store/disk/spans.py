@@ -12,23 +12,26 @@ from hta_sql.store.disk.manifest import RankEntry
 from hta_sql.store.disk.run_names import is_unix_time
 
 MOST_SPANS = 256
-"""Queries store the rank in the bits above the forty bits of an event id."""
+"""Maximum number of spans of a rank.
+
+An event id contains the span in bits 32 to 39, and queries store the rank above these 40 bits.
+"""
 
 DUMP_SPAN = 1 << 16
-"""Span number of an entry of a Flight Recorder dump, which has no events."""
+"""Span number of the entry of a Flight Recorder dump, which has no events."""
 
 SNAPSHOT_SPAN = DUMP_SPAN + 1
-"""Likewise of a memory snapshot, whose events have ids of their own."""
+"""Span number of the entry of a memory snapshot, whose events have separate ids."""
 
 EXECUTION_TRACE_SPAN = DUMP_SPAN + 2
-"""Likewise of an execution trace, whose nodes have ids of their own."""
+"""Span number of the entry of an execution trace, whose nodes have separate ids."""
 
 ARTIFACTS: dict[int, Literal["dump", "snapshot", "execution_trace"]] = {
     DUMP_SPAN: "dump",
     SNAPSHOT_SPAN: "snapshot",
     EXECUTION_TRACE_SPAN: "execution_trace",
 }
-"""Number in place of a span ─▶ kind of the file; all other numbers are of traces."""
+"""Reserved span number ─▶ kind of artifact; all other span numbers belong to traces."""
 
 
 def check_spans(entries: Iterable[RankEntry]) -> None:
@@ -39,7 +42,7 @@ def check_spans(entries: Iterable[RankEntry]) -> None:
 
     Raises:
         TraceError: Spans of a run overlap in time, use different kinds of clocks, share a step or
-            lack one, or there are more than :data:`MOST_SPANS`.
+            have no steps, or a rank has more than :data:`MOST_SPANS` spans.
     """
     runs: dict[str, list[RankEntry]] = defaultdict(list)
     for entry in entries:
@@ -61,7 +64,7 @@ def _problem(entries: Sequence[RankEntry]) -> str | None:
         return "one of them has no profiler step"
     is_unix = {is_unix_time(start) for _, start in known}
     if len(is_unix) > 1:
-        return "some have baseTimeNanoseconds and some have not, so that their times cannot be compared"
+        return "only some of them have baseTimeNanoseconds, so their times cannot be compared"
     spans_of: dict[str, set[int]] = defaultdict(set)
     # Clocks that count from machine boot are only comparable within a rank.
     times: dict[int | None, dict[int, tuple[int, int]]] = defaultdict(dict)
@@ -75,6 +78,6 @@ def _problem(entries: Sequence[RankEntry]) -> str | None:
     for spans in times.values():
         for (earlier, (_, end)), (later, (start, _)) in pairwise(sorted(spans.items())):
             if end > start:
-                return f"number {later + 1} began before number {earlier + 1} had ended"
+                return f"recording {later + 1} starts before recording {earlier + 1} ends"
     shared = sorted(step for step, where in spans_of.items() if len(where) > 1)
-    return f"{shared[0]} is in several of them" if shared else None
+    return f"several of them contain {shared[0]}" if shared else None

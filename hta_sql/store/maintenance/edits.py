@@ -1,7 +1,7 @@
 """Edits of a store's runs: remove and rename.
 
 Each edit atomically replaces the manifest under the store's lock, so readers see the state before
-or after it. Files are deleted after the new manifest is in place. If the process is killed in
+or after the edit. Files are deleted after the new manifest is in place. If the process is killed in
 between, the files are orphaned, and the next writer deletes them.
 """
 
@@ -40,12 +40,12 @@ log = logging.getLogger(__name__)
 def remove_runs(
     store: Store, runs: Collection[str] | str, *, lock_timeout: float = LOCK_TIMEOUT_S
 ) -> int:
-    """Remove runs and their files from a store; return the size of these files [bytes].
+    """Remove runs and their files from a store; return the total size of these files [bytes].
 
-    A store that is open here or in another process continues with the remaining runs. Its next
-    query that needs a removed file is run on the current store.
+    A store that is open in this or another process remains usable. The next query that needs a
+    removed file runs on the current version of the store.
 
-    The arguments and errors are those of :func:`tag_runs`.
+    For the arguments and the other errors, see :func:`tag_runs`.
 
     Raises:
         StoreError: A run is a baseline according to the store's baselines file.
@@ -80,22 +80,22 @@ def rename_run(store: Store, run: str, name: str, *, lock_timeout: float = LOCK_
     Args:
         store: Folder of the store, or its fsspec URL.
         run: The run.
-        name: Its new name.
+        name: New name of the run.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
         ParameterError: The new name is not valid.
         RankError: There is no such run.
         StoreNotFoundError: There is no store at that path.
-        StoreError: A run of the new name exists already; the run is a baseline according to the
-            store's baselines file; or the lock was not released in time.
+        StoreError: A run with the new name already exists, the run is a baseline according to the
+            store's baselines file, or the lock was not released in time.
     """
     check_run_name(name)
     with changing_runs(store, [run], lock_timeout) as (folder, manifest):
         _refuse_baselines(folder, [run], "renamed")
         if name in manifest.runs():
-            raise StoreError(f"{folder.root!r} has a run {name!r} already.")
-        # Orphaned files of a killed rename to this name would be in the way.
+            raise StoreError(f"{folder.root!r} already has a run {name!r}.")
+        # A killed rename to the same name leaves orphaned files under the new paths.
         remove_orphaned_files(folder, manifest)
         entries = [_renamed(e, name) if e.run == run else e for e in manifest.entries]
         of_run = [entry for entry in manifest.entries if entry.run == run]
@@ -123,12 +123,12 @@ def _refuse_baselines(folder: StoreFolder, runs: Collection[str], what: str) -> 
         if run in runs:
             raise StoreError(
                 f"Run {run!r} of {folder.root!r} is the baseline {name!r}, so it is not {what}. "
-                f"If it is not a baseline any more: hta-sql baseline remove {name} {folder.root}"
+                f"If it is no longer a baseline: hta-sql baseline remove {name} {folder.root}"
             )
 
 
 def _renamed(entry: RankEntry, name: str) -> RankEntry:
-    """Return an entry of the renamed run, with the new paths of its files."""
+    """Return an entry with the new run name and the new paths of its files."""
     files = {
         table: {**file, "path": _renamed_path(file["path"], entry.run, name)}
         for table, file in entry.files.items()
@@ -143,7 +143,7 @@ def _renamed_path(path: str, run: str, name: str) -> str:
 def _remove_files(folder: StoreFolder, manifest: Manifest, runs: Collection[str]) -> None:
     """Delete orphaned files, and the empty folders of removed runs."""
     remove_orphaned_files(folder, manifest)
-    # The job of a shard may be about to write into its run's folders.
+    # A running shard job may be about to write into the folders of its run.
     for run in set(runs) - {shard.run for shard in read_shards(folder)}:
         for table in (*stored_columns(), *kept_columns(load_library())):
             folder.remove_empty(f"{TABLES}/{table}/run={run}")

@@ -1,8 +1,8 @@
-"""Repairs a store: rebuilds what can be rebuilt, quarantines the rest, keeps other runs usable.
+"""Repairs a store: rebuilds computed files, quarantines damaged ranks, keeps other runs usable.
 
 The catalog and materialized tables are rebuilt. A rank with damaged files is quarantined, and its
-trace is ingested again if it still exists unchanged. Until then the run is excluded, with a
-warning. Damaged files are kept.
+trace is ingested again if the trace still exists unchanged. Until then, queries exclude the run
+with a warning. Damaged files are not deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ASIDE = ".damaged"
 ReadAgain = Callable[
     [StoreFolder, Manifest], tuple[list[tuple[str, int]], dict[tuple[str, int], str]]
 ]
-"""Ingests quarantined ranks again; returns those ingested, and a reason for each of the others."""
+"""Ingests quarantined ranks again. Returns the ingested ranks, and for each other rank a reason."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Repaired:
     faults: list[Fault] = field(default_factory=list)
     """Faults that were found."""
     read_again: list[tuple[str, int]] = field(default_factory=list)
-    """(Run, rank) whose traces were ingested again."""
+    """(Run, rank) pairs whose traces were ingested again."""
     aside: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Quarantined (run, rank) ─▶ why the trace was not ingested again."""
+    """Quarantined (run, rank) ─▶ reason why the trace was not ingested again."""
 
 
 def repair(
@@ -57,7 +57,7 @@ def repair(
     deep: bool = False,
     lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> Repaired:
-    """Repair the faults that ``hta_sql.store.maintenance.verify.verify_store`` finds in a store.
+    """Repair the faults that :func:`~hta_sql.store.maintenance.verify.verify_store` finds.
 
     Args:
         store: Folder of the store, or its fsspec URL.
@@ -68,7 +68,7 @@ def repair(
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreDamagedError: Its manifest is damaged, and its catalog has no copy of it.
+        StoreDamagedError: The manifest is damaged, and the catalog contains no copy of it.
         StoreError: The lock was not released within ``lock_timeout``.
     """
     folder = store_folder(store)
@@ -88,7 +88,7 @@ def repair(
 
 
 def _with_manifest(folder: StoreFolder) -> list[Fault]:
-    """Restore a missing or damaged manifest from the catalog; return its faults."""
+    """Restore a missing or damaged manifest from the catalog; return the faults of the manifest."""
     try:
         parse_manifest(manifest_bytes(folder), folder)
     except (StoreDamagedError, StoreNotFoundError) as error:
@@ -96,8 +96,7 @@ def _with_manifest(folder: StoreFolder) -> list[Fault]:
         if content is None:
             raise StoreDamagedError(
                 f"{folder.path(MANIFEST)!r} is damaged or missing, and the catalog has no copy "
-                "of it. "
-                "Ingest the traces into a new store."
+                "of it. Ingest the traces into a new store."
             ) from error
         parse_manifest(content, folder)
         if folder.sizes([MANIFEST]):
@@ -116,7 +115,7 @@ def _without(manifest: Manifest, faults: Iterable[Fault]) -> Manifest:
 
 
 def _mend_shards(folder: StoreFolder, faults: Iterable[Fault]) -> None:
-    """Remove damaged ranks from shards; running their jobs again reads these ranks."""
+    """Remove damaged ranks from shards; the next run of the shard's job reads these ranks again."""
     files = {fault.file for fault in faults}
     for shard in shards_at(folder)[0]:
         whole = [entry for entry in shard.entries if not files & file_paths([entry])]

@@ -25,29 +25,32 @@ def retain_runs(
     dry_run: bool = False,
     lock_timeout: float = LOCK_TIMEOUT_S,
 ) -> list[str]:
-    """Remove old runs from a store; return them, the oldest first.
+    """Remove old runs from a store; return the removed runs, oldest first.
 
-    Among the runs with all of these tags, the newest ``keep`` and those younger than ``older_than``
-    remain. The age of a run is that of its first event or, without a base time, of its ingest. Runs
-    without either, and baselines in the store's own file, always remain.
+    Only runs with all of ``tags`` are removed. Of these, the newest ``keep`` runs and all runs
+    younger than ``older_than`` remain. The age of a run is counted from its first event, or from
+    its ingest if the trace has no base time. Runs with neither time always remain, and so do
+    baselines recorded in the store's own baselines file.
 
     Args:
         store: Folder of the store, or its fsspec URL.
         keep: Number of newest runs to keep, regardless of age; default: none.
-        tags: Tag ─▶ value; runs without these tags remain.
+        tags: Tag ─▶ value; runs that do not have all of these tags remain.
         older_than: Minimum age of the runs to remove.
         dry_run: Only return the runs that would be removed.
         lock_timeout: Time to wait for another process that is writing the store [s].
 
     Raises:
-        ParameterError: Neither a number nor an age was given, or a negative one.
+        ParameterError: Neither ``keep`` nor ``older_than`` was passed, or one of them is negative.
         StoreNotFoundError: There is no store at that path.
         StoreError: The lock was not released within ``lock_timeout``.
     """
     if keep is None and older_than is None:
-        raise ParameterError("Pass the number of runs to keep, or the minimum age of the others.")
+        raise ParameterError(
+            "Pass the number of runs to keep, or the minimum age of runs to remove."
+        )
     if (keep or 0) < 0 or (older_than or timedelta()) < timedelta():
-        raise ParameterError("A number of runs to keep, or an age, must not be negative.")
+        raise ParameterError("The number of runs to keep and the minimum age must not be negative.")
     manifest = read_manifest(store)
     before = time.time_ns() - _nanoseconds(older_than or timedelta())
     times = run_times(manifest, checked_tags(tags))
@@ -61,7 +64,7 @@ def retain_runs(
 
 
 def run_times(manifest: Manifest, tags: Mapping[str, str]) -> dict[str, int]:
-    """Return when the runs with these tags were captured, or else ingested, as Unix time [ns]."""
+    """Return the capture time, or else the ingest time, of runs with these tags [Unix ns]."""
     captured: dict[str, int] = {}
     ingested: dict[str, int] = {}
     for entry in manifest.entries:

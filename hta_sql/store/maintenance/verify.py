@@ -1,6 +1,6 @@
 """Verifies a store: compares all of its files with the manifest, read-only.
 
-Opening a store checks sizes only; this also reads the contents.
+Opening a store only checks file sizes; verifying it also reads the contents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hta_sql.store.disk.manifest import (
 from hta_sql.store.disk.shard_files import shards_at
 
 ATTEMPTS = 5
-"""Attempts to verify a store that others write meanwhile."""
+"""Number of attempts to verify a store that other processes write meanwhile."""
 
 LINKED = (
     *("cpu_ops", "runtime_calls", "annotations", "python_calls", "steps"),
@@ -70,7 +70,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
     """
     folder = store_folder(store)
     if folder.sizes([MANIFEST, CATALOG]).keys() == {CATALOG}:
-        return Verified(folder.root, 0, 0, deep, [Fault(MANIFEST, "manifest", "it is gone")])
+        return Verified(folder.root, 0, 0, deep, [Fault(MANIFEST, "manifest", "it is missing")])
     for _ in range(ATTEMPTS):
         before = manifest_bytes(folder)
         try:
@@ -80,7 +80,7 @@ def verify_store(store: Store, *, deep: bool = False) -> Verified:
         verified = _verified(folder, manifest, deep=deep)
         if not verified.faults or manifest_bytes(folder) == before:
             return verified
-    raise StoreError(f"{folder.root!r} changed during each verification; verify it later.")
+    raise StoreError(f"{folder.root!r} changed during every attempt to verify it; try again later.")
 
 
 def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verified:
@@ -105,7 +105,7 @@ def _verified(folder: StoreFolder, manifest: Manifest, *, deep: bool) -> Verifie
 
 
 def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
-    """Read the whole catalog, and compare it with a newly built one."""
+    """Read the whole catalog, and compare it with a newly built catalog."""
     library = load_library()
     with temporary_folder() as temporary:
         copied, built = Path(temporary, "copied.duckdb"), Path(temporary, "built.duckdb")
@@ -116,18 +116,20 @@ def _catalog_faults(folder: StoreFolder, *, compare: bool) -> Iterator[Fault]:
                 fits = identity is not None and identity.serves(identity_of(folder, library))
                 contents = _contents(con) if fits else []
         except FileNotFoundError:
-            yield Fault(CATALOG, "catalog", "it is gone")
+            yield Fault(CATALOG, "catalog", "it is missing")
             return
         except (OSError, duckdb.Error) as error:
             yield Fault(CATALOG, "catalog", f"it cannot be read: {error}")
             return
         if not fits:
-            yield Fault(CATALOG, "catalog", "it is of another manifest, place or version")
+            yield Fault(
+                CATALOG, "catalog", "it was built for another manifest, location or version"
+            )
         elif compare:
             build_aside(built, folder)
             with duckdb.connect(str(built), read_only=True) as con:
                 if _contents(con) != contents:
-                    yield Fault(CATALOG, "catalog", "it says something else than the manifest")
+                    yield Fault(CATALOG, "catalog", "its contents do not match the manifest")
 
 
 def _contents(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
@@ -145,5 +147,5 @@ def dangling(folder: StoreFolder, manifest: Manifest) -> Iterator[Fault]:
         for _, rank, table, link, count in rows:
             paths = [e.files[table]["path"] for e in alone.manifest.entries if e.rank == rank]
             yield Fault(
-                paths[0], "links", f"{link} names {count:,} events that are not there", run, (rank,)
+                paths[0], "links", f"{link} refers to {count:,} missing events", run, (rank,)
             )

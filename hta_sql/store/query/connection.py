@@ -54,7 +54,7 @@ from hta_sql.store.query.sandbox import Sandbox, lock
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-"""Attempts to open a store whose manifest is replaced meanwhile."""
+"""Number of attempts to open a store whose manifest is replaced meanwhile."""
 
 Answer = TypeVar("Answer")
 Question = Callable[[duckdb.DuckDBPyConnection], Answer]
@@ -72,11 +72,11 @@ class Connection(Closing):
         verify: Verify all files that a query reads against their checksums.
 
     Attributes:
-        on_demand: Derived tables that queries materialize.
+        on_demand: Materializes the derived tables that queries read.
     """
 
     _after_fork = False
-    """Whether this process is a fork of one with open instances; their threads are missing here."""
+    """Whether this process was forked while instances were open; it does not have their threads."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Connection(Closing):
         _LIVING.add(self)
 
     def opened(self) -> Opened:
-        """Return the open catalog; opens it if necessary.
+        """Return the open catalog; open it if necessary.
 
         Raises:
             StoreError: The store was closed, or is open in this process with other settings.
@@ -122,11 +122,11 @@ class Connection(Closing):
     def run(self, question: Question[Answer], reads: Reads | None = None) -> Answer:
         """Run a query with a cursor that no other thread uses, and close the cursor afterwards.
 
-        Damaged files that the query reads are excluded, and the query is repeated.
+        If the query reads damaged files, they are excluded and the query is repeated.
 
         Raises:
             StoreError: The store is closed.
-            QueryError: The engine rejected the query, or it failed.
+            QueryError: The engine rejected the query, or the query failed.
         """
         opened = self.opened()
         if reads:
@@ -145,7 +145,7 @@ class Connection(Closing):
             error = said if isinstance(said, duckdb.Error) else duckdb.Error(str(said))
             if is_of_database(error):
                 raise StoreDamagedError(
-                    f"{str(opened.catalog)!r} is damaged: {error}. It contains no data; to "
+                    f"{str(opened.catalog)!r} is damaged: {error}. It contains no data; "
                     f"rebuild it: hta-sql catalog {self._folder.root}"
                 ) from error
             if self._leaves_out(opened, error) or self._has_wrong_files(opened):
@@ -158,7 +158,7 @@ class Connection(Closing):
         return self.run(question, reads) if self._has_wrong_files(opened) else answer
 
     def _has_wrong_files(self, opened: Opened) -> bool:
-        """Reopen the store without the files that differ from the manifest; return if any do."""
+        """Reopen the store without files that differ from the manifest; return whether any do."""
         wrong = opened.files.wrong()
         if not wrong:
             return False
@@ -174,16 +174,17 @@ class Connection(Closing):
             return True
 
     def keep(self, runs: Iterable[str], requested: Collection[str] = ()) -> None:
-        """Materialize the derived tables of runs, if they are missing and the store is writable.
+        """Materialize the missing derived tables of runs, if the store is writable.
 
-        Tried once for each run; if it fails, each query computes what it needs.
+        This is tried once per run. If it fails, each query computes the derived tables that it
+        reads.
 
         Args:
             runs: The runs.
             requested: Slow derived tables (ON_REQUEST) that the query reads.
 
         Raises:
-            QueryError: The computation was interrupted, or exceeded the time of a query.
+            QueryError: The computation was interrupted, or exceeded the time limit of a query.
         """
         with self._lock:
             opened = self.opened()
@@ -195,10 +196,10 @@ class Connection(Closing):
                 self._reopen(opened)
 
     def _reopen(self, opened: Opened) -> None:
-        """Open the catalog that exists now.
+        """Open the current catalog instead of the one that is open.
 
-        Within a process, the engine returns an instance that is already open. Therefore the old
-        instance is closed first, unless other threads are using it.
+        If a process opens the same file twice, the engine returns the open instance. Therefore the
+        old instance is closed first, unless other threads are using it.
         """
         self._replaced.append(opened.con)
         self._close_replaced()
@@ -206,7 +207,7 @@ class Connection(Closing):
         self._opened = self._open()
 
     def _close_replaced(self) -> None:
-        """Close replaced catalogs that no thread uses any more: each takes tens of MB."""
+        """Close replaced catalogs that no thread uses any longer; each takes tens of MB."""
         if not self._replaced:
             return
         with self._lock:
@@ -217,12 +218,12 @@ class Connection(Closing):
             self._replaced = [con for con in self._replaced if id(con) in asked]
 
     def _leaves_out(self, opened: Opened, error: duckdb.Error) -> bool:
-        """Reopen the store without the files that an error shows to be lost; return success.
+        """Reopen the store without files that are damaged, given an error; return whether to retry.
 
-        Runs with lost files are excluded; derived tables are computed again.
+        Runs with missing or corrupt files are excluded; derived tables are recomputed.
 
         Raises:
-            StoreError: The store was closed meanwhile, or no run is left.
+            StoreError: The store was closed meanwhile, or no run is readable.
         """
         if isinstance(error, duckdb.ConnectionException):
             with self._lock:
@@ -234,8 +235,8 @@ class Connection(Closing):
                 return True
             built, content = built_from(opened.con), manifest_bytes(self._folder)
             if built and built.manifest != digest_of(content):
-                # A run was removed or renamed since: use the current store. Lost files may have
-                # been repaired.
+                # A run was removed or renamed in the meantime: use the current store. Damaged files
+                # may have been repaired.
                 self._lost = self._broken = frozenset()
                 self._reopen(opened)
                 return True
@@ -249,16 +250,16 @@ class Connection(Closing):
             return bool(lost or broken)
 
     def _leave_out(self, opened: Opened, lost: set[str], broken: set[str]) -> None:
-        """Reopen the store without these runs and files of derived tables."""
+        """Reopen the store without these runs and these files of derived tables."""
         self._lost |= lost
         if broken:
             self._forget(broken)
         self._reopen(opened)
 
     def _forget(self, broken: set[str]) -> None:
-        """Remove broken derived tables from the manifest, or ignore them if it is read-only."""
+        """Remove corrupt materialized files from the manifest; ignore them if it is read-only."""
         log.warning(
-            "%s: cannot read a materialized answer, which is computed again: %s.",
+            "%s: materialized files cannot be read and are recomputed: %s.",
             self._folder.root,
             ", ".join(sorted(broken)),
         )
@@ -270,11 +271,11 @@ class Connection(Closing):
                 forget(self._folder, broken)
             self.on_demand.retry()
         except (OSError, duckdb.Error, StoreError) as error:
-            log.info("The manifest of %s still names them: %s.", self._folder.root, error)
+            log.info("These files remain in the manifest of %s: %s.", self._folder.root, error)
             self._broken |= broken
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads, and computations for them."""
+        """Interrupt the queries of other threads, and computations of derived tables for them."""
         self.on_demand.interrupt()
         for cursor in list(self._asking):
             cursor.interrupt()
@@ -317,7 +318,8 @@ class Connection(Closing):
             except duckdb.Error as error:
                 root = self._folder.root
                 raise StoreDamagedError(
-                    f"No catalog of {root!r} can be built: {error}. To see why: hta-sql verify {root}"
+                    f"The catalog of {root!r} cannot be built: {error}. Find the cause with: "
+                    f"hta-sql verify {root}"
                 ) from error
             if opened := self._connected(catalog, identity):
                 if not lacks_replaced_runs(opened.con, self._folder, identity):
@@ -375,7 +377,7 @@ class Connection(Closing):
         return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
-        """Connect to a catalog; after a fork to a copy: the engine would share the parent's."""
+        """Connect to a catalog, or after a fork to a copy, to not share the parent's instance."""
         if not Connection._after_fork:
             return duckdb.connect(str(catalog), read_only=True, config=self._config)
         with temporary_folder() as folder:

@@ -1,8 +1,8 @@
 """Distributed execution of an analysis: each task opens the store by path and computes a partition.
 
-A task returns rows, or the path of a file in the store if there are many. The file name is a hash
-of everything that the rows depend on, so the same query finds it again. The manifest does not
-reference it, so the next ingest that reads traces deletes it as an orphaned file.
+A task returns its rows, or, for large results, the path of a file in the store. The file name
+contains a hash of everything that the rows depend on, so the same query finds the file again. The
+manifest does not reference the file, so the next ingest that reads traces deletes it as orphaned.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Task:
         options: Threads and memory of the engine; None: the defaults of the worker.
         wanted: Expected identity of the store.
         analysis: Name and version of the analysis.
-        values: Its parameters.
+        values: Parameters of the analysis.
     """
 
     root: str
@@ -72,7 +72,7 @@ class Task:
 
 
 TaskResult = bytes | str
-"""Rows as an Arrow stream, or the path of their file, relative to the store."""
+"""Rows as an Arrow stream, or the path of a file with the rows, relative to the store."""
 
 
 def compute(task: Task) -> TaskResult:
@@ -89,10 +89,10 @@ def compute(task: Task) -> TaskResult:
         seen = identity_of(folder, library)
     except StoreNotFoundError as error:
         raise StoreNotFoundError(
-            f"The worker on {host} sees no store at {task.root!r}: workers need it under the same "
-            "name, on a shared file system or an object storage."
+            f"The worker on {host} finds no store at {task.root!r}. Workers must reach the store "
+            "under the same path, on a shared file system or in object storage."
         ) from error
-    # A worker may know the location under another path, so only the contents are compared.
+    # A worker may resolve the path to another location, so only the contents are compared.
     if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
         raise StoreError(_difference(host, task, seen))
     for path in folder.files(str(PurePosixPath(task.path).parent)):
@@ -108,7 +108,8 @@ def compute(task: Task) -> TaskResult:
         if lost := set(before) - set(connection.opened().ranks):
             runs = ", ".join(sorted({run for run, *_ in lost}))
             raise StoreError(
-                f"The worker on {host} cannot read the Parquet of these runs in {task.root!r}: {runs}."
+                f"The worker on {host} cannot read the Parquet files of runs in {task.root!r}: "
+                f"{runs}."
             )
     put = _put(folder, rows, task.path) if rows.nbytes >= LARGE_BYTES else None
     return put or _stream(rows)
@@ -122,10 +123,10 @@ def gathered(
     Args:
         tasks: Tasks to compute.
         executor: Executor that runs them.
-        waiting: Futures that can be cancelled while this runs.
+        waiting: Set that contains the futures of unfinished tasks, so that others can cancel them.
 
     Raises:
-        HtaSqlError: A worker raised it, or failed otherwise.
+        HtaSqlError: A worker raised this error, or failed in another way.
     """
     futures: list[Future[TaskResult]] = []
     try:
@@ -135,7 +136,7 @@ def gathered(
         return [future.result() for future in futures]
     except HtaSqlError:
         raise
-    except Exception as error:  # executors raise many kinds of errors
+    except Exception as error:  # which errors are raised depends on the executor
         raise QueryError(
             f"A worker failed: {type(error).__name__}: {error}. Workers need hta_sql {__version__}, "
             "and memory for the ranks of a task."
@@ -177,14 +178,14 @@ def _rows(folder: StoreFolder, part: TaskResult) -> pa.Table:
 def unchanged_identity(
     folder: StoreFolder, library: Library, con: duckdb.DuckDBPyConnection
 ) -> Identity:
-    """Return the identity of a store if it is still the one that a catalog was built from.
+    """Return the identity of a store, provided that the store is unchanged since it was opened.
 
     Raises:
-        StoreError: The store was changed since it was opened.
+        StoreError: The store was changed after it was opened.
     """
     now, built = identity_of(folder, library.base), built_from(con)
     if built and built.manifest != now.manifest:
-        raise StoreError(f"{folder.root!r} was changed since it was opened; open it again.")
+        raise StoreError(f"{folder.root!r} has changed since it was opened; open it again.")
     return now
 
 
@@ -213,12 +214,12 @@ def tasks_of(
 def _difference(host: str, task: Task, seen: Identity) -> str:
     if seen.library != task.wanted.library:
         return (
-            f"The worker on {host} has another hta_sql ({__version__}) than who asks; install the "
-            "same one there."
+            f"The hta_sql on worker {host} ({__version__}) differs from the hta_sql of the caller; "
+            "install the same version on both."
         )
     return (
-        f"The worker on {host} sees another store at {task.root!r} than who asks: it was changed "
-        "meanwhile, so ask again, or is an older copy."
+        f"The store at {task.root!r} on worker {host} differs from the store of the caller. If it "
+        "was changed in the meantime, run the query again. Otherwise, the worker has an older copy."
     )
 
 

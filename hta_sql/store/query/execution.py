@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Question = tuple[str, dict[str, Any]]
-"""A trusted SELECT and its bound values."""
+"""A trusted SELECT statement and the values bound to its parameters."""
 
 BATCH_ROWS = 100_000
 
@@ -38,7 +38,7 @@ def questions_of(
 
     Args:
         analysis: The analysis.
-        values: Its parameters.
+        values: Parameters of the analysis.
         sizes: The ranks of the store.
     """
     found = []
@@ -78,8 +78,9 @@ def _table(
 ) -> pa.Table:
     """Run one query and return its rows.
 
-    A relation binds its query when it is created and again when it runs. For a long macro, binding
-    takes a third of a query on a small trace. A cursor's result would be in memory twice.
+    DuckDB's private ``_submit`` is used if available. A relation binds its query when it is created
+    and again when it runs, and for a long macro, binding takes a third of the query time on a small
+    trace. With ``execute``, the result would be in memory twice.
     """
     submit = getattr(con, "_submit", None)
     if submit is None:  # this DuckDB version has no separate submit
@@ -101,7 +102,7 @@ def first_rows_of(
     analysis: SqlObject,
     given: tuple[str, ...] = (),
 ) -> FirstRows:
-    """Return the first rows of queries and the total count; imports Arrow only for many rows."""
+    """Return the first rows of queries and the total row count; import Arrow only if necessary."""
     rows: list[tuple[Any, ...]] = []
     total = 0
     for query, values in questions:
@@ -124,7 +125,7 @@ def _first_of(result: Result, count: int) -> FirstRows:
 
 
 def _rest(con: duckdb.DuckDBPyConnection) -> Iterator[int]:
-    """Yield the numbers of remaining rows, batch by batch."""
+    """Yield the number of rows in each remaining batch."""
     yield (few := len(con.fetchmany(BATCH_ROWS // 10)))
     if few < BATCH_ROWS // 10:
         return

@@ -21,7 +21,7 @@ class Isolating:
     _workers: Workers | None = None
 
     def _isolate(self, path: str, options: dict[str, Any]) -> None:
-        """Start the first worker of a safe store; workers end with the store."""
+        """Start the first worker of a safe store; all workers end with the store."""
         if options["safe"] and self._isolated and not path.startswith(OF_THIS_PROCESS):
             self._workers = Workers(path, options)
             weakref.finalize(self, self._workers.close)
@@ -31,13 +31,13 @@ class Isolating:
         """Call a function with this store in a worker process.
 
         Args:
-            function: ``module:name`` of a function ``f(store, **given)`` that returns JSON values.
-            seconds: Time after which it is interrupted; default: the limit of the store.
+            function: ``module:name`` of a function ``f(store, **given)`` that returns a JSON value.
+            seconds: Time after which the call is interrupted [s]; default: the limit of the store.
             **given: Arguments of the function.
 
         Raises:
             StoreError: The store was not opened with ``safe=True``.
-            QueryError: The call timed out, or its worker ended.
+            QueryError: The call timed out, or its worker process ended.
         """
         if self._workers is None:
             raise StoreError("Only a store that was opened with safe=True has worker processes.")

@@ -18,22 +18,22 @@ from hta_sql.machine import cpu_count, duckdb_memory_limit, size_of, temporary_p
 from hta_sql.store.catalog.template import Config
 
 AGAIN_S = 0.1
-"""Interval between two interrupts of a query that continues [s]."""
+"""Interval between interrupts of a query that has not stopped yet [s]."""
 
 LEAST_BESIDE = 2 << 30
-"""Memory of a bounded process in addition to its engines' limit, at least [bytes]."""
+"""Minimum memory of a bounded process in addition to the limit of its engine [bytes]."""
 
 KNOWN_FILES = "SET parquet_metadata_cache = true"
-"""Makes the engine cache the Parquet metadata of unchanged files."""
+"""Setting with which the engine caches the Parquet metadata of unchanged files."""
 
 
 def engine(threads: int | None, memory_limit: str | None) -> Config:
-    """Return the engine's settings; None: the defaults of this process."""
+    """Return the settings of an engine; None stands for the default of this process."""
     return {
         "threads": threads or cpu_count(),
         "memory_limit": memory_limit or duckdb_memory_limit(),
-        # Below this row estimate, the engine uses a nested-loop join. It underestimates most query
-        # stages as one row: a path over 25,000 kernels compared 300 million pairs.
+        # Below this row estimate, the engine uses a nested-loop join. It estimates most query
+        # stages as one row: a critical path over 25,000 kernels compared 300 million pairs.
         "asof_loop_join_threshold": 0,
         # By default the engine spills into the store.
         "temp_directory": spill_folder(),
@@ -44,14 +44,15 @@ def engine(threads: int | None, memory_limit: str | None) -> Config:
 class Limits:
     """Limits of a query from an untrusted source.
 
-    ``hta-sql sql`` states the same defaults in cli/options.py, which does without the engine.
+    The defaults of ``hta-sql sql`` in cli/options.py must be the same; that module does not import
+    the engine.
 
     Attributes:
-        seconds: Time after which a query is interrupted, and so is the computation of derived
-            tables before it; None: no limit.
-        rows: Maximum number of rows of a result; None: no limit.
-        spill: Maximum total size of the data that spills to the system's temporary folder; None:
-            half of the free space there.
+        seconds: Time after which a query, or the computation of derived tables before the query, is
+            interrupted [s]; None for no limit.
+        rows: Maximum number of rows of a result; None for no limit.
+        spill: Maximum total size of the data spilled to the system's temporary folder; None for
+            half of the free disk space there.
     """
 
     seconds: float | None = 600.0
@@ -72,7 +73,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
     """Interrupt a connection when it exceeds a time limit.
 
     Raises:
-        QueryError: It was interrupted.
+        QueryError: The connection was interrupted.
     """
     if seconds is None:
         yield
@@ -82,7 +83,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
     def watch() -> None:
         if not done.wait(seconds):
             late.set()
-            # Repeatedly: an interrupt between two statements has no effect.
+            # Interrupt repeatedly, because an interrupt between two statements has no effect.
             while not done.wait(AGAIN_S):
                 con.interrupt()
 
@@ -100,7 +101,7 @@ def in_time(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[N
 def too_long(seconds: float) -> QueryError:
     """Return the error of a query that was interrupted by its time limit."""
     return QueryError(
-        f"Interrupted after {seconds:g} s. Request fewer runs, ranks or steps, or allow longer: "
+        f"Interrupted after {seconds:g} s. Request fewer runs, ranks or steps, or allow more time: "
         "--timeout (mcp: --seconds), Limits(seconds=…)."
     )
 
@@ -109,7 +110,7 @@ def checked_rows(limit: int | None, count: int) -> None:
     """Raise if a result has too many rows.
 
     Raises:
-        QueryError: It has more than the limit.
+        QueryError: The result has more rows than the limit.
     """
     if limit is not None and count > limit:
         raise QueryError(
@@ -120,14 +121,15 @@ def checked_rows(limit: int | None, count: int) -> None:
 
 @contextmanager
 def bounded_process(memory_limit: str | None) -> Iterator[None]:
-    """Limit the memory of this process to its engine's limit plus half of that.
+    """Limit the memory of this process to 1.5 times the limit of its engine.
 
-    Some functions create gigabytes of text from small values, which the engine does not count.
-    Memory that the process already has is not counted. Does nothing on systems without such a
-    limit. Use it only in a process dedicated to queries.
+    At least :data:`LEAST_BESIDE` is allowed in addition to the limit of the engine. Some functions
+    create gigabytes of text from small values, and the engine does not count this memory. Memory
+    that the process already uses is not counted. Does nothing on systems without such a limit. Use
+    this only in a process that is dedicated to queries.
 
     Args:
-        memory_limit: Memory limit of the engine; None: its default.
+        memory_limit: Memory limit of the engine; None for the default.
     """
     try:
         import resource  # noqa: PLC0415 - unavailable on Windows
@@ -149,7 +151,7 @@ def bounded_process(memory_limit: str | None) -> Iterator[None]:
 
 
 def spill_folder() -> str:
-    """Return the spill folder of this process; created when needed."""
+    """Return the path of this process's spill folder; the engine creates it when needed."""
     return f"{gettempdir()}/{temporary_prefix()}spill"
 
 

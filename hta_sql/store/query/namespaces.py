@@ -46,7 +46,7 @@ class Names:
     Args:
         kind: Kind of the objects, for messages.
         objects: The objects.
-        ask: Called with the name and the caller's parameters.
+        ask: Called with the name of an object and the caller's parameters.
     """
 
     def __init__(self, kind: str, objects: Iterable[SqlObject], ask: Ask) -> None:
@@ -68,7 +68,7 @@ class Names:
 
 
 class Call:
-    """A callable library object; its help and signature come from its SQL file."""
+    """A callable analysis or table; its help and signature come from its SQL file."""
 
     def __init__(self, about: SqlObject, ask: Ask) -> None:
         self._about, self._ask = about, ask

@@ -1,4 +1,4 @@
-"""Derived tables that queries of an open store materialize before they run."""
+"""Materializes derived tables of an open store before the queries that read them run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hta_sql.store.catalog.watch import ComputationStoppedError, Progress, Watch
 from hta_sql.store.disk.folder import StoreFolder
 
 OTHER_RUNS = 8
-"""Other runs whose derived tables a query materializes along with its own: 0.3 s each."""
+"""Maximum number of other runs whose derived tables a query also materializes (0.3 s each)."""
 
 
 class OnDemand:
-    """Materializes the derived tables of runs, each of which is tried once.
+    """Materializes the derived tables of runs; each run is tried once.
 
     Args:
         folder: The store.
-        library: Library of the tables.
-        seconds: Time after which a computation is interrupted [s]; None: no limit.
-        memory_limit: Memory of the engine, and in addition of a replay.
+        library: Tables, macros and analyses.
+        seconds: Time after which a computation is interrupted [s]; None for no limit.
+        memory_limit: Memory limit of the engine, and separately of a replay.
 
     Attributes:
-        progress: Called as tables are computed, and with done = total at the end; None: nothing is.
+        progress: Called as tables are computed, and with done = total at the end, unless None.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class OnDemand:
     ) -> set[str]:
         """Return the runs to try for a query, and mark them as tried.
 
-        A few other runs are included: a single run without derived tables makes every query of the
-        store slower. The engine then plans their computation (1.4 s), whatever runs the query
-        selects.
+        Up to :data:`OTHER_RUNS` other runs are included. If a single run has no materialized
+        derived tables, the engine plans their computation (1.4 s) in every query, regardless of the
+        runs that the query selects.
 
         Args:
             runs: Runs of the query.
@@ -62,10 +62,10 @@ class OnDemand:
     def materialize(
         self, con: duckdb.DuckDBPyConnection, runs: set[str], requested: Collection[str]
     ) -> bool:
-        """Materialize what is missing of runs; return whether the catalog may differ now.
+        """Materialize missing derived tables; return whether the catalog may have changed.
 
         Raises:
-            ComputationStoppedError: It was interrupted, or exceeded the time.
+            ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
         """
         self._watch = watch = Watch(*self._limits, self.progress)
         try:
@@ -81,11 +81,11 @@ class OnDemand:
                 self.progress("done", 1, 1)
 
     def interrupt(self) -> None:
-        """Interrupt the computation of another thread."""
+        """Interrupt a computation that runs in another thread."""
         if watch := self._watch:
             watch.stop()
 
     def retry(self) -> None:
-        """Try all runs again, because files were lost."""
+        """Allow all runs to be tried again, because materialized files were lost."""
         for tried in self._tried.values():
             tried.clear()

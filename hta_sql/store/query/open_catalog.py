@@ -27,16 +27,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Opened:
-    """An open catalog, with the facts read from it at opening."""
+    """An open catalog, with the facts that were read from it when it was opened."""
 
     con: duckdb.DuckDBPyConnection
     catalog: Path
     ranks: list[Size]
     """Run, rank and number of events of each rank."""
     changed: list[str]
-    """Runs that were ingested with other definitions than the current ones."""
+    """Runs whose definitions have changed since they were ingested."""
     materialized: dict[str, set[str]]
-    """Analysis ─▶ runs whose materialized answer its view reads."""
+    """Analysis ─▶ runs whose materialized answer is up to date."""
     sandbox: Sandbox | None
     files: FileCheck
 
@@ -47,7 +47,7 @@ class Opened:
 
 
 def ranks_of(con: duckdb.DuckDBPyConnection) -> tuple[list[Size], list[str]]:
-    """Return the sorted ranks of a catalog, and the runs ingested with other definitions."""
+    """Return the sorted ranks of a catalog, and the runs whose definitions have changed."""
     rows = con.execute(
         "SELECT run, rank, event_count, definitions_changed FROM stored.rank_scope"
     ).fetchall()
@@ -70,11 +70,11 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
     """Apply the engine settings that queries of a store need."""
     with suppress(duckdb.Error):  # this DuckDB version has no such optimizer
         con.execute(QUICKER_PLANS)
-    # A safe store locks the settings of the engine for every connection to it.
+    # A safe store locks the settings of the engine for all of its connections.
     with suppress(duckdb.InvalidInputException):
         con.execute(KNOWN_FILES)
     if filesystem := folder.filesystem():
-        # All connections of a process to one catalog share an engine.
+        # All connections of a process to the same catalog share an engine.
         with suppress(duckdb.InvalidInputException):
             con.register_filesystem(filesystem)
 
@@ -82,7 +82,7 @@ def configure(con: duckdb.DuckDBPyConnection, folder: StoreFolder) -> None:
 def lacks_replaced_runs(
     con: duckdb.DuckDBPyConnection, folder: StoreFolder, identity: Identity
 ) -> bool:
-    """Return whether a catalog excludes runs whose files were replaced while it was built."""
+    """Return whether a catalog excludes runs whose files were replaced during its build."""
     if not folder.local:
         return False
     ((lost,),) = con.execute("SELECT lost FROM stored.store_info").fetchall()
@@ -90,13 +90,13 @@ def lacks_replaced_runs(
 
 
 def refreshed(folder: StoreFolder, library: Library, identity: Identity) -> bool:
-    """Rebuild the store's own catalog if it is writable and not locked; return success."""
+    """Rebuild the store's own catalog if possible; return whether it was rebuilt."""
     try:
         with store_lock(folder, 0):
             if identity_of(folder, library) == identity:
                 write_catalog(folder, library)
     except (OSError, duckdb.Error) as error:
-        log.info("The catalog of %s cannot be rebuilt there: %s.", folder.root, error)
+        log.info("The catalog in %s cannot be rebuilt: %s.", folder.root, error)
         return False
     except (StoreVersionError, StoreDamagedError):
         raise
@@ -118,7 +118,7 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
         )
     if lost:
         log.warning(
-            "%s: omitted runs whose Parquet is missing or broken; ingest their traces again, "
+            "%s: omitted runs with missing or corrupt Parquet files; ingest their traces again, "
             "restore the files, or run hta-sql repair %s: %s.",
             root,
             root,
@@ -127,10 +127,10 @@ def warn_of_runs_left_out(con: duckdb.DuckDBPyConnection, root: str) -> None:
 
 
 def warn_of_other_definitions(changed: list[str], root: str) -> None:
-    """Log which runs were ingested with other definitions, so that some values may differ."""
+    """Log the runs whose definitions have changed, because some of their values may differ."""
     if changed:
         log.warning(
-            "%s: some runs were ingested with other definitions than this hta_sql's, so some "
+            "%s: the definitions have changed since some runs were ingested, so some of their "
             "numbers may differ; ingest their traces again: %s.",
             root,
             ", ".join(changed),

@@ -1,7 +1,7 @@
-"""Partitions of a query, whose concatenated rows are its result.
+"""Partitions of a query: concatenating their rows gives the result.
 
-An analysis whose answers are materialized per run can be partitioned by run. One that declares
-``Ranks: independent`` can also be partitioned by rank.
+An analysis whose answers are materialized per run can be partitioned by run. An analysis that
+declares ``Ranks: independent`` can also be partitioned by rank.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from hta_sql.library.objects import Library, SqlObject
 log = logging.getLogger(__name__)
 
 APART_EVENTS = 4_000_000
-"""Events above which ranks are queried separately; planning takes half a second each time."""
+"""Number of events above which ranks are queried separately; each query takes 0.5 s to plan."""
 
 LEAST_EVENTS = 1_000_000
-"""Minimum events of a task: planning its query takes half a second."""
+"""Minimum number of events per task, because planning the query of a task takes 0.5 s."""
 
 MOST_TASKS = 64
 """Approximate maximum number of tasks of a query."""
@@ -30,7 +30,7 @@ Size = tuple[str, int, int]
 """Run, rank and number of events."""
 
 Scope = dict[str, Any]
-"""Values of ``runs`` and ``ranks`` that restrict a query."""
+"""Values of the parameters ``runs`` and ``ranks`` that restrict a query."""
 
 
 def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Size]:
@@ -51,10 +51,10 @@ def requested_sizes(sizes: Iterable[Size], values: Mapping[str, Any]) -> list[Si
 def refuse_unknown(
     store: str, sizes: Iterable[Size], wanted_runs: Iterable[str], wanted_ranks: Iterable[int]
 ) -> None:
-    """Raise for runs and ranks that are not in a store.
+    """Raise if a requested run or rank is not in a store.
 
     Raises:
-        RankError: Names the first missing run or rank, and the existing ones.
+        RankError: A run or rank is missing; the message lists the existing ones.
     """
     sizes = list(sizes)
     runs = sorted({run for run, *_ in sizes})
@@ -73,9 +73,9 @@ def one_by_one(
 ) -> list[Scope]:
     """Return the scopes that are queried locally, one after the other.
 
-    Used for analyses that declare ``Ranks: independent``. If there are many events, each rank is
-    queried separately. Memory then does not grow with the number of ranks, and sorts stay within a
-    rank (3/4 of the time at 15 M events in 8 ranks).
+    If an analysis declares ``Ranks: independent`` and the ranks have at least :data:`APART_EVENTS`
+    events, each rank is queried separately. Memory then does not grow with the number of ranks, and
+    each rank is sorted separately (3/4 of the time for 15 M events in 8 ranks).
     """
     if not _has_independent_ranks(analysis):
         return [{}]
@@ -88,10 +88,10 @@ def one_by_one(
 def unsplit_reason(analysis: SqlObject, library: Library) -> str | None:
     """Return why a query cannot be partitioned; None if it can."""
     if analysis not in library.base.analyses:
-        return "it is an analysis of your own"
+        return "it is a user analysis"
     if "Materialized" in analysis.facts:
         return analysis.facts["Materialized"].partition("; ")[2]
-    return None if is_of_runs(analysis) else "its rows are of several runs"
+    return None if is_of_runs(analysis) else "its rows combine several runs"
 
 
 def is_partitioned(analysis: SqlObject, library: Library) -> bool:
@@ -102,10 +102,10 @@ def is_partitioned(analysis: SqlObject, library: Library) -> bool:
 
 
 def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
-    """Partition a query for an executor: a task gets some whole runs, or some ranks of a large run.
+    """Partition a query for an executor: a task gets whole runs, or some ranks of a large run.
 
-    A task has a single rank only if that rank is large: planning a query for each rank would cost
-    more than one query of all.
+    Small ranks are grouped, because planning a query for each rank would cost more than a single
+    query.
     """
     share = max(LEAST_EVENTS, sum(events for *_, events in wanted) // MOST_TASKS)
     found: list[Scope] = []
@@ -126,7 +126,7 @@ def tasks(analysis: SqlObject, wanted: list[Size]) -> list[Scope]:
 
 
 def _groups(counts: Mapping[int, int], share: int) -> list[list[int]]:
-    """Group neighboring ranks up to a number of events."""
+    """Group neighboring ranks so that each group has at most ``share`` events."""
     groups: list[list[int]] = []
     room = 0
     for rank, events in counts.items():

@@ -1,7 +1,7 @@
-"""Opens the ranks of some roles of a store as a store, as if only their traces had been ingested.
+"""Opens the ranks with some roles as a separate store, as if only their traces had been ingested.
 
-Steps, collectives and blocks of time that ranks have in common are then those of the roles. A list
-of ranks only selects rows: ranks are still compared with those of other roles.
+Steps, collectives and time ranges that ranks have in common then refer only to these ranks. By
+contrast, the parameter ``ranks`` only selects rows: ranks are still compared with other roles.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOCK = threading.Lock()
 
 
 def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
-    """Give a method that runs an analysis the parameter ``roles``: the answer of these ranks alone."""
+    """Add a parameter ``roles`` to a method that runs an analysis; see :meth:`ByRole.of_roles`."""
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -46,7 +46,7 @@ def by_roles(method: Callable[P, Answer]) -> Callable[P, Answer]:
         store = whole.of_roles(roles)
         if values.get("ranks"):
             values["ranks"] = _with_role(store, values["ranks"], roles)
-        # Workers of an executor know the whole store only.
+        # Workers of an executor can only open the whole store.
         values.pop("executor", None)
         return method(store, *args[1:], **values)  # type: ignore[arg-type]  # its first argument is the store
 
@@ -62,7 +62,7 @@ def _with_role(store: Any, ranks: Iterable[int], roles: Iterable[str]) -> list[i
 
 
 class ByRole:
-    """Mixin that gives a store the stores of its roles, which are closed with it."""
+    """Mixin that opens the ranks of some roles as separate stores, which close with this store."""
 
     _connection: Connection
     _folder: StoreFolder
@@ -73,13 +73,13 @@ class ByRole:
         def sql(self, query: str) -> Result: ...  # noqa: D102
 
     def of_roles(self: Store, roles: Iterable[str] | None) -> Store:  # noqa: PYI019 - Self needs Python 3.11
-        """Open the ranks with these roles as a store of their own.
+        """Open the ranks with these roles as a separate store.
 
-        Its answers are those of a store into which only their traces were ingested. It is closed
-        with this store.
+        It returns the same answers as a store into which only the traces of these ranks were
+        ingested. It is closed with this store.
 
         Args:
-            roles: Roles, as in the column ``role`` of ``ranks``; None: this store itself.
+            roles: Roles, as in the column ``role`` of ``ranks``; None for this store itself.
 
         Raises:
             RankError: No rank has one of the roles.
@@ -103,7 +103,8 @@ class ByRole:
         if not self._folder.local:
             if self._options["safe"]:
                 raise StoreError(
-                    f"Roles of {self._folder.root!r} cannot be requested with safe=True: it is at a URL."
+                    f"Roles of {self._folder.root!r} cannot be requested with safe=True, because "
+                    "the store is at a URL."
                 )
             part_store: Store = opens(_PartOfRemote(self._folder.root, part), **self._options)
             return part_store
@@ -124,9 +125,10 @@ def _symbolic_link(source: Path, link: Path) -> None:
 
 
 def _hard_link(source: Path, link: Path) -> None:
-    """Link a file, or copy it to another file system.
+    """Hard-link a file, or copy it if it is on another file system.
 
-    The engine of a safe store follows symbolic links before it checks that a file is in the store.
+    A symbolic link would not work: the engine of a safe store resolves links before it checks that
+    a file is inside the store.
     """
     try:
         link.hardlink_to(source)
@@ -137,7 +139,7 @@ def _hard_link(source: Path, link: Path) -> None:
 def _link(
     local: Path, target: Path, manifest: Manifest, link_file: Callable[[Path, Path], None]
 ) -> None:
-    """Create a store of links to the files of a manifest."""
+    """Create a store that consists of a manifest and links to its files."""
     for path in file_paths(manifest.entries):
         link = target / path
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +148,7 @@ def _link(
 
 
 class _PartOfRemote(RemoteFolder):
-    """A store at a URL of which another manifest names a part."""
+    """A part of a store at a URL, defined by a different manifest."""
 
     def __init__(self, url: str, manifest: Manifest) -> None:
         super().__init__(url)

@@ -1,4 +1,4 @@
-"""Roles of a job (trainer, rollout, …) as the ranks that have them."""
+"""Finds the ranks that have a role (trainer, rollout, …) in a job."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def ranks_of_roles(sql: Callable[[str], Result], roles: Collection[str]) -> set[
         roles: Requested roles.
 
     Raises:
-        RankError: No rank has one of the roles; the message lists those that ranks have.
+        RankError: No rank has one of the roles; the message lists the existing roles.
     """
     rows = sql(reader_sql("rank_roles")).rows()
     known = sorted({role for _, _, role in rows if role})
     for role in sorted(roles):
         if role not in known:
-            there = f"there are: {', '.join(known)}" if known else "no rank states a role"
+            there = f"there are: {', '.join(known)}" if known else "no rank has a role"
             raise RankError(f"No role {role!r}; {there}.")
     return {(run, rank) for run, rank, role in rows if role in roles}

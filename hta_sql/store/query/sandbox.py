@@ -1,4 +1,4 @@
-"""Sandbox for queries of unknown origin: they may read the store, nothing else.
+"""Sandbox for untrusted queries: they may only read the store.
 
 The engine parses the query, and every node of its syntax tree must be on an allowlist of node
 kinds, functions, and the store's relations and macros. The check uses only this tree, so comments,
@@ -68,7 +68,7 @@ def lock(con: duckdb.DuckDBPyConnection, roots: list[str]) -> None:
         roots: Spellings of the store's folder.
     """
     ((is_locked,),) = con.execute("SELECT current_setting('lock_configuration')").fetchall()
-    if is_locked:  # by another store object of this process
+    if is_locked:  # by another store object in this process
         return
     con.execute("SET allowed_directories = ?", [[f"{root}/{TABLES}" for root in roots]])
     con.execute("SET autoinstall_known_extensions = false")
@@ -97,10 +97,10 @@ class Sandbox:
         self._walk = TreeWalk(self)
 
     def validated(self, con: duckdb.DuckDBPyConnection, query: str) -> str:
-        """Return the text to run instead of a query; it is exactly the text that was checked.
+        """Check a query, and return the text to run, which is exactly the text that was checked.
 
         Raises:
-            QueryError: The text has no statement or several, or one that does more than read.
+            QueryError: The query is not exactly one statement, or does more than read.
         """
         text = _bare(query)
         check_text(text)
@@ -109,13 +109,13 @@ class Sandbox:
         except duckdb.Error as error:
             raise QueryError(str(error)) from error
         if len(statements) != 1:
-            raise QueryError(f"One query at a time: this text has {len(statements)} statements.")
+            raise QueryError(f"Pass a single statement: this query has {len(statements)}.")
         kind = statements[0].type.name
         if kind == "EXPLAIN":
             return self._checked_explain(con, text)
         if kind == "MULTI":
             raise QueryError(
-                "A PIVOT that looks up its columns cannot be checked. Name them: ON x IN ('a', 'b')."
+                "A PIVOT without explicit columns cannot be checked. List them: ON x IN ('a', 'b')."
             )
         if kind != "SELECT":
             raise refused(kind.replace("_", " "))
@@ -125,18 +125,19 @@ class Sandbox:
     def _checked_explain(self, con: duckdb.DuckDBPyConnection, text: str) -> str:
         """Return an EXPLAIN of the SQL that the engine generates from the checked tree.
 
-        EXPLAIN ANALYZE runs the query, and the engine returns no tree of the whole statement.
+        EXPLAIN ANALYZE runs the query, so the query must be checked too, but the engine returns no
+        syntax tree for an EXPLAIN statement.
         """
         head, inner = _split_explain(text)
         self._check_select(con, inner)
         written = _answer(con, "SELECT json_deserialize_sql(json_serialize_sql(?))", inner)
-        # In parentheses: otherwise a query that starts with one is parsed as options of EXPLAIN.
+        # Without parentheses, a query that starts with "(" is parsed as options of EXPLAIN.
         wrapped = sqltext.subquery(written)
         self._check_select(con, wrapped)
         return f"{head} {wrapped}"
 
     def _check_select(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
-        """Check every node of the engine's syntax tree of a text."""
+        """Check every node of the syntax tree that the engine returns for a query."""
         try:
             tree = json.loads(_answer(con, "SELECT json_serialize_sql(?)", text))
             if tree["error"] or len(tree["statements"]) != 1:
@@ -168,14 +169,14 @@ class Sandbox:
         elif kind == "BASE_TABLE":
             self._check_relation(self._name(node), scope)
         elif node.get("show_type") == "SHOW":
-            # SHOW resolves relations only, even if a WITH query has the same name.
+            # SHOW only resolves relations of the catalog, even if a WITH query has the same name.
             self._check_relation(self._name(node), Scope())
 
     def check_table_function(self, function: Node, scope: Scope) -> None:
         """Check a table function.
 
         Raises:
-            QueryError: It is not on the allowlist, or gets the name of a relation that is not.
+            QueryError: The function, or a relation whose name it gets, is not on the allowlists.
         """
         name = self._name(function)
         if name not in self._own and name[-1] not in TABLE_FUNCTIONS:
@@ -184,11 +185,11 @@ class Sandbox:
         self._check_names(name, function, scope)
 
     def repeats(self, function: Node) -> int:
-        """Return how often a macro repeats an argument, at most; 1 for any other function."""
+        """Return the maximum number of times a macro repeats an argument; 1 for other functions."""
         return self._macros.repeats(self._name(function)[-1])
 
     def _check_names(self, name: Name, function: Node, scope: Scope) -> None:
-        """Check the relations whose names a call passes as strings."""
+        """Check the relations whose names are passed to a function as strings."""
         for position, argument in enumerate(function["arguments"]):
             key = small(argument.get("name") or "") or position
             texts = _texts(argument["expression"])
@@ -208,13 +209,13 @@ class Sandbox:
             )
 
     def _name(self, node: Node) -> Name:
-        """Return the name of a relation or function, without the name of this database."""
+        """Return the name of a relation or function, without the name of the catalog's database."""
         path = [small(str(part)) for part in node["qualified_name"]["path"]]
         return tuple(path[1:] if len(path) == 3 and path[0] == self._database else path)
 
 
 def _bare(query: str) -> str:
-    """Strip what duckdb's Python layer strips from a text before it runs it."""
+    """Strip white space and trailing semicolons, as DuckDB's Python API does before running."""
     text = query.strip()
     while text.endswith(";"):
         text = text[:-1].rstrip()
@@ -230,7 +231,7 @@ def _answer(con: duckdb.DuckDBPyConnection, question: str, text: str) -> str:
 
 
 def _split_explain(text: str) -> tuple[str, str]:
-    """Split an EXPLAIN into its keywords and the explained query; comments between are dropped."""
+    """Split an EXPLAIN into its keywords and the explained query, dropping comments in between."""
     tokens = tokens_of(text)
     for head in _EXPLAIN:
         words = head.split()
@@ -240,13 +241,13 @@ def _split_explain(text: str) -> tuple[str, str]:
 
 
 def _ways_to_write(schema: str, name: str) -> set[Name]:
-    """Return the spellings of an object of the store; the schema ``main`` is optional."""
+    """Return the ways to write the name of an object; the schema ``main`` is optional."""
     written = (small(schema), small(name))
     return {written, written[1:]} if schema == "main" else {written}
 
 
 def _texts(argument: Node) -> list[str] | None:
-    """Return the strings in a constant or list argument; None if it is computed."""
+    """Return the strings in a constant or list argument; None if the argument is computed."""
     if argument["class"] == "CONSTANT":
         kind = argument["literal"]["kind"]
         if kind == "STRING":

@@ -1,9 +1,9 @@
-"""Allowlists of functions and types for queries of unknown origin, and limits on generated sizes.
+"""Allowlists of functions and types for untrusted queries, and size limits of generated data.
 
 A function that recurses into a value overflows the stack if the value is nested deeply enough, and
-a query can build such a value at run time. ``json_contains`` and a cast to VARIANT overflow at
-100,000 nested brackets; ``json_transform`` and ``from_json`` at such a structure (DuckDB 2.0, 8 MiB
-of stack).
+a query can build such a value at run time. With DuckDB 2.0 and 8 MiB of stack, ``json_contains``
+and a cast to VARIANT overflow at a value with 100,000 nested brackets, and ``json_transform`` and
+``from_json`` at a structure argument that is nested as deeply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hta_sql.errors import QueryError, nearest
 MOST_REPEATED = 100_000
 """Maximum number of characters or items that a function may generate from one value."""
 MOST_STRUCTURE = 1_000
-"""Maximum length of a structure argument that JSON is parsed into [characters]."""
+"""Maximum length of the structure argument of from_json and json_transform [characters]."""
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -108,17 +108,17 @@ READING_TYPES = frozenset(
         "varint",
     ]
 ) | {"time with time zone", "timestamp with time zone"}
-"""Types that a query may name; not VARIANT, whose casts recurse into values."""
+"""Types that a query may name. VARIANT is excluded, because its casts recurse into values."""
 _SIZES = {
     **dict.fromkeys(("repeat", "lpad", "rpad", "list_resize", "array_resize", "bitstring"), 1),
     **dict.fromkeys(("equi_width_bins", "to_base"), 2),
     "bar": 3,
 }
-"""Function ─▶ index of its size argument; the engine does not count the memory it allocates."""
+"""Function ─▶ index of its size argument. The engine does not count the memory for the result."""
 _SERIES = {"range", "generate_series"}
-"""Functions whose arguments together determine the size; as table functions they stream rows."""
+"""Functions whose arguments together determine the size. As table functions, they stream rows."""
 _FORMATS = {"format", "printf"}
-"""Functions whose size depends on the widths in their format string, the first argument."""
+"""Functions whose result size depends on the widths in the format string, the first argument."""
 _STRUCTURED = {"from_json", "from_json_strict", "json_transform", "json_transform_strict"}
 """Functions that recurse into the structure in their second argument."""
 
@@ -134,8 +134,8 @@ def check_function(name: str, node: dict[str, Any]) -> None:
     """Check that a call of an engine function is pure and does not generate gigabytes.
 
     Raises:
-        QueryError: The function is not on the allowlist, or may generate too much or recurse too
-            deeply.
+        QueryError: The function is not on the allowlist, may generate too much data, or may recurse
+            too deeply.
     """
     if name not in reading_functions():
         raise refused(f"the function {name}", nearest(name, reading_functions()))
@@ -163,34 +163,36 @@ def check_type(node: dict[str, Any]) -> None:
 
 def refused(what: str, hint: str = "") -> QueryError:
     """Return the error for something that is not on an allowlist."""
-    return QueryError(f"Only queries that read are allowed here, not {what}.{hint}")
+    return QueryError(f"Only read-only queries are allowed here, not {what}.{hint}")
 
 
 def _check_size(function: str, arguments: list[dict[str, Any]]) -> None:
-    """Raise if a call may generate gigabytes from a number.
+    """Raise if a call may generate gigabytes of data from a number.
 
-    The engine neither counts nor limits such memory.
+    The engine neither counts nor limits this memory.
     """
     if function in _SIZES and len(arguments) > _SIZES[function]:
         sizes = [_size(arguments[_SIZES[function]])]
-        says = f"of at most {MOST_REPEATED:,}, written as a number or as least(…, number)"
+        says = f"with a size of at most {MOST_REPEATED:,}, as a literal or as least(…, literal)"
     elif function in _SERIES:
         values = [_size(argument) for argument in arguments]
         known = [value for value in values if value is not None]
         span = (min(0, *known) - max(0, *known)) if len(known) > 1 else -max([*map(abs, known), 0])
         sizes = [None if len(known) < len(values) else -span]
-        says = f"of at most {MOST_REPEATED:,} numbers, written as such; or put it behind FROM"
+        says = (
+            f"with literal bounds and at most {MOST_REPEATED:,} numbers, or as a table after FROM"
+        )
     elif function in _FORMATS and arguments:
         literal = arguments[0].get("literal", {})
         text = literal.get("text") if literal.get("kind") == "STRING" else None
         widths = re.findall(r"\d+", text or "")
         is_open = text is None or "*" in text or re.search(r"\{[^{}]*\{", text)
         sizes = [None if is_open else max(map(int, widths), default=0)]
-        says = f"with a text whose widths are numbers of at most {MOST_REPEATED:,}"
+        says = f"with a literal format whose widths are literals of at most {MOST_REPEATED:,}"
     else:
         return
     if any(size is None or abs(size) > MOST_REPEATED for size in sizes):
-        raise QueryError(f"{function}() is allowed here {says}.")
+        raise QueryError(f"{function}() is allowed here only {says}.")
 
 
 def _size(argument: dict[str, Any]) -> int | None:

@@ -1,7 +1,7 @@
-"""How the macros of a catalog use their arguments, read from their definitions.
+"""Determines from the definitions of macros how they use their arguments.
 
-A macro may pass a string to ``query_table``, directly or through other macros; the string is then
-the name of a relation. It may also repeat an argument, so that nested calls grow exponentially.
+A macro may pass a string to ``query_table``, directly or through other macros. The string is then
+the name of a relation. A macro may also repeat an argument, so nested calls grow exponentially.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 Name = tuple[str, ...]
-"""A name in lower case, preceded by its schema if given."""
+"""The parts of a name in lower case; a schema, if given, comes first."""
 Definition = tuple[list[str], str]
 """Parameters and SQL of a macro."""
 
@@ -20,11 +20,11 @@ _WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|:=|=>|\S""")
 
 @dataclass
 class _Call:
-    """A call in a definition.
+    """A function call in the definition of a macro.
 
     Attributes:
         function: Name of the function, without schema.
-        arguments: For each argument its name, if any, and the words in it.
+        arguments: For each argument, its name (or an empty string) and the words in it.
     """
 
     function: str
@@ -48,7 +48,7 @@ class Macros:
         self._repeating: dict[str, int] = {}
 
     def taking_names(self, function: str) -> frozenset[str | int]:
-        """Return the parameters of a function that name relations: their names and positions."""
+        """Return the names and positions of the parameters that take names of relations."""
         if function not in self._taking:
             self._taking[function] = frozenset()  # ends the recursion of a macro that calls itself
             self._taking[function] = frozenset(
@@ -62,7 +62,7 @@ class Macros:
         return self._taking[function]
 
     def repeats(self, function: str) -> int:
-        """Return how often a macro repeats an argument, at most; 1 for any other function."""
+        """Return the maximum number of times a macro repeats an argument; 1 for other functions."""
         if function not in self._repeating:
             self._repeating[function] = 1
             self._repeating[function] = max(
@@ -81,7 +81,7 @@ class Macros:
         return self._by_word.get(function, [])
 
     def _passed_on(self, definition: str, parameters: frozenset[str]) -> set[str]:
-        """Return the parameters that a definition passes on as names of relations."""
+        """Return the parameters that a definition uses as names of relations."""
         passed: set[str] = set()
         for call in _calls(definition):
             for position, (name, words) in enumerate(call.arguments):
@@ -111,11 +111,11 @@ def _calls(definition: str) -> Iterator[_Call]:
 
 
 def _most_uses(parameters: list[str], definition: str) -> int:
-    """Count the uses of the most-used parameter in a definition; at least 1."""
+    """Return how often a definition uses its most-used parameter; at least 1."""
     return max([1, *map(list(_words(definition)).count, parameters)])
 
 
 def _words(definition: str) -> Iterator[str]:
-    """Split a definition into words; strings keep their quotes, names are unquoted, lower case."""
+    """Split a definition into lower-case words; strings keep their quotes, quoted names do not."""
     for word in _WORD.findall(definition):
         yield word[1:-1].replace('""', '"').lower() if word.startswith('"') else word.lower()

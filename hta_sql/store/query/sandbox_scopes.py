@@ -1,4 +1,4 @@
-"""Scopes of a query: which WITH names a node sees, and how large the query behind each name is."""
+"""Scopes of a query: the WITH names that are visible to a node, and the sizes of their queries."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from types import MappingProxyType
 from hta_sql.errors import QueryError
 
 MOST_NODES = 20_000
-"""Maximum number of expressions, counted as often as the engine copies them."""
+"""Maximum number of expressions, including copies that the engine makes."""
 MOST_RELATIONS = 500
-"""Maximum number of tables, subqueries, joins and UNION branches, counted with copies."""
+"""Maximum number of tables, subqueries, joins and UNION branches, including copies."""
 MOST_DEEP = 200
-"""Maximum nesting depth; a WITH name is as deep as its query."""
+"""Maximum nesting depth; a WITH name counts as its query."""
 MOST_QUERIES = 50
-"""Maximum number of nested queries, counted likewise."""
+"""Maximum nesting depth of queries; a WITH name counts as its query."""
 MOST_COLUMNS = 10_000
-"""Maximum number of columns of a query; a table counts as 50."""
+"""Maximum number of columns of a query; a table counts as 50 columns."""
 
 _PLAIN = re.compile(r"[\w $-]+")
-"""WITH names that cannot be confused with a quoted relation or a file path."""
+"""Pattern of WITH names that cannot be mistaken for a quoted relation or a file path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """Cost of binding and planning a part of a query.
 
-    Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack on Linux.
-    Binding and planning crash at 600 nested expressions, 200 to 600 joins or 60 to 150 nested
-    queries. Twenty-four nested BETWEEN, lambdas or macros that repeat an argument take longer than
-    8 s on any stack.
+    The limits were measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack
+    on Linux. Binding and planning crash at 600 nested expressions, 200 to 600 joins or 60 to 150
+    nested queries. Regardless of the stack size, 24 nested BETWEEN, lambdas or macros that repeat
+    an argument take longer than 8 s.
     """
 
     nodes: int = 0
@@ -57,10 +57,10 @@ class Size:
             QueryError: The size exceeds a limit.
         """
         for count, most, what in (
-            (self.nodes, MOST_NODES, "expressions, with those that the engine copies"),
+            (self.nodes, MOST_NODES, "expressions, including copies that the engine makes"),
             (self.relations, MOST_RELATIONS, "tables, subqueries and joins"),
             (self.depth, MOST_DEEP, "levels of nesting"),
-            (self.queries, MOST_QUERIES, "queries that are nested"),
+            (self.queries, MOST_QUERIES, "nested queries"),
             (self.columns, MOST_COLUMNS, "columns"),
         ):
             if count > most:
@@ -87,7 +87,7 @@ class Scope:
     width: int = 0
 
     def sees(self, name: tuple[str, ...]) -> bool:
-        """Return whether a name is a WITH query, or the ``recurring`` table of a recursive one."""
+        """Return whether a name is a WITH query, or ``recurring`` data of a recursive query."""
         return (len(name) == 1 and name[0] in self.queries) or (
             len(name) == 2 and name[0] == "recurring" and name[1] in self.recurring
         )
@@ -95,7 +95,7 @@ class Scope:
     def with_query(self, name: str, size: Size) -> Scope:
         """Return the scope after the definition of a WITH name.
 
-        A name that might be a path or quoted is not added, because query_table would parse it
+        A name that may be a path or need quotes is not added, because query_table would parse it
         differently.
         """
         if not _PLAIN.fullmatch(name):
@@ -103,7 +103,7 @@ class Scope:
         return replace(self, queries={**self.queries, small(name): size})
 
     def within(self, name: str) -> Scope:
-        """Return the scope of the part of a recursive query that sees the query itself."""
+        """Return the scope of the part of a recursive query that can refer to the query itself."""
         inside = self.with_query(name, EMPTY)
         return replace(inside, recurring=self.recurring | {small(name)})
 

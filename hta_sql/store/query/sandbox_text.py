@@ -1,12 +1,13 @@
-"""Limits on the text of a query of unknown origin, checked before the engine parses it.
+"""Limits on the text of an untrusted query, checked before the engine parses it.
 
-The tokens come from the engine's own tokenizer, which is linear and does not recurse. The engine's
-parser recurses, and copies the operand of ``CASE x WHEN`` into each arm. If a syntax error follows,
-it reads the body of a nested WITH up to eight times per level.
+The tokens come from the engine's own tokenizer, which takes linear time and does not recurse. The
+engine's parser recurses, and copies the operand of ``CASE x WHEN`` into each arm. If a syntax error
+follows, it reads the body of a nested WITH up to eight times per level.
 
-Measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack on Linux. The parser
-crashes at 3,000 unary operators, 10,000 DESCRIBE, 10,000 EXCEPT branches or 20,000 joins. Twelve
-nested ``CASE x`` of three arms, or eight nested WITH, take longer than 8 s on any stack.
+The limits were measured on DuckDB 2.0 with a stack of 512 KiB, a sixteenth of a thread's stack on
+Linux. The parser crashes at 3,000 unary operators, 10,000 DESCRIBE, 10,000 EXCEPT branches or
+20,000 joins. Regardless of the stack size, twelve nested ``CASE x`` with three arms each, or eight
+nested WITH, take longer than 8 s.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from hta_sql.errors import QueryError
 MOST_BYTES = 100_000
 """Maximum length of a query [bytes]."""
 MOST_TOKENS = 10_000
-"""Maximum number of words, numbers, strings and symbols of a query, without comments."""
+"""Maximum number of words, numbers, strings and symbols in a query, not counting comments."""
 MOST_JOINS = 500
 """Maximum number of JOIN keywords."""
 MOST_BRACKETS = 60
-"""Maximum number of brackets and CASE open at a time."""
+"""Maximum number of brackets and CASE expressions that are open at the same time."""
 MOST_IN_A_ROW = 60
-"""Maximum operators without a value between them: ``- - …``, ``NOT NOT …``."""
+"""Maximum number of operators without a value in between: ``- - …``, ``NOT NOT …``."""
 MOST_PARSED = 50_000
-"""Maximum tokens that the parser reads or copies because of nested WITH and nested CASE."""
+"""Maximum number of tokens that the parser reads, including repeats for nested WITH and CASE."""
 
 READINGS_OF_WITH = 8
-"""How often the parser reads the body of a WITH inside the body of another."""
+"""Maximum number of times that the parser reads the body of a WITH inside another WITH."""
 
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 _BRACKETS = {"(", "[", "{", *_CLOSERS}
 _PREFIXES = {"NOT", "DESC", "DESCRIBE", "SHOW", "SUMMARIZE"}
-"""Keywords that may be repeated."""
+"""Keywords that, like prefix operators, may be repeated."""
 
 
 @dataclass
@@ -46,11 +47,11 @@ class _Open:
 
     Attributes:
         mark: The bracket, or CASE; empty for the whole text.
-        parsed: Tokens so far, each counted as often as the parser reads or copies it.
+        parsed: Number of tokens so far, including repeated reads and copies by the parser.
         before: Value of ``parsed`` at the opening token.
-        arms: Number of WHEN of a CASE.
+        arms: Number of WHEN arms of a CASE.
         operand: Number of tokens between CASE and its first WHEN.
-        has_with: Whether it directly contains a WITH, not inside a nested bracket.
+        has_with: Whether a WITH is directly inside it, not inside a nested bracket.
     """
 
     mark: str
@@ -78,7 +79,7 @@ def check_text(text: str) -> None:
     tokens = tokens_of(text)
     if len(tokens) > MOST_TOKENS:
         raise QueryError(
-            f"The query has {len(tokens):,} words and signs; at most {MOST_TOKENS:,} are allowed."
+            f"The query has {len(tokens):,} words and symbols; at most {MOST_TOKENS:,} are allowed."
         )
     joins = sum(word == "JOIN" for _, word, _ in tokens)
     if joins > MOST_JOINS:
@@ -90,7 +91,8 @@ def tokens_of(text: str) -> list[tuple[int, str, bool]]:
     """Split a text into the engine's tokens, without comments.
 
     Returns:
-        Offset [bytes], text in upper case, and whether the token is a keyword or an operator.
+        For each token, its offset [bytes], its text in upper case, and whether it is a keyword or
+        an operator.
     """
     encoded = text.encode()
     try:
@@ -119,21 +121,21 @@ def _check_nesting(tokens: list[tuple[int, str, bool]]) -> None:
             price = READINGS_OF_WITH ** max(0, sum(item.has_with for item in opened) - 1)
             if len(opened) - 1 > MOST_BRACKETS:
                 raise QueryError(
-                    f"The query is nested too deeply: more than {MOST_BRACKETS} brackets and CASE "
-                    "are open."
+                    f"The query is nested too deeply: more than {MOST_BRACKETS} nested brackets "
+                    "and CASE expressions."
                 )
         if opened[-1].parsed > MOST_PARSED:
             raise QueryError(
-                "The query takes too long to parse. Put one WITH after the other instead of inside "
-                "it, write CASE WHEN x = … instead of CASE x WHEN …, or split the query."
+                "The query takes too long to parse. Avoid nested WITH clauses, write CASE WHEN x = "
+                "… instead of CASE x WHEN …, or split the query."
             )
 
 
 def _read(word: str, acts: bool, opened: list[_Open]) -> bool:
-    """Update the open brackets and CASE for a token; return whether one was opened or closed."""
+    """Update the open brackets and CASE expressions; return whether ``price`` may have changed."""
     last = opened[-1]
     if word in ("(", "[", "{") or (acts and word == "CASE"):
-        # The count continues, so that the last one has the total.
+        # The count continues, so that the innermost item has the total.
         opened.append(_Open(word, last.parsed, last.parsed))
     elif word in _CLOSERS:
         while len(opened) > 1 and _close(opened) != _CLOSERS[word]:
@@ -153,7 +155,7 @@ def _read(word: str, acts: bool, opened: list[_Open]) -> bool:
 
 
 def _close(opened: list[_Open]) -> str:
-    """Close the innermost bracket or CASE; return which it was."""
+    """Close the innermost bracket or CASE; return its mark."""
     closed = opened.pop()
     # The operand of CASE x WHEN is copied into each arm.
     opened[-1].parsed = closed.parsed + closed.operand * max(0, closed.arms - 1)

@@ -1,8 +1,9 @@
-"""Checks the syntax tree of a query of unknown origin, each node with the names that it sees.
+"""Checks every node of an untrusted query's syntax tree, tracking the names visible to the node.
 
-The tree is the engine's own (``json_serialize_sql``). A WITH name is visible in the later queries
-of the same WITH and in its main query, including everything nested in them. A recursive query sees
-itself only in its second part; in the first part, its name refers to another relation.
+The tree comes from the engine (``json_serialize_sql``). A WITH name is visible in the later queries
+of the same WITH and in its main query, including everything nested in them. The name of a recursive
+query refers to the query itself only in its second part; in its first part, the same name refers to
+another relation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Node = dict[str, Any]
 COPIES = 3
 """Maximum number of times that the engine binds a lambda body or the operand of BETWEEN."""
 GROUPING = 4
-"""Relations that one CUBE, ROLLUP or GROUPING SETS set counts as: it takes 4 ms to plan."""
+"""Number of relations that a set of CUBE, ROLLUP or GROUPING SETS counts as (4 ms to plan)."""
 TABLE_COLUMNS = 50
 """Number of columns that a table or table function counts as."""
 
@@ -38,7 +39,7 @@ _LIMITS = {"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"}
 
 
 class Checks(Protocol):
-    """Callbacks that check the nodes of a tree, and know its functions."""
+    """Callbacks that check the nodes of a tree and know how functions use their arguments."""
 
     def check_node(self, node: Node, scope: Scope) -> None:
         """Check a node."""
@@ -47,14 +48,14 @@ class Checks(Protocol):
         """Check a table function."""
 
     def repeats(self, function: Node) -> int:
-        """Return how often a function repeats an argument, at most."""
+        """Return the maximum number of times that a function repeats an argument."""
 
 
 class TreeWalk:
-    """Walks a syntax tree.
+    """Walks a syntax tree, checking its nodes and computing its size.
 
     Args:
-        checks: Callbacks for its nodes.
+        checks: Callbacks for the nodes.
     """
 
     def __init__(self, checks: Checks) -> None:
@@ -69,7 +70,7 @@ class TreeWalk:
         self._sum(statements, Scope()).check()
 
     def _sum(self, items: Iterable[Any], scope: Scope) -> Size:
-        """Check all nodes in items (objects, lists and values of the tree); return their size."""
+        """Check all nodes in items (objects, lists or values of the tree); return their size."""
         total = EMPTY
         waiting = [*items]
         while waiting:
@@ -84,7 +85,7 @@ class TreeWalk:
         return total
 
     def _size(self, node: Node, scope: Scope) -> Size:
-        """Check a node and its descendants; return their size."""
+        """Check a node and its descendants; return their total size."""
         if "cte_map" in node:
             return self._query(node, scope)
         if node["type"] == "TABLE_FUNCTION":
@@ -129,7 +130,10 @@ class TreeWalk:
         return query
 
     def _selected(self, rest: Node, total: Size, scope: Scope) -> tuple[Size, Scope]:
-        """Check and remove FROM and the columns of a SELECT; each column sees the previous ones."""
+        """Check the FROM clause and columns of a SELECT, and remove them from ``rest``.
+
+        Each column can refer to the aliases of the previous columns.
+        """
         source = self._sum([rest.pop("from_table")], scope)
         total = total.beside(source)
         columns = 0

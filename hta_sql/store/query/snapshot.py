@@ -1,4 +1,4 @@
-"""A snapshot of a store, opened at the first query, so that a mere ingest does not wait for it."""
+"""A snapshot of a store that is opened at the first query, so that an ingest need not open it."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class _Pinned:
             return False
 
     def copied(self, folder: str) -> Path:
-        """Copy the file with pread: a forked child shares the file position with its parent."""
+        """Copy the file with pread, because a forked child shares the file offset of its parent."""
         target = Path(folder, CATALOG)
         target.write_bytes(os.pread(self._file, os.fstat(self._file).st_size, 0))
         return target
 
 
 class PinnedConnection(Connection):
-    """Queries a snapshot of the store, although it is opened only at the first query.
+    """Queries a snapshot of the store, although the catalog is opened only at the first query.
 
-    Opening a catalog takes 60 to 90 ms of CPU. At a URL, or with user analyses, it is opened at
-    once.
+    Opening a catalog takes 60 to 90 ms of CPU. The catalog is opened at once if the store is at a
+    URL or there are user analyses.
     """
 
     _pinned: _Pinned | None = None
@@ -63,7 +63,7 @@ class PinnedConnection(Connection):
         return (pinned and self._of(pinned)) or super()._open()
 
     def _of(self, pinned: _Pinned) -> Opened | None:
-        """Open the snapshot; None if it has another library or no manifest."""
+        """Open the snapshot; None if its catalog does not match the manifest or the library."""
         if pinned.is_there() and (opened := self._connected(pinned.path, pinned.identity)):
             return opened
         with temporary_folder() as folder:

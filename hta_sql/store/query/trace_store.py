@@ -47,23 +47,23 @@ log = logging.getLogger(__name__)
 class TraceStore(ByName, ByRole, Isolating, Closing):
     """A store of ingested traces, opened for reading.
 
-    It is thread-safe. Each call uses its own cursor: temporary tables and settings end with the
-    call. After a fork or unpickling, the store opens its catalog again.
+    A store is thread-safe. Each call uses its own cursor, so temporary tables and settings end with
+    the call. After a fork or unpickling, the store opens its catalog again.
 
     Args:
         path: Folder of the store, or its fsspec URL.
-        threads: Threads of the engine; default: the cores of this process.
-        memory_limit: Memory of the engine, for example ``"2GiB"``; default: a share of the cgroup's
-            limit.
-        safe: Restrict queries to reading this store: no other files, no writes, no extensions, no
-            settings. For untrusted queries: each runs in a worker process.
+        threads: Number of threads of the engine; default: the cores of this process.
+        memory_limit: Memory limit of the engine, for example ``"2GiB"``; default: a share of the
+            cgroup's limit.
+        safe: Restrict untrusted queries to reading this store: no other files, no writes, no
+            extensions, no settings. Each query runs in a worker process.
         limits: Limits of a query; default: ``Limits()`` with ``safe``, otherwise memory only.
-        analyses: Folders with user analyses, in addition to the shipped ones; default: the folders
-            in ``HTA_SQL_ANALYSES``. Installed packages may add more.
+        analyses: Folders with user analyses, in addition to the shipped analyses; default: the
+            folders in ``HTA_SQL_ANALYSES``. Installed packages may add more.
         verify: Verify the checksum of each file that a query reads; default: small files only.
 
     Attributes:
-        library: Its tables, macros and analyses.
+        library: Tables, macros and analyses of the store.
         catalog_path: The DuckDB file that this connection reads.
         ingested: Report of the ingest that returned this store; None for a store that was opened.
         published: Report of the publish that returned this store; None otherwise.
@@ -72,8 +72,8 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         StoreNotFoundError: There is no store at that path.
         StoreVersionError: The store was written by an incompatible version, or with other tables.
         StoreError: The store is open in this process with other settings.
-        LibraryError: A file of the user analyses is malformed, the engine rejects it, or its name
-            is taken.
+        LibraryError: A user analysis is malformed, is rejected by the engine, or has a name that is
+            already taken.
     """
 
     _connects: type[Connection] = Connection
@@ -143,22 +143,23 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             version: Version to use; default: the newest stable one.
             executor: Any ``concurrent.futures.Executor``; each task computes some runs or ranks.
                 Its workers open the store by its path, with the same threads and memory_limit.
-                Large results stay in the store: see ``Result.paths``. What is materialized or
-                cannot be partitioned is computed here.
-            **parameters: As documented by :meth:`describe`, bound, never interpolated; or ``roles``:
-                the answer of :meth:`of_roles`, computed here.
+                Large results stay in the store: see ``Result.paths``. An analysis that is
+                materialized or cannot be partitioned is computed in this process.
+            **parameters: Parameters documented by :meth:`describe`. They are bound, never
+                interpolated. With ``roles``, the analysis runs in this process on the store that
+                :meth:`of_roles` returns.
 
         Returns:
             The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
 
         Raises:
-            AnalysisNotFoundError: No such analysis or version.
-            ParameterError: An unknown parameter, or a value of the wrong type.
+            AnalysisNotFoundError: The analysis or version does not exist.
+            ParameterError: A parameter is unknown, or a value has the wrong type.
             RankError: A requested run or rank is not in the store.
             StoreError: Workers of the executor cannot see the store.
         """
         analysis, values, is_kept = self._prepared(name, version, parameters)
-        # Eagerly, because a chart may be drawn after the store is closed.
+        # Run it now, because a chart may be drawn after the store is closed.
         drawn_from = None
         if drawn := analysis.facts.get("Drawn from"):
             taken = taken_by(self.library.find(drawn), parameters)
@@ -192,7 +193,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
     def _prepared(
         self, name: str, version: int | None, parameters: Mapping[str, Any]
     ) -> tuple[SqlObject, dict[str, Any], bool]:
-        """Resolve an analysis and check its values; return also whether it is materialized."""
+        """Resolve an analysis and check its values; also return whether it is materialized."""
         analysis = self.library.find(name, version)
         if analysis.topic != "health" and not self._told_of_definitions:  # health reports it
             self._told_of_definitions = True
@@ -207,7 +208,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
     def _questions(
         self, analysis: SqlObject, values: dict[str, Any], *, is_kept: bool
     ) -> list[Question]:
-        """Return the queries of an analysis for the store as it is open now."""
+        """Return the queries of an analysis for the store as it is currently open."""
         self.check_scope(values.get("runs") or (), values.get("ranks") or ())
         if is_kept:
             return [(sqltext.of_scope(sqltext.stored_answer(analysis.base_name), values), values)]
@@ -219,7 +220,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         """Compute an analysis on an executor; return its partitions in row order.
 
         Raises:
-            StoreError: The store was changed since it was opened, or workers cannot see it.
+            StoreError: The store was changed after it was opened, or workers cannot see it.
             QueryError: A worker failed.
         """
         opened = self._connection.opened()
@@ -231,7 +232,10 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
-        """Return whether the materialized answer covers a query: only defaults, all its runs."""
+        """Return whether the materialized answer covers a query.
+
+        This requires default arguments, and a materialized answer for each requested run.
+        """
         runs = values.get("runs", self.runs())
         is_default = analysis == answers(self.library.base).get(analysis.base_name)
         kept = self._connection.opened().materialized.get(analysis.base_name, set())
@@ -249,7 +253,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         Args:
             query: SQL in DuckDB's dialect.
             parameters: Values for ``$name`` or ``?`` in the query.
-            most_rows: Maximum number of rows to fetch; None: all.
+            most_rows: Maximum number of rows to fetch; None for all rows.
 
         Raises:
             QueryError: The engine rejected the query or failed (with the engine's message), or the
@@ -280,14 +284,14 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         parameters: Mapping[str, Any],
         given: Iterable[str] = (),
     ) -> Result:
-        """Compute the result of an analysis from tables that may come from outside the store.
+        """Compute the result of an analysis from tables that may come from outside of the store.
 
         Args:
             name: The analysis whose columns the query returns.
             query: Trusted SQL over the store's macros and these tables.
             tables: Name in the query ─▶ table.
             parameters: Values for ``$name`` in the query.
-            given: Names of the parameters by which the caller restricted it.
+            given: Names of the parameters with which the caller restricted the analysis.
 
         Raises:
             QueryError: The engine failed.
@@ -295,7 +299,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         analysis = self.library.find(name)
 
         def question(con: duckdb.DuckDBPyConnection) -> Result:
-            # The names are visible to this query only.
+            # The names are visible only to this query.
             for table_name, table in tables.items():
                 con.register(table_name, table)
             return Result.of_rows(table_of(con, [(query, dict(parameters))]), analysis, given)
@@ -313,7 +317,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
             ranks: Ranks; default: all.
 
         Raises:
-            AnalysisNotFoundError: No such table.
+            AnalysisNotFoundError: The table does not exist.
             RankError: A requested run or rank is not in the store.
             QueryError: The engine failed.
         """
@@ -321,7 +325,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         if name not in tables:
             raise AnalysisNotFoundError(f"No table {name!r}.{nearest(name, tables)}")
         columns = {column.name for column in tables[name].columns}
-        # The table of runs has no rank column, that of arguments has neither.
+        # The table runs has no column rank, and the table arguments has neither run nor rank.
         wanted = {"runs": runs, "ranks": ranks}
         scope = {key: value for key, value in wanted.items() if key.removesuffix("s") in columns}
 
@@ -341,7 +345,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
         Raises:
             RankError: A run or rank is not in the store.
-            ParameterError: An unknown parameter, or a value of the wrong type.
+            ParameterError: A parameter is unknown, or a value has the wrong type.
             QueryError: The engine failed.
         """
         return self.run("comparison", runs=[control, test], **parameters)
@@ -364,7 +368,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         self._connection.on_demand.progress = progress
 
     def interrupt(self) -> None:
-        """Interrupt the queries of other threads and their materializations, here or on an executor."""
+        """Interrupt the queries of other threads, their workers, and the tasks on executors."""
         self._connection.interrupt()
         self._interrupt_workers()
         for future in list(self._waiting):
@@ -388,12 +392,12 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
         Args:
             con: The other connection.
-            name: Trusted name of the database there.
+            name: Trusted name of the database in that connection.
         """
         if filesystem := self._folder.filesystem():
             con.register_filesystem(filesystem)
         con.execute(sqltext.attach(self.catalog_path, name))
 
     def check_scope(self, wanted_runs: Iterable[str], wanted_ranks: Iterable[int]) -> None:
-        """Raise RankError for the first run or rank that is not in the store; it names the others."""
+        """Raise a RankError if a run or rank is not in the store."""
         refuse_unknown(str(self.path), self._connection.opened().ranks, wanted_runs, wanted_ranks)

@@ -1,8 +1,8 @@
 """Worker process: hosts a safe store and runs its parent's queries, over a socket or two pipes.
 
-A worker may crash, run out of memory or be killed without harm to the parent. It trusts what its
-parent sends (pickled). The parent does not trust its answers: JSON, and tables as an Arrow IPC
-stream.
+A worker may crash, run out of memory or be killed without harm to the parent. The worker trusts its
+parent's requests, which are pickled. The parent does not trust the worker's answers, which are
+JSON, and Arrow IPC streams for tables.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LENGTH = struct.Struct(">Q")
 NUMBER = struct.Struct(">q")
 INTERRUPT = b"I"
 ORPHAN_S = 5.0
-"""Time after a query's limit and the parent's grace period when a worker ends itself [s]."""
+"""Time [s] after a query's limit at which a worker ends itself, if its parent did not end it."""
 
 MOST_DEPTH = 60
-"""Maximum nesting of lists and structs in a table; Arrow streams allow 64 levels."""
+"""Maximum nesting depth of lists and structs in a table; Arrow streams allow 64 levels."""
 
 FORK, WAIT, IMPORT = b"F", b"W", b"M"
 LONGEST_MESSAGE = 256
@@ -76,8 +76,8 @@ class Worker:
 
     def _answer(self, store: HostedStore, seconds: float | None, what: str, given: Any) -> None:
         if seconds is not None:
-            # A timer in C: it also ends a worker while an engine call blocks the Python
-            # interpreter.
+            # This timer is implemented in C, so it also ends a worker while a call of the engine
+            # blocks the Python interpreter.
             faulthandler.dump_traceback_later(seconds + ORPHAN_S, exit=True, file=self._nowhere)
         table = None
         try:
@@ -105,7 +105,7 @@ class Worker:
         self._answers.flush()
 
     def _listen(self) -> None:
-        """Read requests while a query runs, to notice an interrupt or the end of the parent."""
+        """Read requests while a query runs, to receive interrupts and detect the parent's end."""
         while content := self._frame():
             if content != INTERRUPT:
                 self._waiting.put(pickle.loads(content))  # noqa: S301 - as above
@@ -125,13 +125,13 @@ def _failure(error: HtaSqlError) -> dict[str, Any]:
 
 
 def _check_depth(table: pa.Table) -> None:
-    """Raise for nesting that Arrow would reject in the middle of a stream."""
+    """Raise if values are nested so deeply that Arrow would fail in the middle of a stream."""
     level = [table.schema.field(i).type for i in range(table.num_columns)]
     for _ in range(MOST_DEPTH):
         level = [kind.field(i).type for kind in level for i in range(kind.num_fields)]
         if not level:
             return
-    raise QueryError(f"A value of the answer is nested more than {MOST_DEPTH} levels deep.")
+    raise QueryError(f"The answer contains a value with more than {MOST_DEPTH} levels of nesting.")
 
 
 def _harden() -> None:
@@ -156,10 +156,10 @@ def _serve(requests: int, answers: int) -> None:
 
 
 def _fork_workers(control: socket.socket) -> None:
-    """Fork a worker at each request of the parent, which avoids Python's start-up time.
+    """Fork a worker at each request of the parent, to avoid Python's start-up time.
 
-    This process has no threads and no engine. It reaps a worker only when the parent requests it, so that
-    a process ID is not reused while the parent may still signal it.
+    This process has no threads and no engine. It reaps a worker only when the parent requests the
+    exit status, so that a process ID is not reused while the parent may still signal it.
     """
     library_digest(load_library())  # cached here, so that each forked worker inherits it
     while True:
@@ -189,7 +189,7 @@ def main() -> None:
     _harden()
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
-    # Output that libraries print must not mix with the answers.
+    # Output printed by libraries must not get between the answers.
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     if sys.argv[-1] == "fork":

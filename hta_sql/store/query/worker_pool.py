@@ -1,4 +1,4 @@
-"""Pool of worker processes of a safe store: a worker that dies is replaced."""
+"""Pool of worker processes of a safe store, which replaces workers that die."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_WORKERS = 16
-"""Maximum number of concurrent queries of a store; others wait."""
+"""Maximum number of concurrent queries of a store; further queries wait."""
 
 SPARES = 3
-"""Idle workers that are ready for the next queries while others run."""
+"""Number of idle workers that are ready for the next queries while others run."""
 
 GRACE_S = 0.4
-"""Time for an interrupted query to end by itself before its worker is killed [s]."""
+"""Time [s] that an interrupted query has to end before its worker is killed."""
 
 LONG_S = 0.3
-"""Time after which a query gets a lower priority, so that short ones do not wait for it [s]."""
+"""Time [s] after which a query gets a lower priority, so that short queries do not wait for it."""
 
 LOWER_PRIORITY = 15
 
 TICK_S = 0.05
 UNUSED_S = 20.0
-"""Time after which an idle worker beyond the spares is ended [s]."""
+"""Time [s] after which an idle worker beyond the spares is ended."""
 
 KILLED = -9
 UNASKED_S = 0.2
-"""A worker killed by others within this time counts as dead before the request [s]."""
+"""A worker killed from outside within this time [s] is assumed to have died before the request."""
 
 LEAST_ENGINE = 256 << 20
-"""Minimum memory limit of a worker's engine, unless the store's is lower [bytes]."""
+"""Minimum memory limit of a worker's engine [bytes], unless the limit of the store is lower."""
 
 
 class _DiedUnaskedError(QueryError):
-    """A worker was killed by others while it was idle."""
+    """A worker was killed from outside while it was idle."""
 
 
 class Workers(Closing):
@@ -93,7 +93,7 @@ class Workers(Closing):
         self._watcher: threading.Thread | None = None
 
     def warm(self) -> None:
-        """Start the first worker, so that the first query does not wait for it."""
+        """Start the first worker in advance, so that the first query need not wait for it."""
         with self._changed:
             self._start(1)
 
@@ -101,17 +101,17 @@ class Workers(Closing):
         """Run a query and return its rows.
 
         Raises:
-            QueryError: It failed, timed out, or its worker ended.
+            QueryError: The query failed or timed out, or its worker process ended.
         """
         given = {"query": query, "parameters": parameters, "most_rows": most_rows}
         return self._request("sql", given, self._seconds)
 
     def call(self, function: str, given: dict[str, Any], seconds: float | None = None) -> Any:
-        """Call ``module:function`` with the store of a worker; return its JSON value.
+        """Call ``module:function`` with the store in a worker; return its JSON value.
 
         Raises:
-            HtaSqlError: The function raised it.
-            QueryError: The call timed out, or its worker ended.
+            HtaSqlError: The function raised this error.
+            QueryError: The call timed out, or its worker process ended.
         """
         module = function.partition(":")[0]
         if module not in self._preloaded:
@@ -130,7 +130,7 @@ class Workers(Closing):
         """Send a request to a worker and return its answer.
 
         Raises:
-            _DiedUnaskedError: The worker was killed by others before the request began.
+            _DiedUnaskedError: The worker was killed from outside before the request began.
         """
         worker = self._claimed(seconds)
         is_usable = False
@@ -165,11 +165,12 @@ class Workers(Closing):
         if status == KILLED and ran < UNASKED_S:
             return _DiedUnaskedError(died)
         return QueryError(
-            f"{died} The store stays usable: ask a simpler query, or report it if it is an ordinary one."
+            f"{died} The store remains usable. Try a simpler query; if an ordinary query fails, "
+            "report it."
         )
 
     def _claimed(self, seconds: float | None) -> WorkerState:
-        """Take an idle worker; wait for one if all are busy."""
+        """Take an idle worker, waiting until a worker is idle if all are busy."""
         called = time.monotonic()
         with self._changed:
             self._waiting += 1
@@ -219,7 +220,7 @@ class Workers(Closing):
         self._ending.append(worker)
 
     def _is_fresh(self, worker: WorkerState) -> bool:
-        """Return whether a worker can be reused: priority restored, and memory still small."""
+        """Restore a worker's priority; return whether this worked and its memory is still small."""
         if worker.is_low:
             try:
                 os.setpriority(os.PRIO_PGRP, worker.process.pid, os.getpriority(os.PRIO_PROCESS, 0))
@@ -229,7 +230,7 @@ class Workers(Closing):
         return resident(worker.process.pid) - worker.base < LEAST_ENGINE
 
     def _start(self, wanted: int) -> None:
-        """Start workers until a number of them are idle or starting. Call with the lock held."""
+        """Start workers until the given number are idle or starting. Call with the lock held."""
         if self._watcher is None:
             self._watcher = threading.Thread(target=self._watch, daemon=True)
             self._watcher.start()
@@ -251,7 +252,7 @@ class Workers(Closing):
         except WorkerDiedError:
             status = process.wait() if process else None
             failure = QueryError(
-                f"A worker process for queries ended {end_of(status)} at its start."
+                f"A worker process for queries ended {end_of(status)} while starting."
             )
         except Exception as error:  # noqa: BLE001 - reported to the caller that waits for the worker
             failure = QueryError(f"A worker process for queries cannot start: {error!r}")
@@ -304,7 +305,7 @@ class Workers(Closing):
             worker.is_low = True
 
     def _bound_memory(self) -> None:
-        """Kill the largest worker if all together exceed the memory limit of the store."""
+        """Kill the largest busy worker if their total memory exceeds the limit of the store."""
         sizes = {id(w): resident(w.process.pid) - w.base for w in self._busy}
         if sum(sizes.values()) > self._memory:
             worker = max(self._busy, key=lambda w: sizes[id(w)])

@@ -1,4 +1,4 @@
-"""Starts worker processes: with a fork server on Linux, elsewhere as separate Python processes."""
+"""Starts worker processes: with a fork server on Linux, as separate Python processes elsewhere."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Process(ABC):
 
     @abstractmethod
     def status(self) -> int | None:
-        """Return the exit status, negative for a signal; None while it runs."""
+        """Return the exit status (negative for a signal), or None while the process runs."""
 
     @abstractmethod
     def has_ended(self) -> bool:
@@ -52,16 +52,16 @@ class Process(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Drop the handle in the child of a fork: the process belongs to the parent."""
+        """Drop the handle in the child of a fork, because the process belongs to the parent."""
 
     def kill(self) -> None:
-        """Kill the process; does nothing if it was reaped already."""
+        """Kill the process, unless it was already reaped."""
         if self._status is None:
             with suppress(OSError):
                 os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def wait(self, seconds: float = _END_S) -> int | None:
-        """Wait for the process to end; None if it still runs after that time."""
+        """Wait for the process to end; return its exit status, or None if it still runs."""
         until, pause = time.monotonic() + seconds, 0.001
         while (status := self.status()) is None and time.monotonic() < until:
             time.sleep(pause)
@@ -69,14 +69,14 @@ class Process(ABC):
         return status
 
     def abandon(self) -> None:
-        """Kill the process and unblock readers of its answer at once: its end may take seconds."""
+        """Kill the process and unblock readers of its answer at once; ending may take seconds."""
         self.kill()
         if self._socket:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the pipes, which ends a worker that waits for requests."""
+        """Close the pipes, which makes a worker that waits for requests end."""
         for pipe in (self.requests, self.answers, self._socket):
             with suppress(OSError):
                 if pipe:
@@ -104,7 +104,7 @@ class Spawned(Process):
         self.pid = self._child.pid
 
     def status(self) -> int | None:
-        """Return the exit status; None while it runs."""
+        """Return the exit status, or None while the process runs."""
         self._status = self._child.poll()
         return self._status
 
@@ -133,11 +133,11 @@ class Forked(Process):
                 raise
 
     def status(self) -> int | None:
-        """Return the exit status; None while it runs."""
+        """Return the exit status, or None while the process runs."""
         if self._status is None:
             try:
                 status = self._server.ask(b"W" + self.pid.to_bytes(_NUMBER_BYTES, "big"))
-            except OSError:  # the server has died, so nobody can report the status
+            except OSError:  # the server has died, so the status is unknown
                 status = -signal.SIGKILL if _is_at_end(self.answers) else _RUNNING
             self._status = None if status == _RUNNING else status
         return self._status
@@ -155,7 +155,7 @@ _RUNNING = -1_000
 
 
 class ForkServer:
-    """A Python process with all imports done that forks workers, which saves 0.5 s for each."""
+    """A Python process that forks workers after all imports, which saves 0.5 s per worker."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -220,7 +220,7 @@ class Processes:
             raise StoreError(f"No worker process for queries can be started: {error}") from error
 
     def preload(self, module: str) -> None:
-        """Make workers that are started later import a module in advance."""
+        """Import a module in the fork server, so that later workers start with it."""
         with self._lock:
             server = self._server
         if server:
@@ -243,12 +243,12 @@ class Processes:
 
 
 def _python(mode: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
-    """Start a Python process with this one's import path, without the current folder."""
+    """Start a Python process with the import path of this process, without the current folder."""
     if not sys.executable:
         raise StoreError("No worker process for queries can be started: sys.executable is not set.")
     path = [entry or str(Path.cwd()) for entry in sys.path]
     command = [sys.executable, "-I", "-c", _BOOT, json.dumps(path), mode]
-    # Prevents these libraries from starting threads: a forking process must have none.
+    # Prevent these libraries from starting threads, because a forking process must have none.
     environment = os.environ | {
         "OPENBLAS_NUM_THREADS": "1",
         "JE_ARROW_MALLOC_CONF": "background_thread:false",

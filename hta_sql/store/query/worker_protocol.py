@@ -1,4 +1,4 @@
-"""Protocol with a worker process: send a request, read its answer, describe how it ended."""
+"""Protocol with a worker process: sends requests, reads answers, describes how a worker ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_JSON = 64 << 20
 
 
 class AnswerTooLargeError(QueryError):
-    """A table exceeded its limit and was not read to its end, so its pipe is unusable."""
+    """A table exceeded its size limit and was not read to the end, so the pipe is unusable."""
 
 
 class WorkerDiedError(Exception):
@@ -117,12 +117,12 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
     try:
         with pa.ipc.open_stream(pa.PythonFile(source, mode="r")) as stream:
             table = stream.read_all()
-        # The bytes come from a process that a query may have corrupted.
+        # The bytes come from a process whose memory a query may have corrupted.
         table.validate(full=True)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         if source.is_exhausted:
             raise AnswerTooLargeError(
-                f"The answer has more than {most_bytes >> 20:,} MiB, the limit of a query. "
+                f"The answer is larger than {most_bytes >> 20:,} MiB, the limit of a query. "
                 "Aggregate in SQL, add a LIMIT, or open the store with a larger memory_limit."
             ) from error
         raise WorkerDiedError from error
@@ -130,7 +130,7 @@ def _table_of(pipe: IO[bytes], most_bytes: int) -> pa.Table:
 
 
 class _Bounded:
-    """A pipe limited to a number of bytes."""
+    """A pipe from which at most a given number of bytes can be read."""
 
     closed = False
 

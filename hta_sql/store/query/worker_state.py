@@ -1,4 +1,4 @@
-"""State of a worker in the pool, and of the query that it runs."""
+"""State of a worker in the pool, and of the query that the worker runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hta_sql.errors import QueryError
 from hta_sql.store.query.worker_processes import Process
 
 WAIT_S = 0.4
-"""Time that a query may wait for a worker before the wait counts against its limit [s]."""
+"""Time [s] that a query may wait for a worker before the wait counts towards its time limit."""
 
 
 @dataclass(eq=False)
@@ -20,19 +20,19 @@ class WorkerState:
 
     process: Process
     base: int
-    """Resident memory when it became ready [bytes]."""
+    """Resident memory when the worker became ready [bytes]."""
     since: float = field(default_factory=time.monotonic)
-    """Start of its query, or of its idle time (monotonic clock) [s]."""
+    """Start of the worker's query, or of its idle time (monotonic clock) [s]."""
     seconds: float | None = None
     stopped: float | None = None
-    """Time when its query was first interrupted."""
+    """Time when the query was first interrupted (monotonic clock) [s]; None if it was not."""
     reason: QueryError | None = None
-    """Reason for which it was stopped."""
+    """Error that explains why the query was stopped."""
     sent: bool = False
     is_low: bool = False
 
     def begin(self, called: float, seconds: float | None) -> None:
-        """Record the start of a query; a long wait for the worker counts, up to half the limit."""
+        """Record the start of a query; a long wait for a worker uses up to half of the limit."""
         now = time.monotonic()
         self.since = now if seconds is None else max(min(now, called + WAIT_S), now - seconds / 2)
         self.seconds = seconds
@@ -44,7 +44,7 @@ class WorkerState:
 
 
 def has_ended(worker: WorkerState, now: float) -> bool:
-    """Return whether a released worker has ended; kill it if that takes too long."""
+    """Return whether a released worker has ended; kill it if it takes longer than 1 s."""
     if worker.process.status() is not None:
         return True
     if now - worker.since > 1:
@@ -62,8 +62,9 @@ def resident(process: int) -> int:
 
 
 def too_large() -> QueryError:
-    """Return the error of a query that was killed because of the store's total memory."""
+    """Return the error of a query that was killed because the store exceeded its total memory."""
     return QueryError(
-        "Out of Memory: the queries of this store together use more than its memory_limit, and this "
-        "one uses most. Ask for fewer runs, ranks or steps, or open it with a larger memory_limit."
+        "Out of Memory: together, the queries of this store exceed its memory_limit, and this "
+        "query used the most. Request fewer runs, ranks or steps, or open the store with a larger "
+        "memory_limit."
     )

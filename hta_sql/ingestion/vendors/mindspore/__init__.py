@@ -1,4 +1,4 @@
-"""MindSpore Insight's raw cluster data: CSV and JSON summaries of each rank, no events."""
+"""MindSpore Insight's raw cluster data: CSV and JSON summaries of each rank, without events."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SUPPORTED = (
     "flops_summary_N.json",
     "memory_usage_summary_N.json",
 )
-"""File names that can be read; the first one represents its rank."""
+"""Names of supported files; of the files that exist, the first represents its rank."""
 
 _NAMES = {
     "step_trace": re.compile(r"^step_trace_raw_(?P<rank>\d+)_detail_time\.csv$"),
@@ -52,7 +52,7 @@ class ClusterFile:
 
 
 def cluster_file(path: str) -> ClusterFile | None:
-    """Parse a file name; None if it is not a supported cluster data file."""
+    """Parse the name of a cluster data file; None for other or unsupported files."""
     folder, _, name = path.rpartition("/")
     for kind, pattern in _NAMES.items():
         if match := pattern.match(name):
@@ -72,7 +72,7 @@ def cluster_file(path: str) -> ClusterFile | None:
 
 
 def is_unsupported(path: str) -> bool:
-    """Return whether a file name is an unsupported file of MindSpore's profiler."""
+    """Return whether a path is an unsupported file of MindSpore's profiler."""
     return bool(_UNSUPPORTED.match(path.rpartition("/")[2]))
 
 

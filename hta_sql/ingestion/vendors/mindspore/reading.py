@@ -42,7 +42,7 @@ _COLUMNS = {
         "communication_operator_cost",
     ),
 }
-"""Required columns of each file; additional ones are allowed."""
+"""Required columns of each kind of file; additional columns are allowed."""
 
 _JSON_COLUMNS = ("link_info", "communication_operator_cost")
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
@@ -57,13 +57,13 @@ def stage_cluster_data(
 
     Args:
         con: The database of the rank.
-        path: Any of its files; None creates the tables without rows.
+        path: Path of any file of the rank; None creates the tables without rows.
 
     Returns:
         Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: A file does not match its name, or there are two of a kind.
+        TraceFormatError: A file does not match its name, or there are two files of the same kind.
     """
     parts = parts_of_rank(path) if path else []
     contents = _contents(parts)
@@ -93,7 +93,7 @@ def stage_cluster_data(
 
 
 def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
-    """Read each file as JSON text, by kind."""
+    """Read the files of a rank: kind ─▶ content as JSON text."""
     contents: dict[str, str | None] = dict.fromkeys((*_COLUMNS, "flops", "memory"))
     for part in parts:
         if contents[part.kind] is not None:
@@ -133,8 +133,8 @@ def _rows(part: ClusterFile, text: str) -> list[dict[str, str]]:
         missing = [name for name in _COLUMNS[part.kind] if name not in (reader.fieldnames or ())]
         if missing:
             raise TraceFormatError(
-                f"{part.path!r} has no column {', '.join(missing)}: it is not what MindSpore's "
-                "profiler writes under that name, or of a version that is not supported."
+                f"{part.path!r} has no column {', '.join(missing)}: it was not written by "
+                "MindSpore's profiler, or by an unsupported version."
             )
         rows = list(reader)
         for row in rows:
@@ -150,8 +150,8 @@ def _check(part: ClusterFile, row: dict[str, str], line: int) -> None:
     for name, cell in row.items():
         if name is None or cell is None:
             raise TraceFormatError(
-                f"{part.path!r}: a row up to line {line} has another number of cells than the "
-                "header; the file is cut off or damaged."
+                f"{part.path!r}: a row up to line {line} has a different number of cells than the "
+                "header; the file is truncated or damaged."
             )
         if name in _JSON_COLUMNS:
             try:

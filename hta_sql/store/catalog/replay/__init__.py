@@ -1,4 +1,7 @@
-"""A job run again on a graph of its operations: SQL defines nodes and edges, one pass replays them."""
+"""Replays a job on its dependency graph: SQL defines nodes and edges, one pass computes times."""
 
 TABLE = "replays"
-"""Name of the derived table of replays; its modules import numpy, and load when a replay runs."""
+"""Name of the derived table of replays.
+
+The modules that compute it import numpy, and are loaded only when a replay runs.
+"""

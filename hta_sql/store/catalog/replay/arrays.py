@@ -1,4 +1,4 @@
-"""A replay as arrays: the dependency graph, and what its nodes take in a scenario."""
+"""Arrays of a replay: the dependency graph, and the durations of its nodes in a scenario."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class Graph:
     """Nodes of a replay and their dependencies; one entry per node unless stated otherwise.
 
     Attributes:
-        is_operation: Whether it is a device operation; otherwise it is a call in which the host waits.
-        key: Time of the node in a topological order of operations [ns].
+        is_operation: Whether the node is a device operation; otherwise it is a blocking host call.
+        key: Sort key that puts operations in a topological order [ns].
         returned: End of the launch or call [ns]; NaN without a launch.
-        line: Number of the host: of a rank's recording, from 0.
-        host_place: Position in the order of the host, from 1; 0 without a launch.
-        awaited: Operation that the launch or call waits for; -1: none.
-        first: Where the node's waits begin in `waits`; one entry more than nodes.
-        waits: Operations that operations wait for; in the order of the nodes that wait.
-        after: From the awaited operation to the return of the call [ns]; NaN: the host works after it.
-        launch_gap: From the return of a launch to the start of its operation [ns].
-        early: Start of an operation without any dependency before the line's begin, not above 0 [ns].
-        collective: Number of the collective, from 0; -1: none.
-        begin: Begin of each line [ns]; one entry a line.
+        line: Index of the host timeline (one per recording of a rank), from 0.
+        host_place: Position on the host timeline, from 1; 0 without a launch.
+        awaited: Operation that the launch or call waits for, or -1.
+        first: Offset of the node's dependencies in `waits`; one entry more than there are nodes.
+        waits: Operations that each operation waits for, grouped by the waiting node.
+        after: Time from the end of the awaited operation to the return of the call [ns]; NaN if the
+            host does other work in between.
+        launch_gap: Time from the return of a launch to the start of its operation [ns].
+        early: Start of the node relative to the begin of its host timeline if earlier, else 0 [ns].
+        collective: Index of the collective, from 0, or -1.
+        begin: Begin of each host timeline [ns]; one entry per timeline.
     """
 
     is_operation: Flags
@@ -56,12 +57,12 @@ class Durations:
     """Durations of nodes in one scenario [ns]; one entry per node unless stated otherwise.
 
     Attributes:
-        own: Duration of operations.
-        host: Work of the host before launches and calls.
-        gap: Delay of operations after their dependencies.
-        lag: From the last start of a collective to its end on this rank.
-        begin: Begin of each line; one entry a line, None: as recorded.
-        meets: Ranks wait for each other in collectives.
+        own: Duration of each operation.
+        host: Host work before each launch or call.
+        gap: Delay between the end of the dependencies and the start of each operation.
+        lag: Time from the last start of a collective on any rank to its end on this rank.
+        begin: Begin of each host timeline, one entry per timeline; None: as recorded.
+        meets: Whether ranks wait for each other in collectives.
     """
 
     own: Floats

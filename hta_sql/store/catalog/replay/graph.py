@@ -1,4 +1,4 @@
-"""Read the nodes and edges of a run's replay, which SQL of the library defines."""
+"""Reads the dependency graph of a run's replay; SQL of the library defines its nodes and edges."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ READS: dict[str, tuple[str, ...]] = {
     WEIGHTS: (NODES, EDGES),
     VALUES: (NODES, WEIGHTS, STRAGGLERS),
 }
-"""Macros of lib, whose results are temporary tables ─▶ the macros that they read; none means a run."""
+"""Macro of lib ─▶ macros whose results it reads; a macro that reads none gets the run as argument.
+
+Results are stored in temporary tables.
+"""
 
 STAGES = len(READS) + 5
-"""Parts of a replay for its progress: its tables, reading them, order of nodes, scenarios, parts of the job, kernels."""
+"""Number of progress stages of a replay.
+
+Stages: each table, reading the tables, sorting nodes, scenarios, parts of the job, faster kernels.
+"""
 
 NODE_BYTES = 2_000
-"""Memory of a node: its columns, and its place in the order; 64 ranks of 5,000 operations take 1,400 bytes for each."""
+"""Upper bound of the memory of a node [bytes]; 64 ranks of 5,000 operations take 1,400 per node."""
 
 NODE_COLUMNS = (
     "node_id", "rank", "span", "kind", "name_id", "class", "step", "stage", "replica", "start_ns", "end_ns", "return_ns",
@@ -44,13 +50,13 @@ NODE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Replay:
-    """One run as a graph, with the values of each node that scenarios need.
+    """The dependency graph of one run, with the values per node that scenarios need.
 
     Attributes:
         graph: Nodes and their dependencies.
         nodes: Columns of lib.replay_nodes and lib.replay_weights.
         values: Columns of lib.replay_values.
-        names: Name of each name_id.
+        names: name_id ─▶ name.
     """
 
     graph: Graph
@@ -64,16 +70,16 @@ class Replay:
 
 
 def read_replay(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCHED) -> Replay:
-    """Compute nodes, edges and durations of a run in SQL, and read them.
+    """Compute the nodes, edges and durations of a run in SQL, and read the results.
 
     Args:
-        con: A catalog whose temporary tables may be written.
+        con: Connection to a catalog in which temporary tables can be created.
         run: The run.
         watch: Limits of the computation.
 
     Raises:
         duckdb.Error: The engine failed, or the run has too many operations for the memory limit.
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     try:
         for done, (name, reads) in enumerate(READS.items()):
@@ -134,7 +140,7 @@ def _graph(nodes: Columns, weights: Columns, edges: Columns) -> Graph:
 
 
 def _numbered(ids: Any) -> Ints:
-    """Number collectives from 0; -1: none."""
+    """Number the collectives from 0; -1 for nodes without a collective."""
     filled = _filled(ids)
     numbers = np.full(len(filled), -1, np.int64)
     is_member = filled >= 0
@@ -151,5 +157,5 @@ def _with_gaps(values: Any) -> Floats:
 
 
 def floats(values: Any) -> Floats:
-    """Return a column as numbers; NULL becomes 0."""
+    """Return a column as floats; NULL becomes 0."""
     return np.asarray(np.ma.filled(np.ma.asarray(values, np.float64), 0.0), np.float64)

@@ -51,20 +51,20 @@ T_QUANTILES = (
     2.14,
     2.13,
 )
-"""97.5 % quantiles of Student's t for 1 to 15 degrees of freedom; 2.0 is within 5 % of those beyond."""
+"""97.5 % quantiles of Student's t for 1 to 15 degrees of freedom; above, 2.0 is within 5 %."""
 
 
 def replay_rows(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCHED) -> pa.Table:
-    """Run a job again in all scenarios; returns rows of the derived table without the run.
+    """Replay a run in all scenarios; return the rows of `replays` without the column run.
 
     Args:
-        con: A catalog whose temporary tables may be written.
+        con: Connection to a catalog in which temporary tables can be created.
         run: The run.
         watch: Limits of the computation.
 
     Raises:
-        duckdb.Error: The engine failed to compute the graph, or it is too large for the memory limit.
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        duckdb.Error: The engine failed to compute the graph, or the graph exceeds the memory limit.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     replay = read_replay(con, run, watch)
     log.info("Replaying run %s: %d nodes.", run, len(replay))
@@ -76,7 +76,7 @@ def replay_rows(con: duckdb.DuckDBPyConnection, run: str, watch: Watch = UNWATCH
 
 
 def _table(rows: list[Row]) -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     kinds = {"scenario": pa.string(), "part_kind": pa.string(), "part": pa.string()}
     kinds |= dict.fromkeys(("recorded_ns", "replayed_ns", "low_ns", "high_ns"), pa.int64())
@@ -85,12 +85,13 @@ def _table(rows: list[Row]) -> pa.Table:
 
 
 def replays_of_all(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Run all jobs of a catalog again; returns rows of the derived table.
+    """Replay all runs of a catalog; return the rows of `replays`.
 
     Args:
-        con: A catalog whose temporary tables may be written, with matched collectives.
+        con: Connection to a catalog with matched collectives, in which temporary tables can be
+            created.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only where used
+    import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
     runs = [run for (run,) in con.table("ranks").unique("run").order("run").fetchall()]
     tables = [(run, replay_rows(con, run)) for run in runs]
@@ -134,7 +135,7 @@ def _rows(replay: Replay, watch: Watch, report: Callable[[str, int], None]) -> l
 def _with_begins(
     replay: Replay, sweep: Sweep, named: dict[str, Durations], found: dict[str, Floats]
 ) -> dict[str, Floats]:
-    """Return ends of scenarios in which ranks begin the capture earlier than recorded."""
+    """Return the node ends of scenarios in which ranks begin the capture earlier than recorded."""
     begins = {name: shifted_begins(replay, found[RECORDED], end) for name, end in found.items()}
     again = {
         name: replace(named[name], begin=begin)
@@ -159,7 +160,7 @@ def _row(replay: Replay, name: str, took: float, saved: float, spread: float | N
 
 
 def _free_hosts(replay: Replay) -> int:
-    """Return the number of recordings whose host launches work and was never seen to wait for the device."""
+    """Return the number of recordings whose host launches work but never waits for the device."""
     graph = replay.graph
     launching, waiting = (
         np.unique(graph.line[which]) for which in (graph.host_place > 0, graph.awaited >= 0)
@@ -178,7 +179,7 @@ class _Spans:
         nodes, is_operation = replay.nodes, replay.graph.is_operation
         self._replay = replay
         span = nodes["span"]
-        # A recording of the host alone has no operations, and no length.
+        # A recording without device operations has no length.
         present = np.unique(span[is_operation])
         self._spans = [np.flatnonzero(is_operation & (span == one)) for one in present]
         step = np.ma.filled(nodes["step"], -1)
@@ -195,7 +196,10 @@ class _Spans:
         return sum(last - begin for last, begin in zip(lasts, self._begins, strict=True))
 
     def spread(self, before: Floats, end: Floats) -> float | None:
-        """Return half of the 95 % interval of the saving, from its scatter over steps [ns]."""
+        """Return half the width of the 95 % confidence interval of the saving [ns].
+
+        It is estimated from the variation between steps; None for fewer than two steps.
+        """
         saved: list[float] = []
         for (here, firsts), begin in zip(self._steps, self._begins, strict=True):
             if len(here):
@@ -209,7 +213,9 @@ class _Spans:
         return quantile * float(np.std(saved, ddof=1)) * math.sqrt(len(saved))
 
     def overlapped(self, alone: Floats) -> float:
-        """Return the length if each rank worked without waiting, followed by its transfers [ns].
+        """Return the length if all transfers of each rank perfectly overlapped with its work [ns].
+
+        For each recording, this is the maximum over ranks of the larger of work and transfers.
 
         Args:
             alone: Ends of nodes without communication.

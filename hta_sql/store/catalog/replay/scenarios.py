@@ -1,4 +1,4 @@
-"""The scenarios of a replay: what every node takes in each of them."""
+"""The scenarios of a replay: the durations of every node in each scenario."""
 
 from __future__ import annotations
 
@@ -13,27 +13,33 @@ RECORDED, UNIFORM = "as recorded", "uniform"
 NO_STRAGGLER, NO_EXPOSED, LINKS = "no late rank", "no exposed communication", "link at peers' speed"
 
 MOST_PARTS = 32
-"""Parts of one kind beyond which a decomposition of the slowdown leaves that kind out."""
+"""Maximum number of parts of a kind for which the slowdown is attributed to these parts."""
 
 FACTORS = (0.0, 0.5, 0.8)
-"""Factors on the durations of a kernel or class; the saving of other ones is at least the interpolated one."""
+"""Factors on the durations of a kernel or class.
+
+For factors in between, interpolating the savings gives a lower bound.
+"""
 
 MOST_KERNELS = 8
-"""Kernels that are made faster: those that take most time over all ranks."""
+"""Number of kernels that are made faster: those with the longest total time over all ranks."""
 
 Part = tuple[str, str]
-"""Kind of a part of the job, and its name."""
+"""Kind and name of a part of the job."""
 
 
 def recorded(replay: Replay) -> Durations:
-    """Return what nodes took."""
+    """Return the recorded durations of nodes."""
     nodes = replay.nodes
     own, host, gap, lag = (floats(nodes[f"{name}_ns"]) for name in ("own", "host", "gap", "lag"))
     return Durations(own, host, gap, lag)
 
 
 def scenarios(replay: Replay) -> dict[str, Durations]:
-    """Return what nodes take in each scenario; no straggler only if there is one."""
+    """Return the durations of nodes in each scenario.
+
+    The scenarios without stragglers or slow links exist only if the run has some.
+    """
     now, values = recorded(replay), replay.values
     transfer, none = floats(replay.nodes["transfer_ns"]), np.zeros(len(replay))
     found = {RECORDED: now}
@@ -55,12 +61,12 @@ def _of(replay: Replay, name: str, lag: Floats) -> Durations:
 
 
 def parts(replay: Replay, now: Durations, uniform: Durations) -> Iterator[tuple[Part, Durations]]:
-    """Yield each part of the job with the durations in which it alone is as recorded.
+    """Yield each part of the job with the durations if only this part is as recorded.
 
     Args:
         replay: The run.
         now: Durations as recorded.
-        uniform: Durations of the scenario uniform, which all other parts take.
+        uniform: Durations of the scenario uniform, which apply to all other parts.
     """
     nodes = replay.nodes
     is_operation = replay.graph.is_operation
@@ -88,7 +94,7 @@ def _distinct_names(replay: Replay) -> list[str]:
 
 
 def _numbers_of_names(replay: Replay) -> Ints:
-    """Return the position of each node's name in the sorted names."""
+    """Return the index of each node's name in the sorted distinct names."""
     numbers = {name: number for number, name in enumerate(_distinct_names(replay))}
     table = np.zeros(max(replay.names) + 1, np.int64)
     for name_id, name in replay.names.items():
@@ -97,9 +103,10 @@ def _numbers_of_names(replay: Replay) -> Ints:
 
 
 def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], Durations]]:
-    """Yield each class and each large kernel with the durations in which it takes a share of its time.
+    """Yield each class and each large kernel with the durations if it were faster by a factor.
 
-    A collective takes that share from the start of its last rank on; ranks still wait for each other.
+    For a collective, the factor applies to the transfer, after the last rank has started it. Ranks
+    still wait for each other.
 
     Args:
         replay: The run.
@@ -124,15 +131,16 @@ def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], D
 
 
 def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
-    """Return the start of each line if its capture started late because of the delay that a scenario removes; None: as recorded.
+    """Return earlier begins of host timelines whose late begin a scenario explains, or None.
 
-    A capture begins in the middle of a run. A line that begins later than others, and ends its steps later by
-    what the scenario takes away, began later for the same reason.
+    A capture begins in the middle of a run. If the scenario removes the delay with which a timeline
+    ends its steps, the same delay also explains a late begin of its capture, up to its size. None
+    means that all timelines begin as recorded.
 
     Args:
         replay: The run.
-        before: Ends as recorded.
-        end: Ends in the scenario.
+        before: Ends of nodes in the replay as recorded.
+        end: Ends of nodes in the scenario.
     """
     begin = replay.graph.begin
     step = np.ma.filled(replay.nodes["step"], -1)

@@ -1,4 +1,4 @@
-"""The order in which to pass over a replay's graph: levels of nodes that depend on lower levels only."""
+"""The schedule of a replay: sorts nodes into levels, so that they depend only on lower levels."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from hta_sql.store.catalog.replay.arrays import Flags, Graph, Ints
 from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 NODES = 20_000
-"""Nodes after which the limits are checked: about 20 ms."""
+"""Number of nodes after which the limits are checked; they take about 20 ms."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Operations and host anchors, sorted by level: dependencies of a node have lower levels.
 
-    An anchor is the first launch of a host, or one that waits for the device. What the host does behind an
-    anchor adds up, so that only anchors are nodes. Times of nodes are followed by the begins of lines and by a time before all.
+    An anchor is the first launch on a host timeline, or a launch or call that waits for the device.
+    Host work after an anchor is a prefix sum, so that only anchors need to be nodes. The array of
+    times contains the times of all nodes, then the begin of each host timeline, then -inf.
 
     Attributes:
-        source: Node of the graph, one entry a scheduled node; its launch or call for an anchor.
-        is_anchor: Host anchor.
-        anchor: Position of the time from which its host counts.
-        from_place: Positions in the host's order between which its host worked: after the first, up to the second.
-        first: Where a node's waits begin in `waits`; one entry more than nodes.
-        waits: Positions of the times that it waits for, at least one each.
-        levels: Where each level begins, and the end.
-        members: Positions of collectives' members, sorted by the level in which the last one starts.
-        member_first: Where each collective begins in `members`, and the end.
-        collective_levels: Where each level's collectives begin in `member_first`, and the end.
-        host_order: Nodes with a launch or call, in the order of their hosts.
+        source: Node of the graph, one entry per scheduled node; for an anchor, its launch or call.
+        is_anchor: Whether the node is a host anchor.
+        anchor: Position of the time to which the host work before the node is added.
+        from_place: Range of `host_order` with that host work: after the first, up to the second.
+        first: Offset of a node's dependencies in `waits`; one entry more than there are nodes.
+        waits: Positions of the times that each node waits for, at least one per node.
+        levels: Offset of each level, and the end.
+        members: Positions of the members of collectives, by the level of the last member.
+        member_first: Offset of each collective in `members`, and the end.
+        collective_levels: Offset of each level's collectives in `member_first`, and the end.
+        host_order: Nodes with a launch or call, sorted by host timeline and position.
         ended: Position of each operation of the graph; -1 for calls.
     """
 
@@ -51,7 +52,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """Operations, then anchors, before they are sorted by level; positions as in Schedule."""
+    """Operations, then anchors, before they are sorted by level; fields as in :class:`Schedule`."""
 
     source: Ints
     operation_count: int
@@ -74,7 +75,7 @@ def scheduled(graph: Graph, watch: Watch = UNWATCHED) -> Schedule:
         watch: Limits of the computation.
 
     Raises:
-        ComputationStoppedError: It was interrupted, or exceeded its time.
+        ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
     """
     order = np.lexsort((graph.host_place, graph.line))
     order = order[graph.host_place[order] > 0]
@@ -87,7 +88,8 @@ def scheduled(graph: Graph, watch: Watch = UNWATCHED) -> Schedule:
         graph.key[nodes.source],
         graph.returned[nodes.source],
     )
-    # What an anchor waits for is earlier, and what it launches may begin as it returns.
+    # An anchor comes after the operations that it waits for. An operation that it launches may
+    # begin at the time at which the launch returns, so anchors come first among equal times.
     walk = np.lexsort((np.arange(len(nodes)) < nodes.operation_count, keys))
     level, reached = _levels(nodes, walk, watch)
     return _by_level(nodes, level, reached, order, position)
@@ -96,7 +98,7 @@ def scheduled(graph: Graph, watch: Watch = UNWATCHED) -> Schedule:
 def _nodes(graph: Graph, order: Ints, position: Ints) -> _Nodes:
     is_anchor = (graph.awaited[order] >= 0) | (graph.host_place[order] == 1)
     anchors, operations = order[is_anchor], np.flatnonzero(graph.is_operation)
-    # Position in the host's order of the latest anchor up to each item.
+    # Position in the host order of the latest anchor up to each item.
     latest = np.maximum.accumulate(np.where(is_anchor, np.arange(len(order)), 0))
     number = np.cumsum(is_anchor) - 1
     place = np.full(len(graph), -1, np.int64)
@@ -115,7 +117,7 @@ def _nodes(graph: Graph, order: Ints, position: Ints) -> _Nodes:
     is_first = graph.host_place[anchors] == 1
     earlier = np.where(is_first, at, latest[np.maximum(at - 1, 0)])
     anchor[count:] = np.where(is_first, total + graph.line[anchors], count + number[earlier])
-    # The first item's own work counts from the begin of the line.
+    # The work before the first launch counts from the begin of the host timeline.
     low[count:], high[count:] = np.where(is_first, at - 1, earlier), at
     first, waits = _padded(graph, waits_count, position, anchors, ground)
     collective = np.append(graph.collective[operations], np.full(len(anchors), -1))
@@ -126,7 +128,7 @@ def _nodes(graph: Graph, order: Ints, position: Ints) -> _Nodes:
 def _padded(
     graph: Graph, counts: Ints, position: Ints, anchors: Ints, ground: int
 ) -> tuple[Ints, Ints]:
-    """Return waits of operations, then of anchors; what waits for nothing waits for the time before all."""
+    """Return the dependencies of operations, then of anchors; nodes without any depend on -inf."""
     lengths = np.append(np.maximum(counts, 1), np.ones(len(anchors), np.int64))
     first = np.append(0, np.cumsum(lengths))
     waits = np.full(first[-1], ground)
@@ -139,7 +141,7 @@ def _padded(
 
 
 def _levels(nodes: _Nodes, walk: Ints, watch: Watch) -> tuple[Ints, Ints]:
-    """Return the level of each node, and that of each collective's last member."""
+    """Return the level of each node, and the level of each collective's last member."""
     total = len(nodes)
     highest = int(max(nodes.anchor.max(initial=0), nodes.waits.max(initial=0), total))
     level = [0] * (highest + 1)

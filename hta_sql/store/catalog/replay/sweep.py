@@ -1,4 +1,4 @@
-"""The pass of a replay over its dependency graph: when each operation ends, in several scenarios at once."""
+"""The pass over a replay's dependency graph: computes node ends for several scenarios at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hta_sql.store.catalog.replay.schedule import scheduled
 from hta_sql.store.catalog.watch import UNWATCHED, Watch
 
 CHUNK_BYTES = 64 << 20
-"""Memory of one array of nodes and scenarios; there are about six of them."""
+"""Maximum size of an array of nodes by scenarios [bytes]; about six such arrays exist at a time."""
 
 LEVELS = 500
-"""Levels after which the limits are checked: about 10 ms."""
+"""Number of levels after which the limits are checked; they take about 10 ms."""
 
 
 class Sweep:
-    """Passes over a graph, level by level.
+    """Computes the times of all nodes of a graph, level by level.
 
     Args:
         graph: The graph.
@@ -31,12 +31,12 @@ class Sweep:
         self._plan = scheduled(graph, watch)
 
     def ends(self, scenarios: Sequence[Durations]) -> Iterator[Floats]:
-        """Yield the end of every operation in each scenario [ns]; of calls NaN.
+        """Yield the ends of all operations for each scenario [ns]; NaN for calls.
 
-        Scenarios are run in groups, so that memory does not grow with their number.
+        Scenarios are computed in groups, so that memory does not grow with their number.
 
         Raises:
-            ComputationStoppedError: It was interrupted, or exceeded its time.
+            ComputationStoppedError: The computation was interrupted, or exceeded its time limit.
         """
         size = max(1, CHUNK_BYTES // (8 * max(1, len(self._graph))))
         ended = self._plan.ended
@@ -46,7 +46,7 @@ class Sweep:
                 yield np.where(ended >= 0, column[ended], np.nan)
 
     def _times(self, scenarios: Sequence[Durations]) -> Floats:
-        """Pass over the levels once; returns the times of scheduled nodes, nodes by scenarios."""
+        """Pass over the levels once; return the times of scheduled nodes (nodes by scenarios)."""
         graph, plan = self._graph, self._plan
         total = len(plan.source)
         head, gap, own, lag = self._columns(scenarios)
@@ -81,7 +81,7 @@ class Sweep:
         return times[:total]
 
     def _columns(self, scenarios: Sequence[Durations]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return host work, delays and durations of scheduled nodes, and lags of members, by scenarios."""
+        """Return host work, delays and durations of nodes, and lags of members, by scenario."""
         graph, plan = self._graph, self._plan
         total, source = len(plan.source), plan.source
         is_call = plan.is_anchor & ~np.isnan(graph.after[source])
