@@ -13,6 +13,7 @@ import pytest
 
 import hta_sql
 from hta_sql.charts.timeline.steps import STEP_PARTS
+from hta_sql.report import write_report
 from hta_sql.report.answers import first_screen
 from hta_sql.report.first_screen import FirstScreen
 from hta_sql.report.links import linked
@@ -98,7 +99,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     answers = replace(answered("host"), step_accounting=nothing)
     told = overview_markup(answers, {"cluster_step_trace", "links"})
     assert (
-        'told by summaries, without events; for their steps look at <a href="#cluster_step' in told
+        'have summaries instead of events; for their steps look at <a href="#cluster_step' in told
     )
     assert "Steps need the profiler's schedule." in unescape(overview_markup(answers, set()))
 
@@ -137,3 +138,11 @@ def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) ->
     assert all(row["step_ns"] == sum(row[name] for name in STEP_PARTS) for row in rows)
     assert {row["rank"] for row in rows} == {0, 1}
     assert held["stragglers"][0]["rank"] == 1
+
+
+def test_a_page_without_steps_links_to_what_the_files_contain(tmp_path: Path) -> None:
+    """Dumps of a hang have no step; the first screen names the section on the hang."""
+    dumps = TRACES / "recorded" / "hangs" / "rank_missing"
+    with hta_sql.ingest(dumps, tmp_path / "store", run="job") as store:
+        page = write_report(store, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'Flight Recorder dumps: look at <a href="#hang"' in page

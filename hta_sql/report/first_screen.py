@@ -39,6 +39,9 @@ ANALYSES = tuple(field.name for field in fields(FirstScreen))
 SUMMARIZED = {"cluster_step_trace": "their steps", "links": "what they transfer"}
 """Analysis ─▶ what it shows about ranks that have only summaries."""
 
+RECORDED = {"hang": "Flight Recorder dumps", "snapshot_peak": "memory snapshots"}
+"""Analysis ─▶ the files that it reads, which have no steps."""
+
 QUESTIONS = {
     "Where does a step go?": "step_accounting",
     "Why is my GPU idle?": "idle_causes",

@@ -13,7 +13,7 @@ from hta_sql.charts.drawing.palette import DARK, ON_COLOR
 from hta_sql.charts.drawing.style import duration_text
 from hta_sql.charts.timeline.steps import STEP_PARTS
 from hta_sql.report.advice import first_cards
-from hta_sql.report.first_screen import SUMMARIZED, FirstScreen, analysis_of
+from hta_sql.report.first_screen import RECORDED, SUMMARIZED, FirstScreen, analysis_of
 from hta_sql.report.links import linked
 from hta_sql.report.reasons import no_rows
 from hta_sql.report.rendering import missing, render
@@ -75,12 +75,16 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
 
 
 def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
-    """Explain why steps are missing, and link to the summary sections if ranks have only summaries."""
+    """Explain why steps are missing, and link to the sections of what the files contain instead."""
     where = [f"for {what} look at {name}" for name, what in SUMMARIZED.items() if name in sections]
-    if not where:
-        return missing(no_rows(analysis_of(first.step_accounting)))
-    text = "; ".join(("The ranks are told by summaries, without events", *where))
-    return render("lead", text=linked(text, sections))
+    if where:
+        text = "; ".join(("The ranks have summaries instead of events", *where))
+        return render("lead", text=linked(text, sections))
+    recorded = [f"{what}: look at {name}" for name, what in RECORDED.items() if name in sections]
+    if recorded:
+        text = f"No step is in these files, but there are {'; '.join(recorded)}"
+        return render("lead", text=linked(text, sections))
+    return missing(no_rows(analysis_of(first.step_accounting)))
 
 
 def _served(serving: Serving | None, *, is_alone: bool) -> list[str]:
