@@ -145,7 +145,7 @@ def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event
 def test_depth_and_ancestors_follow_from_the_parents(
     events: list[Event], data: st.DataObject
 ) -> None:
-    """Depth counts the steps to the root, and the path has the nearest ancestor of a kind."""
+    """Depth is the distance to the root, and the path gives the nearest ancestor of a given kind."""
     ordered = opening_order(events)
     parent, _ = enclosing_events(*columns(ordered))
     size = len(ordered)

@@ -1,4 +1,4 @@
-"""Evaluation of a gate: values, samples, noise, and broken limits."""
+"""Evaluation of a gate: values, samples, noise, and exceeded limits."""
 
 from __future__ import annotations
 

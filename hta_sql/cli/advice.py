@@ -89,7 +89,7 @@ def print_advice(opened: TraceStore, store: str, given: Mapping[str, Any]) -> No
 
 
 def _other_content(opened: TraceStore) -> tuple[str, str] | None:
-    """Return what a store has that advice does not read, and the command for it."""
+    """Return the content of a store that advice ignores, and the command that analyzes it."""
     query = "SELECT (SELECT count(*) FROM fr_groups), (SELECT count(*) FROM snapshot_segments)"
     ((groups, segments),) = opened.sql(query).rows()
     if groups:

@@ -98,7 +98,7 @@ def read_folder(folder: Path) -> list[SqlObject]:
     found = [parse_file(path) for path in paths if path.parent.name != TESTS]
     if not any(not about.is_macro for about in found):
         raise LibraryError(
-            f"{folder}: it has no analysis TOPIC/NAME_v1.sql. To write one: "
+            f"{folder} contains no analysis TOPIC/NAME_v1.sql. To write one: "
             f"hta-sql new analysis NAME --into {folder}"
         )
     for about in found:

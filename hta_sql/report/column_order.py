@@ -76,7 +76,7 @@ def _telling_apart(
 def _about(
     names: Sequence[str], first: Sequence[str], table: pa.Table, analysis: SqlObject | None
 ) -> list[str]:
-    """Return the columns with the main values of the rows.
+    """Return the most important columns of the table.
 
     These are the columns named after the analysis, the descending sort key (or else a time), and a
     percentage.

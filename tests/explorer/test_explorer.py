@@ -123,7 +123,7 @@ def rows_shown(page: Browser) -> str:
 
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
-    """The server of the page ends with its command, even if the command is killed."""
+    """The page's server exits when its command does, even if the command is killed."""
     with explored(path) as (process, url):
         port = urlsplit(url).port
         process.terminate()

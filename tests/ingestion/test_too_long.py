@@ -74,7 +74,7 @@ def _short_events() -> object:
     ],
 )
 def test_it_costs_itself(case: str, slot: int, tmp_path: Path) -> None:
-    """An event that is too long is lost alone, with its offset and length, in every way."""
+    """Only the overlong event is lost, and its offset and length are reported, in every read mode."""
     path = tmp_path / "trace.json"
     texts = [*WHOLE[:slot], LONG[case], *WHOLE[slot:]]
     path.write_bytes(HEAD + b", ".join(texts) + END)

@@ -169,7 +169,7 @@ def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
-    """Every size of chunk gives the same, also with a broken event and a whole file in the list."""
+    """Every chunk size gives the same result, even with a broken event or an intact file in the list."""
     path = tmp_path / "trace.json"
     few = HEAD + b", ".join([A[0], event(name="oops"), file_of(B[:1]), A[1]]) + END
     for data in (document(EVENTS[3:6]), few):

@@ -106,7 +106,7 @@ def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """If a rank is missing, the others have this reason and no verdict."""
+    """If a rank is missing, the other ranks get no verdict, and the reason says so."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:

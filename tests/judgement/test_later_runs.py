@@ -104,7 +104,7 @@ def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path:
 def test_other_faults_that_are_removed_are_as_predicted(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    """Predictions hold for a removed slow link, and for accumulated gradients."""
+    """Predictions hold when a slow link is removed, and with gradient accumulation."""
     with hta_sql.open(both_runs(kind, tmp_path)) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     assert rows[scenario]["verdict"] == "as predicted"

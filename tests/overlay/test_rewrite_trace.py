@@ -219,7 +219,7 @@ def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    """Equal input gives equal bytes: the compressed file contains no time and no name."""
+    """Equal input gives equal bytes: the gzip header contains no timestamp and no file name."""
     source = tmp_path / "trace.json"
     source.write_bytes(document())
     for name in ("a.json.gz", "b.json.gz"):

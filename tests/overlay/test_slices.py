@@ -173,7 +173,7 @@ def test_ranks_are_beside_each_other_on_one_clock(
 
 
 def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Each arrow has its start and its end in one rank."""
+    """Each arrow starts and ends in the same rank."""
     found = sliced(store, tmp_path, ranks=(0, 1), critical_path=True)
     arrows = [event for event in found if event["ph"] in ("s", "f")]
     ids = Counter(event["id"] for event in arrows)

@@ -143,7 +143,7 @@ def test_no_noise_is_a_change(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
-    """A loader that takes two milliseconds longer is idle time before the host launches."""
+    """A data loader that takes 2 ms longer shows up as idle time before the next launch."""
     told = compared(few, "noise0", "loading")
     assert told.step["verdict"] == "slower"
     assert told.step["diff_ns"] == pytest.approx(2_000_000, rel=0.05)

@@ -243,7 +243,7 @@ class Reader:
         self.count()
 
     def is_clear(self, error: Exception, since: float) -> bool:
-        """Return whether an error is allowed for a reader here; count it by kind."""
+        """Return whether a reader may see this error, and count the error by kind."""
         text = str(error)
         damage = [what for what in self.truth.may_be(since).get("damage", []) if what]
         kind = None

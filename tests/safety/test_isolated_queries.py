@@ -75,7 +75,7 @@ def lives(process: int) -> bool:
 
 
 def gone(processes: list[int], seconds: float = 10) -> bool:
-    """Return whether processes end within some time."""
+    """Return whether the processes exit before the timeout."""
     until = time.monotonic() + seconds
     while any(map(lives, processes)) and time.monotonic() < until:
         time.sleep(0.02)

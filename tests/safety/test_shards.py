@@ -68,7 +68,7 @@ def test_what_killed_jobs_were_writing_goes(traces: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_missing_is_named(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """With an expected number, missing shards are an error; without one, others are merged."""
+    """If the expected number of shards is given, missing shards are an error; otherwise those present are merged."""
     store = tmp_path / "job.store"
     with pytest.raises(hta_sql.StoreError, match="No complete shards"):
         hta_sql.publish(store)

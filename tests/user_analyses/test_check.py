@@ -228,4 +228,4 @@ def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "table", "x"]) == 2
     capsys.readouterr()
     assert main(["check", str(tmp_path)]) == 1
-    assert "it has no analysis" in capsys.readouterr().out
+    assert "contains no analysis" in capsys.readouterr().out

@@ -42,7 +42,7 @@ _STEPS = (
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a side.
+    """A value on one side of the comparison.
 
     Attributes:
         number: The number; None if it is NULL in all rows.

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO p2p_pairs_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE
 -- Columns:

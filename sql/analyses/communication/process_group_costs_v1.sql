@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO process_group_costs_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
     -- descriptions.

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO aten_op_kernels_and_delay_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Prefix of the operator names to include; empty means every operator.
     operator_prefix VARCHAR := 'aten::',

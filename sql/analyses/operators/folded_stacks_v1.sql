@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO folded_stacks_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step and all activity outside steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Kinds of names to show: frame, module, annotation, step, operator, runtime; NULL means all.
     kinds VARCHAR[] := NULL,

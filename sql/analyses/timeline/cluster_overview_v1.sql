@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO cluster_overview_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to show; NULL means every step. The comparison uses all steps.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Distance above the median from which a rank, host or step is slow, in standard deviations.
     slow_z DOUBLE := 3.5,

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO cluster_step_means_v1(
     ranks INTEGER[] := NULL,
     -- Steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more. MindSpore steps are complete and always
+    -- Whether to include the last profiler step; a run's only step is always included. MindSpore steps are complete and always
     -- included.
     include_last_profiler_step BOOLEAN := false
 ) AS TABLE

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Name reported first: operator (the innermost), outermost operator, module, frame or annotation. If none is
     -- open, the innermost of operator, frame and annotation is reported.

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO step_time_stats_v1(
     ranks INTEGER[] := NULL,
     -- Profiler steps to include; NULL means every step.
     steps BIGINT[] := NULL,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step BOOLEAN := false,
     -- Distance above the median from which a step is slow, in standard deviations.
     slow_z DOUBLE := 3.5

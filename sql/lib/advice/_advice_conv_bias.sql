@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._advice_conv_bias(
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns: those of _advice_data_loading.

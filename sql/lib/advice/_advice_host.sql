@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO lib._advice_host(
     ranks,
     -- Profiler steps to include; NULL means every step.
     steps,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step,
     -- Name of a relation with the columns of lib.idle_parts.
     parts,

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO lib.run_comparison(
     ranks,
     -- Profiler steps of the control; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step,
     -- Ranks of the test; NULL means the ranks of the control.
     test_ranks,

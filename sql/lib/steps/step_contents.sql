@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO lib.step_contents(
     ranks,
     -- Profiler steps to include; NULL means every step, or the whole trace if it has no steps.
     steps,
-    -- Whether to include the last profiler step of a run with two or more.
+    -- Whether to include the last profiler step; a run's only step is always included.
     include_last_profiler_step
 ) AS TABLE
 -- Columns:
