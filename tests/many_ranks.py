@@ -44,6 +44,10 @@ class ManyRanks:
         with duckdb.connect() as con:
             return Result(con.from_arrow(many), result.analysis)
 
+    def sql(self, query: str) -> Result:
+        """Query the real store: a report does so to find out which tables have rows."""
+        return self._store.sql(query)
+
     @property
     def library(self) -> Library:
         """Return the library of the real store."""

@@ -24,7 +24,8 @@ from tests.jobs.traces import write_job
 from tests.shared_stores import ingest_only
 
 JOB = PlantedJob(ranks=2, steps=3)
-TABLES = ("matched_collectives", "step_parts")
+TABLES = ("unrecorded_time", "matched_collectives", "step_parts")
+"""Derived tables that each query computes if they are not materialized, in order of dependency."""
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
     """Views return the same rows; the ingest of a small job materializes none of them."""
     assert is_missing(store)
     computed = rows_of(store)
-    assert len(computed[0]) == 2 * 3 * 2
+    assert [len(rows) for rows in computed] == [2, 2 * 3 * 2, 2 * 3 * 2]
     kept = materialize(store)
-    assert [one.table for one in kept] == list(TABLES)
+    assert [one.table for one in kept] == [*TABLES, *ON_REQUEST]
     assert not is_missing(store)
     assert materialize(store) == []
     assert rows_of(store) == computed
@@ -78,7 +79,7 @@ def test_an_ingest_computes_what_is_dear(
     ingest_only(paths, tmp_path / "job.store", run="job")
     assert said == published
     assert not is_missing(tmp_path / "job.store")
-    assert len(rows_of(tmp_path / "job.store")[0]) == 2 * 3 * 2
+    assert len(rows_of(tmp_path / "job.store")[1]) == 2 * 3 * 2
 
 
 @pytest.mark.parametrize("soon_events", [0, materialize_module.SOON_EVENTS])
@@ -90,7 +91,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 ) -> None:
     """The ingest reports a table that it cannot compute, and the run is visible."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_named: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
 
     paths, _ = write_job(tmp_path / "traces", JOB)
@@ -122,12 +123,12 @@ def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> Non
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
     kept = [
-        replace(one, key="old") if one.table == TABLES[1] else one for one in manifest.materialized
+        replace(one, key="old") if one.table == TABLES[-1] else one for one in manifest.materialized
     ]
     with store_lock(folder):
         publish_manifest(folder, replace(manifest, materialized=kept))
     assert rows_of(store) == computed
-    assert [one.table for one in materialize(store)] == [TABLES[1]]
+    assert [one.table for one in materialize(store)] == [TABLES[-1]]
     assert rows_of(store) == computed
 
 
@@ -190,13 +191,21 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
     library, manifest = load_library(), read_manifest(store)
     keys = keys_of(manifest, library)
     assert keys == keys_of(manifest, replace(library, derived=library.derived))
-    changed = [
-        replace(macro, text=macro.text.replace("20000000", "30000000")) for macro in library.macros
-    ]
     commented = [replace(macro, text=f"-- Why.\n{macro.text}") for macro in library.macros]
     assert keys == keys_of(manifest, replace(library, macros=tuple(commented)))
-    others = keys_of(manifest, replace(library, macros=tuple(changed)))
-    assert all(keys[at] != others[at] for at in keys)
+
+    def tables_that_read(stage: str, old: str, new: str) -> set[str]:
+        (about,) = (macro for macro in library.macros if macro.name == stage)
+        assert old in about.text
+        changed = replace(about, text=about.text.replace(old, new))
+        macros = tuple(changed if macro is about else macro for macro in library.macros)
+        others = keys_of(manifest, replace(library, macros=macros))
+        return {table for table, run in keys if others[table, run] != keys[table, run]}
+
+    of_collectives = tables_that_read("_sequence_shifts", "20000000", "30000000")
+    assert of_collectives == {*TABLES[1:], *ON_REQUEST}
+    of_intervals = tables_that_read("intersected_intervals", "NOT g.both_run", "g.both_run")
+    assert "unrecorded_time" in of_intervals
     fewer = replace(manifest, entries=manifest.entries[:1])
     assert all(keys[at] != key for at, key in keys_of(fewer, library).items())
 

@@ -163,7 +163,7 @@ def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
 
 def test_nothing_to_go_by(store: Path) -> None:
     """Retention without a number or an age is refused, because it would remove all runs."""
-    with pytest.raises(hta_sql.ParameterError, match="how many"):
+    with pytest.raises(hta_sql.ParameterError, match="Pass the number of runs to keep"):
         hta_sql.retain_runs(store)
 
 

@@ -49,6 +49,8 @@ KEPT = {
         *("ProfilerStep#3", "Optimizer.step#AdamW.step", "## backward ##", "nccl:all_reduce"),
         "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
     ),
+    # Programs with a default stream per thread call functions that end in _ptsz.
+    "runtime": ("cudaGraphLaunch_ptsz_v10000", "cuGraphLaunch_ptsz", "hipGraphLaunch"),
     "frame": (
         *("torch/nn/modules/linear.py(125): forward", "nn.Module: Linear_3"),
         "<built-in method add of Tensor object at 0x7f00>",
@@ -67,6 +69,9 @@ CHANGED = {
     ("kernel", f"{PLANTED}_gemm_kernel"): "kernel_*_gemm_",
     ("annotation", f"Optimizer.step#{PLANTED}.step"): "Optimizer.step#class_*.step",
     ("annotation", f"## {PLANTED} dataloader ##"): "annotation_*_dataload",
+    ("annotation", f"ProfilerStep#3 {PLANTED}"): "ProfilerStep#3annotation_*",
+    ("runtime", f"cuda{PLANTED}GraphLaunch"): "cudaname_*_GraphLaunch_",
+    ("runtime", f"{PLANTED} cudaStreamBeginCapture"): "runtime_*_BeginCapture",
     ("frame", f"/home/{PLANTED}/train.py(3): forward"): "frame_*.py(3): forward",
     ("frame", f"/home/{PLANTED}/site-packages/torch/a.py(3): f"): "site-packages/torch/a.py(3): f",
     ("frame", f"nn.Module: {PLANTED}_0"): "nn.Module: class_*_0",
