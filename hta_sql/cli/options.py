@@ -163,21 +163,19 @@ materialize_option = click.option(
 
 def run_option(command: Command) -> Command:
     """Add ``--runs`` for one run: a name, or None for the first run."""
-    return click.option(
-        "--runs",
-        "run",
-        metavar="RUN",
-        show_default="the first",
-        help="Run; one only.",
-        shell_complete=complete_runs,
-    )(command)
+    facts: dict[str, Any] = {
+        "metavar": "RUN",
+        "show_default": "the first",
+        "help": "Run; one only.",
+    }
+    return click.option("--runs", "run", shell_complete=complete_runs, **facts)(command)
 
 
 def _run_names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     return [run.strip() for run in value.split(",")] if value else None
 
 
-_RUNS = click.option(
+runs_option = click.option(
     "--runs",
     metavar="RUN,RUN",
     callback=_run_names,
@@ -185,6 +183,8 @@ _RUNS = click.option(
     show_default="all",
     help="Runs to include.",
 )
+"""Adds ``--runs``: a list, or None for all runs."""
+
 _RANKS = click.option("--ranks", type=INTEGERS, help="Ranks to include, for example 0,1-3.")
 _STEPS = click.option(
     "--steps", type=INTEGERS, show_default="all", help="Profiler steps to include, for example 5-8."
@@ -200,14 +200,9 @@ roles_option = click.option(
 )
 
 
-def runs_option(command: Command) -> Command:
-    """Add ``--runs``: a list, or None for all."""
-    return _RUNS(command)
-
-
 def scope_options(command: Command) -> Command:
     """Add ``--runs`` and ``--ranks``: lists, or None for all."""
-    return _RUNS(_RANKS(command))
+    return runs_option(_RANKS(command))
 
 
 def steps_option(command: Command) -> Command:

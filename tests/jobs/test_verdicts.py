@@ -95,7 +95,7 @@ def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
     (message,) = {row["message"] for row in rows if row["stage"] == 2}
-    assert message.startswith("Slow stage 2: it has more work than the other stages by 16.1 %")
+    assert message.startswith("Slow stage 2: it has more work than the other stages (16.1 %")
 
 
 def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:

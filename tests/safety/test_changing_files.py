@@ -140,7 +140,7 @@ def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead)
     """If a trace is gone after the read, it is unknown whether its last version was read."""
     traces = write_traces({0: 100.0})
     while_read(Path.unlink)
-    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*gone"):
+    with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*does not exist"):
         hta_sql.ingest(traces, traces / "job.store")
 
 
@@ -165,6 +165,8 @@ def test_gone_before_it_is_read(
         return found
 
     monkeypatch.setattr(plan, "discover", gone)
-    with pytest.raises(hta_sql.TraceError, match=r"1 of 3 traces .*\n.*rank1\.json.* gone"):
+    with pytest.raises(
+        hta_sql.TraceError, match=r"1 of 3 traces .*\n.*rank1\.json.*does not exist"
+    ):
         hta_sql.ingest(traces, store, **options)
     assert busy_times(store) == {0: 100.0, 2: 120.0} | ({1: 110.0} if is_known else {})

@@ -145,9 +145,8 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
                 Its workers open the store by its path, with the same threads and memory_limit.
                 Large results stay in the store: see ``Result.paths``. An analysis that is
                 materialized or cannot be partitioned is computed in this process.
-            **parameters: Parameters documented by :meth:`describe`. They are bound, never
-                interpolated. With ``roles``, the analysis runs in this process on the store that
-                :meth:`of_roles` returns.
+            **parameters: Parameters documented by :meth:`describe`, bound, never interpolated; with
+                ``roles``, the analysis runs in this process on the store of :meth:`of_roles`.
 
         Returns:
             The result, with ``.df()``, ``.arrow()``, ``.pl()``, ``.rows()``, ``.show()``.
@@ -232,10 +231,7 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
         return gathered(asked, executor, self._waiting)
 
     def _is_kept(self, analysis: SqlObject, values: Mapping[str, Any]) -> bool:
-        """Return whether the materialized answer covers a query.
-
-        This requires default arguments, and a materialized answer for each requested run.
-        """
+        """Return whether the materialized answer covers a query: default arguments, all its runs."""
         runs = values.get("runs", self.runs())
         is_default = analysis == answers(self.library.base).get(analysis.base_name)
         kept = self._connection.opened().materialized.get(analysis.base_name, set())
