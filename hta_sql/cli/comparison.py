@@ -208,12 +208,16 @@ def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
 
 
 def _width(rows: list[list[str]]) -> int:
-    return sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) - 2
+    return sum(width + 2 for width in _widths(rows)) - 2
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
 def aligned(rows: list[list[str]], numeric: Collection[int]) -> Iterator[str]:
     """Yield rows in aligned columns; numbers are right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = _widths(rows)
     for row in rows:
         cells = (
             cell.rjust(widths[i]) if i in numeric else cell.ljust(widths[i])
