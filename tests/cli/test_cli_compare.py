@@ -53,8 +53,9 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_compare_tells_people(cli: Cli, runs: Path) -> None:
+def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text has comparability, headline, parts of the step and changes."""
+    monkeypatch.setenv("COLUMNS", "200")  # a narrower terminal wraps the headline
     done = cli("compare", f"{runs}:base", *STEPS)
     assert done.code == 0
     lines = done.out.splitlines()
