@@ -1,4 +1,4 @@
-"""Build steps with one planted problem of variable size, one kind for each advice rule."""
+"""Build steps that contain one planted problem of variable size, one kind for each advice rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::Fil
 
 @dataclass
 class Step:
-    """One or more steps of 100 ms on a rank, and a last one that is excluded. Times in µs."""
+    """One or more steps of 100 ms on a rank, plus an excluded last step. Times are in µs."""
 
     events: list[Event] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -21,12 +21,15 @@ class Step:
     steps: int = 2
 
     def host(self, cat: str, name: str, ts: float, end: float, **args: Any) -> None:
-        """Record an event of the main thread."""
+        """Record an event on the main thread."""
         of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "args": args}
         self.events.append(of | {"ts": ts, "dur": end - ts})
 
     def device(self, name: str, ts: float, end: float, **options: Any) -> None:
-        """Record a kernel or copy, by default launched 2 µs before it runs, optionally by an operator."""
+        """Record a kernel or copy, launched 2 µs before it runs unless ``options`` say otherwise.
+
+        With ``op``, an operator launches it.
+        """
         self.launched += 1
         launch = options.get("launch", ts - 2)
         stream, number = options.get("stream", 7), options.get("device", 0)
@@ -43,8 +46,8 @@ class Step:
         self.device("gemm_bf16", ts, end, launch=max(0, ts - 2))
 
     def trace(self) -> dict[str, Any]:
-        """Return the trace file."""
-        whole = replace(self, events=[*self.events])  # it may be asked for once more
+        """Return the contents of the trace file."""
+        whole = replace(self, events=[*self.events])  # trace() may be called again
         for number in range(1, self.steps + 1):
             start = (number - 1) * STEP_US
             whole.host("user_annotation", f"ProfilerStep#{number}", start, start + STEP_US)
@@ -52,7 +55,7 @@ class Step:
 
 
 def gap(us: float, cat: str, name: str) -> Step:
-    """The device waits at the start while the host is in one event."""
+    """Build a step in which the device waits at the start while the host is in one event."""
     step = Step()
     step.host(cat, name, 0, us)
     step.busy(us + 2, STEP_US)
@@ -60,7 +63,7 @@ def gap(us: float, cat: str, name: str) -> Step:
 
 
 def gaps(us: float, count: int) -> Step:
-    """The host launches an operator in each of many gaps."""
+    """Build a step with many gaps, in each of which the host launches an operator."""
     step = Step()
     for number in range(count):
         ts = 2 + number * (us + 10)
@@ -70,7 +73,7 @@ def gaps(us: float, count: int) -> Step:
 
 
 def synchronized(us: float) -> Step:
-    """The host keeps sleeping after the device has finished."""
+    """Build a step in which the host keeps waiting after the device has finished."""
     step = Step()
     step.device("gemm_bf16", 2, 40_000)
     step.host("cuda_runtime", "cudaStreamSynchronize", 10, 40_000 + us)
@@ -79,7 +82,7 @@ def synchronized(us: float) -> Step:
 
 
 def running(name: str, us: float, **options: Any) -> Step:
-    """One device operation, with computation before and after."""
+    """Build a step with one device operation, and computation before and after it."""
     step = Step()
     step.busy(2, 10_000)
     step.device(name, 10_000, 10_000 + us, launch=5, **options)
@@ -88,7 +91,7 @@ def running(name: str, us: float, **options: Any) -> Step:
 
 
 def attention(count: int) -> Step:
-    """A softmax between matrix products."""
+    """Build a step with a softmax between matrix products."""
     step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
     for number in range(count):
         step.device("bmm_kernel", 50_000 + number, 50_001 + number, launch=9, op="aten::bmm")
@@ -96,14 +99,14 @@ def attention(count: int) -> Step:
 
 
 def single_precision(name: str, major: int) -> Step:
-    """Matrix products on a device with or without tensor cores."""
+    """Build a step of matrix products on a device with or without tensor cores."""
     step = running(name, 8_000, op="aten::mm")
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "computeMajor": major}]
     return step
 
 
 def small(us: float, count: int) -> Step:
-    """Many elementwise kernels, one after another."""
+    """Build a step with many elementwise kernels, one after another."""
     step = Step()
     for number in range(count):
         ts = 2 + number * us
@@ -113,7 +116,7 @@ def small(us: float, count: int) -> Step:
 
 
 def annotated(name: str, kernel: str, us: float, count: int) -> Step:
-    """Kernels launched in an annotation."""
+    """Build a step with kernels that are launched inside an annotation."""
     step = Step()
     step.busy(2, 10_000)
     for number in range(count):
@@ -125,7 +128,7 @@ def annotated(name: str, kernel: str, us: float, count: int) -> Step:
 
 
 def transfer(*, hidden: bool) -> Step:
-    """A collective, overlapped by computation or exposed."""
+    """Build a step with a collective that is either overlapped by computation or exposed."""
     step = running("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 6_000, stream=9)
     if hidden:
         step.device("gemm_bf16", 9_000, 17_000, launch=6)
@@ -133,7 +136,7 @@ def transfer(*, hidden: bool) -> Step:
 
 
 def data_parallel(devices: int) -> Step:
-    """One process with several devices."""
+    """Build a step in which one process uses multiple devices."""
     step = Step()
     step.host("cpu_op", "DataParallel.forward", 0, 50)
     for number in range(devices):
@@ -142,14 +145,14 @@ def data_parallel(devices: int) -> Step:
 
 
 def communicating(backend: str) -> Step:
-    """A rank of a world of two, with a device."""
+    """Build a step of one rank with a device, in a job of two ranks."""
     step = running("gemm_bf16", 10)
     step.facts["distributedInfo"] = {"backend": backend, "rank": 0, "world_size": 2}
     return step
 
 
 def allocated(share: int) -> Step:
-    """Memory of a device of 100 bytes, of which a share is reserved."""
+    """Build a step that reserves a given share of a device with 100 bytes of memory."""
     step = running("gemm_bf16", 10)
     step.facts["deviceProperties"] = [{"id": 0, "name": "A GPU", "totalGlobalMem": 100}]
     args = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": share}
@@ -160,12 +163,15 @@ def allocated(share: int) -> Step:
 
 
 def collected(us: float) -> Step:
-    """The device waits at the start while Python collects garbage."""
+    """Build a step in which the device waits at the start while Python collects garbage."""
     return gap(us, "python_function", "Python GC")
 
 
 def selected(turns: int, us: float = 140) -> Step:
-    """A Python loop selects and adds while the device waits, followed by other work."""
+    """Build a step in which a Python loop selects and adds while the device waits.
+
+    Other work follows the loop.
+    """
     step = Step()
     for number in range(turns):
         ts = number * us
@@ -177,7 +183,7 @@ def selected(turns: int, us: float = 140) -> Step:
 
 
 def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
-    """The host creates a tensor and copies it to the device."""
+    """Build a step in which the host creates a tensor and copies it to the device."""
     step = Step()
     step.host("cpu_op", maker, 0, 700)
     step.host("cpu_op", "aten::zero_", 100, 700, **{"Input Dims": json.loads(dims)})
@@ -192,7 +198,7 @@ def filled(maker: str, dims: str = "[[8, 8], []]") -> Step:
 
 
 def shapes(lengths: list[int]) -> Step:
-    """Matrix products whose number of rows differs from step to step."""
+    """Build steps of matrix products whose row count differs from step to step."""
     step = Step()
     for number, length in enumerate(lengths):
         start = number * STEP_US
@@ -204,14 +210,17 @@ def shapes(lengths: list[int]) -> Step:
 
 
 def normalized(us: float) -> Step:
-    """A collective that a batch norm waits for."""
+    """Build a step with a collective of a synchronized batch norm."""
     step = running("ncclDevKernel_AllGather_RING_LL", us, stream=9)
     step.host("cpu_op", "SyncBatchNorm", 4, 8)
     return step
 
 
 def convolved(channels: int) -> Step:
-    """A convolution with a bias of 16 channels and a batch norm, with batches counted between them."""
+    """Build a step with a convolution that has a bias of 16 channels, followed by a batch norm.
+
+    Between them, the batch norm counts its batches.
+    """
     step = Step()
     step.busy(2, 10_000)
     dims = [[8, 3, 32, 32], [16, 3, 3, 3], [16], [], [], [], []]
@@ -225,7 +234,7 @@ def convolved(channels: int) -> Step:
 
 
 def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
-    """A job without a device: operators in an annotation, and one after it."""
+    """Build a step of a job without a device: operators in an annotation, and one after it."""
     step = Step()
     for number in range(count):
         step.host("cpu_op", op, 100 + number * us, 100 + (number + 1) * us)
@@ -235,7 +244,7 @@ def hosted(name: str, us: float, count: int = 1, op: str = "aten::mul") -> Step:
 
 
 def queued(us: float) -> Step:
-    """An operation launched long before it starts, on an idle device."""
+    """Build a step with an operation that is launched long before it starts on an idle device."""
     step = Step()
     step.busy(2, 40_000)
     step.device("gemm_bf16", 40_000 + us, STEP_US, launch=20)
@@ -243,7 +252,7 @@ def queued(us: float) -> Step:
 
 
 def unlinked(us: float) -> Step:
-    """An operation after idle time whose launch is not in the trace."""
+    """Build a step with an operation that follows idle time and has no launch in the trace."""
     step = Step()
     step.busy(2, 40_000)
     args = {"device": 0, "stream": 7}
@@ -253,7 +262,10 @@ def unlinked(us: float) -> Step:
 
 
 def products(us: float, count: int, rows: int, width: int) -> Step:
-    """16-bit matrix products of a given number of rows with a square weight matrix, on an A100."""
+    """Build a step of 16-bit matrix products on an A100.
+
+    Each product multiplies a matrix with the given number of rows by a square weight matrix.
+    """
     step = Step()
     step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8}]
     dims = [[rows, width], [width, width]]
@@ -274,7 +286,10 @@ def products(us: float, count: int, rows: int, width: int) -> Step:
 
 
 def gathered(us: float, count: int, elements: int) -> Step:
-    """All-gathers of a rank whose peers have no trace, on an H100, with computation before and after."""
+    """Build a step of all-gathers on an H100, with computation before and after them.
+
+    The other ranks of the group have no trace.
+    """
     step = Step()
     step.facts["deviceProperties"] = [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9}]
     step.busy(2, 10_000)
@@ -291,7 +306,10 @@ def gathered(us: float, count: int, elements: int) -> Step:
 
 
 def delayed(short: int, us: float, wait_us: float) -> Step:
-    """A host that is late in short gaps, in one operator, and in a call that waits: each below the threshold of its rule."""
+    """Build a step with three host delays, each below the threshold of its advice rule.
+
+    The host is late in short gaps, in one operator, and in a call that waits.
+    """
     step = Step()
     for number in range(short):
         ts = 2 + number * 130

@@ -1,6 +1,6 @@
-"""Edits that break a rule of the SQL library, and the expected messages.
+"""Edits that break a rule of the SQL library, with the error message that each must cause.
 
-Rule ─▶ file, its edits (old and new text), and a part of the expected message.
+Each rule maps to a file, its edits (old and new text), and a part of the expected message.
 """
 
 from __future__ import annotations

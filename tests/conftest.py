@@ -1,4 +1,4 @@
-"""Shared fixtures: tiny traces, and stores of them that are closed after use."""
+"""Shared fixtures: tiny traces, and stores built from them that are closed after use."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TRACES = Path(__file__).parent / "traces"
 
 
 def pytest_configure() -> None:
-    """Run the garbage collector rarely: it takes a third of the time of collecting 10,000 tests."""
+    """Run the garbage collector rarely: it takes a third of the time to collect 10,000 tests."""
     gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(scope="session")
 def trace_path() -> Callable[[str], Path]:
-    """Return a function that resolves a file in tests/traces."""
+    """Return a function that resolves the name of a file in tests/traces to its path."""
 
     def path(name: str) -> Path:
         found = TRACES / name
@@ -42,7 +42,7 @@ def trace_path() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Start a browser without a network."""
+    """Start an offline browser."""
     from tests.report_pages import browser  # noqa: PLC0415 - imports the charts, 1 s for each run of one test
 
     with browser(tmp_path_factory.mktemp("profile")) as opened:
@@ -55,9 +55,10 @@ def _names() -> list[str]:
 
 @pytest.fixture
 def ingest_trace(tmp_path: Path) -> Iterator[Callable[..., TraceStore]]:
-    """Return a function that ingests events, a file of tests/traces, or ranks: ``ingest_trace([{"ph": "X", ...}])``.
+    """Return a function that ingests events, a file in tests/traces, or one of these per rank.
 
-    Several calls with the same ``store`` add to it; options go to :func:`hta_sql.ingest`.
+    Example: ``ingest_trace([{"ph": "X", ...}])``. Calls with the same ``store`` add to that store;
+    options are passed to :func:`hta_sql.ingest`.
     """
     with ExitStack() as opened:
 
@@ -136,7 +137,7 @@ ONE_OF = {DEEP: 10, WIDE: 5}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark browser tests and a fixed selection of the cases of large suites as slow."""
+    """Mark browser tests, and mark most cases of large suites as slow."""
     counts: Counter[str] = Counter()
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):

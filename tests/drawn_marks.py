@@ -24,7 +24,7 @@ _THIN = 0.01
 
 
 def drawn_rows(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
-    """Return the number of data rows in all panels of a chart."""
+    """Return the data rows of all panels of a chart."""
     return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
 
 
@@ -43,7 +43,10 @@ def charts_in(page: str) -> dict[str, dict[str, Any]]:
 
 
 def visible_marks(chart: alt.TopLevelMixin) -> Counter[str]:
-    """Count the visible marks by kind: rect (bars and ticks), rule, symbol, arc, line, area, text."""
+    """Count the visible marks of a chart by kind.
+
+    Kinds are rect (bars and ticks), rule, symbol, arc, line, area and text.
+    """
     return picture_marks(vl_convert.vegalite_to_svg(spec_of(chart)))
 
 

@@ -1,7 +1,8 @@
-"""Number of examples per property: few by default, many on request.
+"""Number of examples per property test: few by default, many on request.
 
-``make deep`` tries every property with many examples; for one alone: ``HYPOTHESIS_PROFILE=deep pytest PATH``.
-Examples are then random in each run, even if the default run uses fixed ones.
+``make deep`` tries every property with many examples. For a single property, run
+``HYPOTHESIS_PROFILE=deep pytest PATH``. These examples are random in each run, even where the
+default run uses fixed ones.
 """
 
 from __future__ import annotations
@@ -13,5 +14,5 @@ DEEPER = 50
 
 
 def examples(count: int) -> int:
-    """Return the number of examples, scaled from that of the default run."""
+    """Return the number of examples to try, given the number in a default run."""
     return count * DEEPER if IS_DEEP else count

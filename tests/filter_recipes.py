@@ -1,4 +1,4 @@
-"""Parse docs/filters.md: the SQL for each of HTA's filters."""
+"""Parse docs/filters.md, which lists the SQL that replaces each HTA filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "filters.md").read_text(encoding="u
 
 
 def recipes() -> list[tuple[str, str]]:
-    """Return each class on the page with the SQL that follows its paragraph."""
+    """Return each class on the page with the SQL that follows its description."""
     found, name = [], ""
     for part in re.split(r"\n\n(?=`[A-Z]|```|#)", PAGE):
         if sql := re.match(r"```sql\n(.*?)```", part, re.DOTALL):

@@ -1,4 +1,4 @@
-"""Golden cases of the shipped library: tests/golden/<topic>/<analysis>.test."""
+"""Golden cases of the shipped library, read from tests/golden/<topic>/<analysis>.test."""
 
 from __future__ import annotations
 
@@ -21,23 +21,29 @@ _DRAWN = re.compile(r"\bDrawn: (\d+ \w+(?:, \d+ \w+)*)")
 
 
 def all_cases() -> list[Case]:
-    """Return every case of every file."""
+    """Return every case in every golden file."""
     return cases_of(GOLDEN)
 
 
 def stated_marks(case: Case) -> dict[str, int]:
-    """Return the marks that the comment of a case states for its chart, by kind: ``Drawn: 3 rect, 1 text``."""
+    """Return the expected number of marks by kind, from the comment of a case.
+
+    The comment states them as ``Drawn: 3 rect, 1 text``.
+    """
     found = _DRAWN.search(case.truth)
     parts = [part.split() for part in found[1].split(", ")] if found else []
     return {kind: int(count) for count, kind in parts}
 
 
 def traces_of(traces: str) -> dict[str, dict[int, str]]:
-    """Parse a ``traces`` line: run ─▶ rank ─▶ path; negative ranks are discovered."""
+    """Parse a ``traces`` line: run ─▶ rank ─▶ path.
+
+    The actual number of a negative rank is discovered from its trace.
+    """
     return traces_of_case(Case(GOLDEN, 0, "", traces, "", []), TRACES)
 
 
 def ingest_case(traces: str, store: Path) -> TraceStore:
-    """Ingest the store of a ``traces`` line."""
+    """Ingest the traces that a ``traces`` line names into a store."""
     read_traces(traces_of(traces), store)
     return hta_sql.publish(store)  # one catalog for all runs

@@ -1,7 +1,7 @@
-"""Simulated NCCL jobs with a known hang: their Flight Recorder dumps, for any number of ranks.
+"""Simulated NCCL jobs with a known hang, for any number of ranks, and their Flight Recorder dumps.
 
-A rank runs its program in order and waits for each operation. A collective ends when all ranks of its group have
-entered it with the same operation; operations that never end are the hang.
+A rank runs its program in order and waits for each operation. A collective ends when all ranks of
+its group have entered it with the same operation. Operations that never end are the hang.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ Programs = dict[int, list[Op]]
 
 @dataclass
 class Job:
-    """A job and the program of each rank."""
+    """A job: its process groups and the program of each rank."""
 
     groups: list[Group]
     programs: Programs
     slow_ns: dict[int, int] = field(default_factory=dict)
-    """Delay with which a rank enters each operation."""
+    """Delay with which a rank enters each of its operations [ns]."""
     depth: int = 2
-    """Frames of each stack."""
+    """Number of frames in each stack."""
 
     def done(self) -> dict[int, int]:
-        """Run the programs; return the number of completed operations of each rank."""
+        """Run the programs; return how many operations each rank completed."""
         done = dict.fromkeys(self.programs, 0)
         moved = True
         while moved:
@@ -102,7 +102,7 @@ class Job:
         )
 
     def dumps(self, buffer: int = 2000, version: str = "2.10") -> dict[int, dict[str, Any]]:
-        """Return the dump of each rank, as NCCL's recorder writes it."""
+        """Return each rank's dump in the format of NCCL's flight recorder."""
         done = self.done()
         return {
             rank: {
@@ -183,7 +183,7 @@ def _frames(op: Op, depth: int) -> list[dict[str, Any]]:
 
 
 def write_pickles(job: Job, folder: Path, **options: Any) -> Path:
-    """Write the dumps as NCCL's watchdog does: nccl_trace_rank_N."""
+    """Write the dumps as pickles named nccl_trace_rank_N, as NCCL's watchdog does."""
     folder.mkdir(parents=True, exist_ok=True)
     for rank, dump in job.dumps(**options).items():
         (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump, protocol=2))
@@ -191,7 +191,7 @@ def write_pickles(job: Job, folder: Path, **options: Any) -> Path:
 
 
 def write_json(job: Job, folder: Path, name: str) -> None:
-    """Write the dumps as JSON, which has no stacks."""
+    """Write the dumps as JSON, without stacks."""
     for rank, dump in job.dumps().items():
         for entry in dump["entries"]:
             del entry["frames"]
@@ -200,7 +200,10 @@ def write_json(job: Job, folder: Path, name: str) -> None:
 
 
 def pipeline(steps: int = 5) -> Job:
-    """Return a healthy job of three pipeline stages of four ranks, which exchange experts in each stage."""
+    """Return a healthy job of three pipeline stages with four ranks each.
+
+    The ranks of a stage also exchange experts in an all-to-all.
+    """
     world = Group("0", "default_pg", tuple(range(12)))
     experts = [Group(f"{10 + at}", "ep", tuple(range(4 * at, 4 * at + 4))) for at in range(3)]
     stages = [Group(f"{20 + at}", "pp", (at, 4 + at, 8 + at)) for at in range(4)]
@@ -217,9 +220,11 @@ def pipeline(steps: int = 5) -> Job:
 
 
 def training(ranks: int = 8, width: int = 4, steps: int = 3) -> Job:
-    """Return a healthy job: tensor-parallel groups of neighbors, data-parallel groups across them.
+    """Return a healthy job with tensor-parallel and data-parallel groups.
 
-    A step is two all-reduces of the tensor-parallel group, one of the data-parallel group and a barrier of all.
+    Neighboring ranks form a tensor-parallel group, and data-parallel groups run across them. A step
+    is an all-reduce and a reduce-scatter in the tensor-parallel group, an all-reduce in the
+    data-parallel group, and a barrier of all ranks.
     """
     world = Group("0", "default_pg", tuple(range(ranks)))
     tensor = [

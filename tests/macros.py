@@ -1,4 +1,4 @@
-"""An engine with some macros of the library, to test them alone."""
+"""A DuckDB engine that has only a few macros of the library, to test these macros in isolation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def engine_with(names: Collection[str], *tables: str) -> duckdb.DuckDBPyConnecti
     """Start an engine with macros of sql/lib, without a store.
 
     Args:
-        names: The macros.
-        tables: Statements that create the tables that they read.
+        names: Names of the macros to create.
+        tables: Statements that create the tables that the macros read.
     """
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
@@ -27,6 +27,6 @@ def engine_with(names: Collection[str], *tables: str) -> duckdb.DuckDBPyConnecti
 
 
 def value_in(con: duckdb.DuckDBPyConnection, call: str, arguments: Sequence[object]) -> object:
-    """Return the value of a macro."""
+    """Evaluate a macro call and return its value."""
     (found,) = con.execute(f"SELECT {call}", list(arguments)).fetchall()[0]
     return found

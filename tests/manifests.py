@@ -1,4 +1,4 @@
-"""Stores whose manifest differs from what an ingest wrote."""
+"""Helpers that rewrite the manifest of a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hta_sql.store.disk.manifest import MANIFEST
 
 
 def write_manifest(store: Path, values: dict[str, Any]) -> None:
-    """Replace a manifest, with current sizes and checksums of the files, and a valid checksum of its own."""
+    """Replace the manifest of a store, and give it a valid checksum.
+
+    File sizes and checksums in ``values`` are updated to match the files on disk.
+    """
     for entry in values.get("entries", ()):
         for file in entry["files"].values():
             path = store / file["path"]

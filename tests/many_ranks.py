@@ -1,4 +1,4 @@
-"""A store that answers as if it had thousands of ranks."""
+"""A store that responds as if it had thousands of ranks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ RANKS = 4096
 
 
 class ManyRanks:
-    """A store of one rank that simulates 4,096 of them, each like rank 0 with other times."""
+    """A wrapper that simulates a store of 4,096 ranks, each a copy of rank 0 with other times."""
 
     def __init__(self, store: TraceStore) -> None:
         self._store = store
 
     def run(self, name: str, **parameters: Any) -> Result:
-        """Repeat each row for every rank; times grow with the rank."""
+        """Run an analysis and repeat the rows of rank 0 for every rank.
+
+        Times grow with the rank.
+        """
         result = self._store.run(name, **parameters)
         table = result.arrow()
         if "rank" not in table.column_names or not len(table):
@@ -45,7 +48,7 @@ class ManyRanks:
             return Result(con.from_arrow(many), result.analysis)
 
     def sql(self, query: str) -> Result:
-        """Query the real store: a report does so to find out which tables have rows."""
+        """Query the real store; a report uses this to find out which tables have rows."""
         return self._store.sql(query)
 
     @property
@@ -54,9 +57,9 @@ class ManyRanks:
         return self._store.library
 
     def ranks(self) -> list[int]:
-        """Return all ranks."""
+        """Return all simulated ranks."""
         return list(range(RANKS))
 
     def runs(self) -> list[str]:
-        """Return the only run."""
+        """Return the runs of the real store."""
         return self._store.runs()

@@ -34,7 +34,7 @@ _FLAGS = (
 
 
 _TAB = "\ue004"
-"""Key code of the tabulator in a browser's driver."""
+"""Key code of the Tab key in the WebDriver protocol."""
 
 _ALL_TEXT = """
 const told = (node) => [...node.childNodes].map((inner) =>
@@ -47,32 +47,32 @@ return told(document.body);
 
 
 class Browser:
-    """A browser without a network that records requests and console messages of its pages."""
+    """An offline browser that records the requests and console messages of its pages."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
 
     def open(self, page: Path, width: int = 1280) -> None:
-        """Open a page and wait until it has drawn everything."""
-        # A window is never narrower than 500; a phone is.
+        """Open a page and wait until everything is drawn."""
+        # A headless window is at least 500 pixels wide, but a phone is narrower.
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self._driver.get(page.as_uri())
         self.wait()
 
     def wait(self, script: str = DRAWN) -> None:
-        """Wait until a script returns a value; by default until all visible parts are drawn."""
+        """Wait until a script returns true; by default, until all visible parts are drawn."""
         from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415 - imported only for tests in a browser
 
         waiting = WebDriverWait(self._driver, OPENS_WITHIN_S, poll_frequency=0.05)
         waiting.until(lambda _: self.ask(script))
 
     def visit(self, url: str) -> None:
-        """Open a page of a server."""
+        """Open a URL."""
         self._driver.get(url)
 
     def go(self, place: str) -> None:
-        """Follow a link on the page: ``#stragglers``."""
+        """Follow a link within the page, such as ``#stragglers``."""
         if self.ask("return location.hash") != place:
             self.ask(
                 "document.documentElement.dataset.ready = 'no'; location.hash = arguments[0]", place
@@ -80,7 +80,11 @@ class Browser:
         self.wait()
 
     def click_in(self, host: str, right: float, down: float) -> None:
-        """Click in the chart in an element's shadow root, at an offset from its center [shares of half]."""
+        """Click in a chart inside an element's shadow root.
+
+        ``right`` and ``down`` are offsets from the center of the chart, as a fraction of half its
+        size.
+        """
         from selenium.webdriver import ActionChains  # noqa: PLC0415 - imported only for tests in a browser
 
         chart = self.ask(
@@ -127,11 +131,11 @@ class Browser:
         return self._driver.execute_script(script, *arguments)
 
     def complaints(self) -> list[str]:
-        """Return the messages of the console since the last call."""
+        """Return the console messages since the last call."""
         return [entry["message"] for entry in self._driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Return the requests of the page since the last call."""
+        """Return the URLs that the page requested since the last call."""
         found = []
         for entry in self._driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -140,7 +144,7 @@ class Browser:
         return found
 
     def screenshot(self, path: Path) -> None:
-        """Take a picture of the visible part."""
+        """Save a screenshot of the visible part of the page."""
         self._driver.save_screenshot(str(path))
 
 
@@ -173,7 +177,7 @@ def browser(profile: Path, *, offline: bool = True) -> Iterator[Browser]:
 
 
 def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the store of a simulated job of four ranks, and its report; both are created once."""
+    """Return the store of a simulated job of four ranks and its report; both are created once."""
 
     def make(store: Path) -> None:
         job = write_job(store.parent / "traces", JobSpec(ranks=4, steps=3, layers=2))
@@ -185,7 +189,7 @@ def job_report(factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 class Elements(HTMLParser):
-    """Counts the elements that a browser would create from a page."""
+    """HTML parser that records the elements, event handlers and links of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -195,14 +199,14 @@ class Elements(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count an element."""
+        """Record a start tag, its event handlers and its links."""
         self.tags.append(tag)
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         self.links += [value or "" for name, value in attrs if name in {"href", "src"}]
 
 
 def kernel(number: int, name: str) -> dict[str, Any]:
-    """Return one kernel on stream 7, 10 µs long, launched late by the host."""
+    """Return one kernel on stream 7 that takes 10 µs and starts 20 µs after the previous one."""
     return {
         "ph": "X",
         "cat": "kernel",

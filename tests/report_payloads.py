@@ -1,4 +1,4 @@
-"""Hostile names from a grammar, and traces with such a name in every field that can have one."""
+"""Hostile names generated from a grammar, and traces that have such a name in every name field."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ CODINGS: tuple[Callable[[str], str], ...] = (
 )
 
 MARK = re.compile(r"zq(\d+)q")
-"""Marker in each name, by which it is found on the page."""
+"""Marker in each name, used to find the name on the page."""
 
 
 def payloads(seed: int) -> Iterator[str]:
@@ -210,17 +210,17 @@ TEXTS = (
     "Name",
     "Module Name",
 )
-"""Arguments that reports show."""
+"""Event arguments that reports show."""
 
 KEPT = re.compile(r"nccl\w*|nn\.Module: |Memcpy \w+|aten::|record_param_comms|.*\.py\(\d+\): |##|")
-"""Prefixes that determine the kind of an event, and remain."""
+"""Prefixes that determine the kind of an event and are therefore left in place."""
 
 OTHERS = 12
-"""Number of different names per original name of one category."""
+"""Number of different hostile names that replace one original name within a category."""
 
 
 def hostile(trace: dict[str, Any], names: Iterator[str]) -> dict[str, Any]:
-    """Replace the names in a trace, except prefixes that determine the kind of an event."""
+    """Replace the names in a trace, but leave prefixes that determine the kind of an event."""
     chosen: dict[tuple[object, ...], str] = {}
 
     def other(*of: object) -> str:
@@ -246,7 +246,7 @@ def hostile(trace: dict[str, Any], names: Iterator[str]) -> dict[str, Any]:
 
 
 def hostile_job(folder: Path, names: Iterator[str]) -> Path:
-    """Write the traces of a small job with hostile names."""
+    """Write the traces of a small job in which names are hostile; return their folder."""
     job = write_job(folder / "plain", JobSpec(ranks=2, steps=2, layers=2))
     traces = folder / "traces"
     traces.mkdir()

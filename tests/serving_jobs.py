@@ -1,8 +1,9 @@
-"""Simulated serving engines with known truth: continuous batching, prefill chunks, decode graphs, a slow scheduler.
+"""Simulated serving engines whose correct analysis results are known.
 
-A job is a list of iterations, each with its requests and its device activity; times are whole
-nanoseconds. The clocks of device and host are equal, and an engine is synchronous: it schedules an iteration when
-the previous one has ended on the device.
+They cover continuous batching, prefill chunks, decode graphs and a slow scheduler. A job is a list
+of iterations, each with its requests and its device activity. Times are whole nanoseconds. The
+clocks of device and host agree, and an engine is synchronous: it schedules an iteration once the
+device has finished the previous one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 Event = dict[str, Any]
 
 LAUNCH_NS, CALL_NS = 2_000, 1_000
-"""Time from a launch to its kernel, and duration of the call."""
+"""Time from a launch to the start of its kernel, and duration of the launch call."""
 
 ATTENTION, GEMM, NORM = "flash_fwd_splitkv_kernel", "sm90_xmma_gemm_bf16", "rms_norm_kernel"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -31,12 +32,12 @@ CATEGORIES = {
 
 
 HEADS, KV_HEADS, HEAD_SIZE = 16, 4, 64
-"""Shape of a recorded attention; its cache has 8-bit numbers."""
+"""Shape of a recorded attention operator, whose cache holds 8-bit numbers."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel, and the idle time of the device before it."""
+    """A kernel, and how long the device is idle before it."""
 
     name: str
     dur_ns: int
@@ -51,8 +52,8 @@ class Iteration:
         kernels: Kernels on the device, in order.
         contexts: New tokens and context length of each request in prefill.
         generations: New tokens and context length of each request that decodes.
-        is_graph: Whether one graph replay launches all of it.
-        padded: Number of requests that the graph is captured for; None if the engine does not record it.
+        is_graph: Whether a single graph replay launches all kernels.
+        padded: Request count that the graph was captured for; None if not recorded.
         schedule_ns: Time from the end of the previous iteration to the start of the first kernel.
     """
 
@@ -65,14 +66,14 @@ class Iteration:
 
     @property
     def phase(self) -> str:
-        """Return the phase as the analyses name it."""
+        """Return the phase, under the name that the analyses use."""
         if self.contexts:
             return "mixed" if self.generations else "prefill"
         return "speculative" if any(new > 1 for new, _ in self.generations) else "decode"
 
     @property
     def name(self) -> str:
-        """Return the annotation of vLLM, or of ATOM if the graph is captured for more requests."""
+        """Return the annotation: in ATOM's format if ``padded`` is known, else in vLLM's."""
         if self.padded is not None:
             count = len(self.generations)
             return f"decode[bs={count}/{self.padded} tok={count} d={count}]"
@@ -85,17 +86,17 @@ class Iteration:
 
     @property
     def tokens(self) -> int:
-        """Return the number of new tokens of all requests."""
+        """Return the total number of new tokens in all requests."""
         return sum(new for new, _ in (*self.contexts, *self.generations))
 
     @property
     def busy_ns(self) -> int:
-        """Return the total duration of the iteration's kernels, which run one by one."""
+        """Return the total duration of the iteration's kernels, which never overlap."""
         return sum(kernel.dur_ns for kernel in self.kernels)
 
     @property
     def device_ns(self) -> int:
-        """Return the time from the start of the first kernel to the end of the last."""
+        """Return the time from the start of the first kernel to the end of the last kernel."""
         return self.busy_ns + sum(kernel.idle_ns for kernel in self.kernels[1:])
 
 
@@ -109,14 +110,14 @@ def layers(count: int, scale_ns: int, *, idle_ns: int = 0) -> tuple[Kernel, ...]
 
 
 def decode(requests: int = 8, context: int = 500, **options: Any) -> Iteration:
-    """Return an iteration in which each request gets a token."""
+    """Return an iteration in which each request generates one token."""
     kernels = options.pop("kernels", layers(4, 10_000))
     return Iteration(kernels, generations=((1, context),) * requests, **options)
 
 
 @dataclass(frozen=True)
 class Request:
-    """Remaining tokens of the prompt, context so far, and tokens to generate."""
+    """A request: remaining prompt tokens, context length so far, and tokens left to generate."""
 
     prompt: int
     context: int
@@ -126,12 +127,12 @@ class Request:
 def continuous_batching(
     seed: int, count: int, *, chunk: int = 512, most: int = 8
 ) -> list[Iteration]:
-    """Simulate arriving and finished requests, with prompts in chunks next to decodes, as vLLM schedules them.
+    """Simulate vLLM's scheduler: requests arrive and finish, and prompt chunks run next to decodes.
 
     Args:
-        seed: Seed of all draws.
+        seed: Random seed.
         count: Number of iterations.
-        chunk: Maximum number of new tokens of an iteration.
+        chunk: Maximum number of new tokens in an iteration.
         most: Maximum number of concurrent requests.
     """
     drawn = random.Random(seed)
@@ -171,14 +172,17 @@ def continuous_batching(
 
 
 def slowed(iterations: list[Iteration], schedule_ns: int) -> list[Iteration]:
-    """Return the same iterations with a slow scheduler."""
+    """Return the same iterations with a slower scheduler."""
     return [replace(one, schedule_ns=schedule_ns) for one in iterations]
 
 
 def trace(
     iterations: list[Iteration], rank: int = 0, world_size: int = 1, *, has_shapes: bool = False
 ) -> dict[str, Any]:
-    """Return the trace of a rank; with shapes, each separate attention has an operator."""
+    """Return the trace of a rank.
+
+    With ``has_shapes``, each attention kernel that is launched separately has an operator.
+    """
     events: list[Event] = []
     device_end, correlation = 0, 0
     for one in iterations:
@@ -220,7 +224,7 @@ def trace(
 
 
 def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
-    """Return the trace in which an engine captures a graph for each number of tokens, the largest first."""
+    """Return a trace in which an engine captures one graph per token count, the largest first."""
     events: list[Event] = []
     at = 1_000_000
     for tokens in sorted(graphs, reverse=True):
@@ -239,7 +243,7 @@ def capture(graphs: dict[int, tuple[Kernel, ...]]) -> dict[str, Any]:
 
 
 def _attention(one: Iteration, launched: int) -> Event:
-    """Return the operator around an attention launch, with the shapes of its inputs."""
+    """Return the operator that launches an attention kernel, with its input shapes."""
     query, page = [one.tokens, HEADS, HEAD_SIZE], [1_000, 16, KV_HEADS, HEAD_SIZE]
     types = ["c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e4m3fn"]
     inputs = {"Input Dims": [query, page, page], "Input type": types}
@@ -253,7 +257,7 @@ def _host(cat: str, name: str, ts: int, dur: int, **args: object) -> Event:
 
 @dataclass
 class PhaseTruth:
-    """Expected values of the iterations of a phase."""
+    """Expected values for the iterations of one phase."""
 
     times_ns: list[int] = field(default_factory=list)
     gaps_ns: list[int] = field(default_factory=list)
@@ -268,7 +272,7 @@ class PhaseTruth:
     kinds_ns: Counter[str] = field(default_factory=Counter)
 
     def quantile(self, share: Fraction) -> int:
-        """Return the interpolated quantile of the time, with halves rounded up."""
+        """Return an interpolated quantile of the iteration times; halves round up."""
         ordered = sorted(self.times_ns)
         place = share * (len(ordered) - 1)
         below = int(place)
@@ -299,12 +303,16 @@ def truth_of(iterations: list[Iteration]) -> dict[str, PhaseTruth]:
 
 
 def pairs_of(one: Iteration) -> int:
-    """Count pairs of a query and a key of causal attention, one query at a time."""
+    """Count the query-key pairs of causal attention by looping over the queries."""
     return sum(_pairs(new, known) for new, known in (*one.contexts, *one.generations))
 
 
 def attention_work(one: Iteration) -> tuple[int, int]:
-    """Return the operations and bytes of one attention: two products, and the cache read once."""
+    """Return the operations and bytes of one attention.
+
+    The operations are two matrix products. The bytes are one read of the cache, plus query and
+    output.
+    """
     context = sum(known for _, known in (*one.contexts, *one.generations))
     bytes_of_cache = 2 * KV_HEADS * HEAD_SIZE * context
     return (
@@ -314,13 +322,16 @@ def attention_work(one: Iteration) -> tuple[int, int]:
 
 
 def _pairs(new: int, known: int) -> int:
-    """Count query-key pairs: the last new token attends to all, each one before to one fewer."""
+    """Count query-key pairs of one request.
+
+    The last new token attends to all tokens, and each earlier token to one fewer.
+    """
     return sum(known - before for before in range(new))
 
 
 def ranks_of(
     parts: list[list[Iteration]], *, has_shapes: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield rank and trace of each list of iterations."""
+    """Yield the rank and the trace of each list of iterations."""
     for rank, iterations in enumerate(parts):
         yield rank, trace(iterations, rank, len(parts), has_shapes=has_shapes)

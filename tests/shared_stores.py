@@ -1,4 +1,4 @@
-"""Stores that are ingested once per test run, by the first process that needs them."""
+"""Stores that are ingested once per test run, by the first test process that needs them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ MADE_WITHIN_S = 900
 
 @called_with(IngestOptions)
 def ingest_only(options: IngestOptions) -> IngestReport:
-    """Ingest traces into a store as :func:`hta_sql.ingest` does, without opening it.
+    """Ingest traces into a store as :func:`hta_sql.ingest` does, but do not open the store.
 
     Returns:
-        The report of the ingest.
+        The ingest report.
     """
     return ingest_traces(options)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return the read-only store of a name; create it unless another process already did."""
+    """Return the path of a named read-only store; create it unless another process already did."""
     top = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        top = top.parent  # that of all processes
+        top = top.parent  # the folder that all processes share
     folder = top / name
     folder.mkdir(exist_ok=True)
     store = folder / "job.store"

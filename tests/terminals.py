@@ -1,4 +1,4 @@
-"""Pseudo-terminals, and characters that control them."""
+"""Pseudo-terminals, and characters that control terminals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
-    """Open a pseudo-terminal; yield its descriptor, and a function that closes it and returns its output."""
+    """Open a pseudo-terminal; yield its descriptor and a function that closes it.
+
+    The function returns everything that was written to the terminal.
+    """
     ours, theirs = os.openpty()
     tty.setraw(theirs)  # newlines arrive as they are written
     parts: list[bytes] = []
@@ -36,5 +39,5 @@ def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
 
 
 def acting(text: str) -> set[str]:
-    """Return the characters that control a terminal or are invisible."""
+    """Return the characters in a string that control a terminal or are invisible."""
     return {c for c in text if not (c.isprintable() or c in "\n\t")}

@@ -1,4 +1,4 @@
-"""Each advice rule applies to its planted problem, and does not apply just below its threshold."""
+"""Tests that each advice rule applies to its planted problem, but not just below its threshold."""
 
 from __future__ import annotations
 
@@ -110,11 +110,14 @@ CASES: dict[str, tuple[Step, Step]] = {
         hosted("Optimizer.step#Adam.step", 30, 100),
     ),
 }
-"""Rule ─▶ a step to which it applies, and one to which it does not; the suffix -cpu means a job without a device."""
+"""Maps a rule to a step to which it applies and a step to which it does not.
+
+The suffix -cpu means a job without a device.
+"""
 
 
 def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[int, str]]:
-    """Write two runs for each rule."""
+    """Write a trace for each of a rule's two steps; return run ─▶ rank ─▶ path."""
     runs = {}
     for rule in rules:
         for run, step in zip((rule, f"{rule}-silent"), CASES[rule], strict=True):
@@ -125,7 +128,7 @@ def write_steps(folder: Path, rules: Iterable[str] = CASES) -> dict[str, dict[in
 
 
 def store_of(rules: Iterable[str], folder: Path) -> Path:
-    """Ingest two runs for each rule."""
+    """Ingest two runs for each rule into a store."""
     for run, traces in write_steps(folder, rules).items():
         hta_sql.ingest_shard(traces, folder / "s", run=run, jobs=1, shard=(1, 1))
     hta_sql.publish(folder / "s").close()
@@ -140,20 +143,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(path: Path) -> Iterator[TraceStore]:
-    """Open the store once: the first query materializes its derived tables."""
+    """Open the store once, because the first query materializes its derived tables."""
     with hta_sql.open(path) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def answer(store: TraceStore) -> list[dict[str, Any]]:
-    """Return the advice on all runs."""
+    """Return the advice for all runs."""
     return store.run("advice").records()
 
 
 @pytest.fixture(scope="module")
 def rows(answer: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return run ─▶ rule ─▶ row."""
+    """Return the advice rows by run and rule."""
     runs = [run for rule in CASES for run in (rule, f"{rule}-silent")]
     found: dict[str, dict[str, dict[str, Any]]] = {run: {} for run in runs}
     for row in answer:
@@ -172,9 +175,10 @@ def test_a_gap_is_counted_once(store: TraceStore, answer: list[dict[str, Any]]) 
 
 
 def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
-    """The advice equals its pinned answers.
+    """The advice matches its pinned values.
 
-    After an intended change, run python -m tests.pinned.answers, and state the change and its reason.
+    After an intended change, run python -m tests.pinned.answers, and state the change and its
+    reason.
     """
     found = digests_of([*answer[0]], [tuple(row.values()) for row in answer])
     assert changes(found, pinned(ADVICE)["FROM advice_v1()"]) == []
@@ -182,7 +186,7 @@ def test_no_number_of_it_changes_unseen(answer: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("run", CASES)
 def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Only the planted rule and the largest loss apply, and the saving is no more than possible."""
+    """Only the planted rule applies, and its saving is at most the affected time."""
     ((rule, row),) = ((rule, row) for rule, row in rows[run].items() if rule != "largest_loss")
     assert rule == run.removesuffix("-cpu")
     assert row["position"] == row["rank_count"] == 1
@@ -194,7 +198,7 @@ def test_a_rule_speaks_where_it_should(run: str, rows: dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Below its threshold no other rule applies instead; the advice names the largest loss."""
+    """Just below the threshold of a rule, the advice names only the largest loss."""
     assert {*rows[f"{rule}-silent"]} == {"largest_loss"}
 
 
@@ -208,7 +212,7 @@ def test_a_rule_is_silent_below(rule: str, rows: dict[str, dict[str, Any]]) -> N
 def test_the_evidence_can_be_asked_for(
     run: str, store: TraceStore, rows: dict[str, dict[str, Any]]
 ) -> None:
-    """The evidence query of each finding returns rows, and its next analysis exists."""
+    """The evidence query of each finding returns rows, and its suggested next analysis runs."""
     row = rows[run][run.removesuffix("-cpu")]
     assert len(store.sql(row["evidence_sql"]))
     store.run(row["next_analysis"], runs=[run])
@@ -244,14 +248,17 @@ CEILINGS_US = {
 
 @pytest.mark.parametrize("run", CEILINGS_US)
 def test_what_can_be_saved(run: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Savings are exact to the nanosecond; products in single precision would take an eighth of their time."""
+    """The possible saving is exact to the nanosecond.
+
+    Products in single precision would take an eighth of their time.
+    """
     row, us = rows[run][run.removesuffix("-cpu")], CEILINGS_US[run]
     assert row["ceiling_ns"] == (None if us is None else us * 1_000)
     assert row["ceiling_pct"] == (None if us is None else pytest.approx(us / 1_000))
 
 
 def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output has problem, saving, remedy and next command, or says that there is no advice."""
+    """The output has problem, saving, remedy and next command, or says that nothing applies."""
     path = store_of(["single_precision"], tmp_path)
     assert main(["advice", str(path), "--runs", "single_precision"]) == 0
     told = capsys.readouterr().out
@@ -265,7 +272,7 @@ def test_the_command_says_it_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def advised(step: Step, folder: Path) -> list[dict[str, Any]]:
-    """Return the advice on a step."""
+    """Return the advice for a step."""
     trace = folder / "trace.json"
     trace.write_text(json.dumps(step.trace()), encoding="utf-8")
     with hta_sql.ingest(trace, folder / "store") as store:
@@ -273,7 +280,10 @@ def advised(step: Step, folder: Path) -> list[dict[str, Any]]:
 
 
 def test_small_losses_of_a_late_host_add_up(tmp_path: Path) -> None:
-    """9 % in short gaps and 4 % in an operator are below the thresholds of the rules, but their sum is not."""
+    """A late host is reported if several losses below their thresholds exceed a threshold together.
+
+    Short gaps are 9 % of the step, and an operator is 4 %.
+    """
     found = {row["rule"]: row for row in advised(delayed(75, 4_000, 1_000), tmp_path)}
     assert {"launch_bound", "host_work"} <= found.keys()
     assert found["launch_bound"]["ceiling_pct"] < 10
@@ -281,7 +291,10 @@ def test_small_losses_of_a_late_host_add_up(tmp_path: Path) -> None:
 
 
 def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:
-    """600 MB take 6 ms on a slow link; without a measurement, confidence is medium."""
+    """A slow all-gather of 600 MB counts as transfer rather than as waiting.
+
+    Confidence is medium, because the transfer time is estimated from the message size.
+    """
     rows = advised(gathered(12_000, 1, 600_000_000), tmp_path)
     (row,) = (row for row in rows if row["rule"] == "exposed_transfer")
     assert row["confidence"] == "medium"
@@ -290,7 +303,7 @@ def test_a_large_message_is_transferred_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
-    """Misaligned batched products of an attention belong to one rule, and the list counts their time once."""
+    """Misaligned matrix products of an attention trigger one rule, so their time counts once."""
     step = running("void softmax_warp_forward<float>", 4_000, op="aten::_softmax")
     for number in range(2):
         ts = 50_000 + number * 3_000
@@ -301,7 +314,7 @@ def test_one_product_is_claimed_by_one_rule(tmp_path: Path) -> None:
 
 
 def test_the_combined_ceiling_counts_time_once(answer: list[dict[str, Any]]) -> None:
-    """The combined ceiling is between the largest one of a rank and the sum of all."""
+    """The combined saving of a rank is between its largest single saving and the sum of all."""
     ranks: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in answer:
         ranks.setdefault((row["run"], row["rank"]), []).append(row)

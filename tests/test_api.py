@@ -1,4 +1,4 @@
-"""The options of ingest are defined once, and documented everywhere."""
+"""Tests that the options of ingest are defined once and documented everywhere."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def test_each_option_is_in_the_signature_and_in_the_words(
 
 
 def test_the_command_has_them_all() -> None:
-    """The command lacks only ``progress`` and ``strict``, and adds ``shard`` and ``verbose``."""
+    """The command adds ``shard`` and ``verbose``, and lacks only ``progress`` and ``strict``."""
     names = {str(parameter.name) for parameter in command.params}
     assert set(OPTIONS) - names == {"progress", "strict"}
     assert names - set(OPTIONS) == {"shard", "verbose"}
 
 
 def test_an_option_that_there_is_not() -> None:
-    """An unknown option is a usage error before anything is read."""
+    """An unknown option is a usage error, raised before anything is read."""
     with pytest.raises(TypeError, match="ranksx"):
         hta_sql.ingest("nowhere", "job.store", ranksx=[1])  # type: ignore[call-arg]
 
 
 def test_every_public_name_is_importable() -> None:
-    """Names are loaded on first use, so each must exist."""
+    """Public names are loaded on first use, so check that each of them exists."""
     for name in hta_sql.__all__:
         assert getattr(hta_sql, name) is not None, name

@@ -1,4 +1,4 @@
-"""Argument types as reported by `hta-sql doctor`."""
+"""Tests of the argument types that `hta-sql doctor` reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hta_sql.traces.argument_types import ArgumentTypes, check_argument_types
 
 
 def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
-    """Write a trace with one event for each of the arguments."""
+    """Write a trace with one event for each element of ``args``."""
     events = [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": a} for a in args]
     text = json.dumps({"traceEvents": [*events, {"ph": "s", "id": 1, "ts": 1}]}).encode("utf-8")
     path = folder / name
@@ -24,7 +24,7 @@ def trace(folder: Path, *args: Any, name: str = "trace.json") -> str:
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_a_good_trace(tmp_path: Path, name: str) -> None:
-    """Whole numbers are valid for a number; lists are not typed, and null counts as no value."""
+    """An integer is a valid number, lists are not checked, and null counts as no value."""
     path = trace(
         tmp_path,
         {"Python parent id": None},
@@ -36,7 +36,7 @@ def test_a_good_trace(tmp_path: Path, name: str) -> None:
 
 
 def test_types(tmp_path: Path) -> None:
-    """The first value of a wrong type is reported with its event."""
+    """The first value of a wrong type is reported together with its event."""
     path = trace(
         tmp_path, {"stream": 7}, {"stream": "7"}, {"stream": None, "dtype": 3}, {"cbid": ""}
     )
@@ -49,7 +49,7 @@ def test_types(tmp_path: Path) -> None:
 
 
 def test_violations_of_one_event(tmp_path: Path) -> None:
-    """Violations are in trace order, and long values are cut."""
+    """Violations are listed in trace order, and long values are truncated."""
     wrong = {"stream": "7", "dtype": 1, "correlation": "c", "device": "x" * 1000, "bytes": "b"}
     found = check_argument_types(trace(tmp_path, wrong)).violations
     assert list(found) == [name for name in wrong if name in found]
@@ -58,7 +58,7 @@ def test_violations_of_one_event(tmp_path: Path) -> None:
 
 
 def test_what_is_no_event(tmp_path: Path) -> None:
-    """An entry that is no event is reported, and the following events are still checked."""
+    """An entry that is not an event is reported, and the events after it are still checked."""
     path = Path(trace(tmp_path, {"stream": 7}, {"stream": "7"}))
     path.write_text(path.read_text().replace("}}, ", "}}, null, 5, ", 1))
     found = check_argument_types(str(path))
@@ -67,14 +67,14 @@ def test_what_is_no_event(tmp_path: Path) -> None:
 
 
 def test_unknown_arguments(tmp_path: Path) -> None:
-    """Unknown arguments are counted; those beyond the level count as unknown."""
+    """Unknown arguments are counted, and so are arguments beyond the requested level."""
     path = trace(tmp_path, {"mine": 1, "stream": 7}, {"mine": 2, "cbid": 3})
     assert check_argument_types(path, "standard").unknown == {"mine": 2, "cbid": 1}
     assert check_argument_types(path, "complete").unknown == {"mine": 2}
 
 
 def test_arguments_that_are_none(tmp_path: Path) -> None:
-    """Arguments that are not an object are reported."""
+    """Event arguments that are not a JSON object are reported."""
     found = check_argument_types(trace(tmp_path, [1]))
     assert found == ArgumentTypes(no_arguments="args is not a dict: [1] (event 0)")
 
@@ -92,7 +92,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
-    """The answer for an unreadable file has the reason."""
+    """An unreadable file yields a result that contains the reason."""
     path = tmp_path / "trace.json"
     path.write_text(text, encoding="utf-8")
     found = check_argument_types(str(path))
@@ -101,14 +101,14 @@ def test_what_cannot_be_read(tmp_path: Path, text: str) -> None:
 
 
 def test_no_file_and_no_level(tmp_path: Path) -> None:
-    """A missing file is in the answer; a missing level is a usage error."""
+    """A missing file is reported in the result, but an unknown level is a usage error."""
     assert isinstance(check_argument_types(str(tmp_path / "no.json")).unread, TraceNotFoundError)
     with pytest.raises(ParameterError, match="minimal, standard, complete"):
         check_argument_types("x.json", "default")
 
 
 def test_what_is_wrong_before_a_broken_event_is_told_too(tmp_path: Path) -> None:
-    """Violations before a broken event are reported, although the broken event ends the reading."""
+    """Violations before a broken event are reported, although reading stops at that event."""
     path = tmp_path / "trace.json"
     event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"stream": "7"}}
     wrong = ", ".join([json.dumps(event)] * 10_000)

@@ -1,4 +1,4 @@
-"""The workers of the benchmarks have answers on a small job."""
+"""Tests that the benchmark workers return results for a small job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two ranks of three steps."""
+    """Write the traces of two ranks with three steps each."""
     folder = tmp_path_factory.mktemp("job")
     write_job(folder, JobSpec(ranks=2, steps=3, layers=1, ops_per_layer=4))
     return folder
@@ -28,7 +28,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
-    """Every call of HTA has an answer; otherwise its time would be that of an error."""
+    """Every HTA call returns a result; otherwise, the benchmark would time an error."""
     files = dict(enumerate(sorted(map(str, traces.iterdir()))))
     about = {"files": files, "all_ranks": True, "operator": OPERATOR}
     asked = {"package": OURS, "store": str(tmp_path / "job.store"), **about}
@@ -38,7 +38,7 @@ def test_all_calls_of_hta_are_answered(traces: Path, tmp_path: Path) -> None:
 
 
 def test_a_slowdown_is_told_by_the_rounds(tmp_path: Path) -> None:
-    """Slowdowns are judged round by round, as both trees may be slower in the last rounds."""
+    """A slowdown is judged within each round, because both trees may be slower in later rounds."""
     table = Table()
     for slow in (1.0, 1.0, 1.0, 2.0, 2.0):
         for row, now in (("a: ingest", 1.0), ("b: ingest", 1.3), ("import hta_sql", 1.0)):

@@ -1,4 +1,7 @@
-"""CallGraph: HTA's calls over call_stack, with the tree of tests/golden/operators/call_stack_v1.test."""
+"""Tests of CallGraph, which provides HTA's methods on top of the call_stack analysis.
+
+The call tree is that of tests/golden/operators/call_stack_v1.test.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CallGraph]:
 
 
 def test_mapping(graph: CallGraph) -> None:
-    """Each thread has one row; the backward thread has a root for its event outside of the tree."""
+    """The mapping has one row per thread, including the backward thread.
+
+    That thread needs a root of its own, because its event outside of the tree has no parent.
+    """
     rows = graph.mapping[graph.mapping["rank"] == 3].to_dict("records")
     assert [tuple(row.values()) for row in rows] == [
         (3, 100, 100, "main", 3, -100, 1),
@@ -41,7 +47,7 @@ def test_mapping(graph: CallGraph) -> None:
 
 
 def test_columns(graph: CallGraph) -> None:
-    """The frame of a rank has HTA's columns, in microseconds."""
+    """The data frame of a rank has HTA's columns, in microseconds."""
     frame = graph.trace_data.get_trace(0)
 
     def columns_of(event: int) -> list[float]:
@@ -56,7 +62,7 @@ def test_columns(graph: CallGraph) -> None:
 
 
 def test_stack_of_node(graph: CallGraph) -> None:
-    """The stack has ancestors and descendants by start, including device activity."""
+    """The stack lists a node's ancestors and descendants by start, with device activity."""
     assert list(graph.get_stack_of_node(17)["index"]) == [0, 7, 9, 10, 11, 17]
     assert list(graph.get_stack_of_node(2)["index"]) == [0, 1, 2, 3, 4, 14, 16, 15]
     assert list(graph.get_stack_of_node(2, 3, skip_ancestors=True)["index"]) == [
@@ -74,7 +80,7 @@ def test_stack_of_node(graph: CallGraph) -> None:
 
 
 def test_one_thread(graph: CallGraph) -> None:
-    """The tree of one thread can be queried."""
+    """The call tree of a single thread can be queried."""
     (stack,) = graph.get_call_stacks(rank=0, tid=100)
     assert list(stack.get_dataframe()["index"]) == list(range(9))
     assert stack.get_children(-100) == [0]
@@ -96,7 +102,7 @@ def test_the_thread_of_a_node(graph: CallGraph) -> None:
 
 
 def test_ranks(graph: CallGraph) -> None:
-    """Some ranks can be selected; an unknown one is an error."""
+    """A graph can be limited to some ranks; an unknown rank is an error."""
     assert CallGraph(graph.trace_data, ranks=[3, 8]).ranks == [3]
     with pytest.raises(RankError):
         CallGraph(graph.trace_data, ranks=[8])

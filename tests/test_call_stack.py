@@ -1,4 +1,4 @@
-"""Call stacks compared with a simple walk over the tree, and very deep stacks."""
+"""Tests that compare call stacks with a simple tree walk, and tests with very deep stacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Event = dict[str, Any]
 
 
 def host(name: str, ts: int, dur: int, tid: int = 1, correlation: int | None = None) -> Event:
-    """Return a host event [µs]; with a correlation it is a launch."""
+    """Return a host event, with times in µs; an event with a correlation is a launch."""
     args = {} if correlation is None else {"correlation": correlation}
     cat = "cpu_op" if correlation is None else "cuda_runtime"
     base = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid}
@@ -26,14 +26,14 @@ def host(name: str, ts: int, dur: int, tid: int = 1, correlation: int | None = N
 
 
 def kernel(ts: int, dur: int, correlation: int) -> Event:
-    """Return a kernel [µs]."""
+    """Return a kernel, with times in µs."""
     args = {"stream": 7, "device": 0, "correlation": correlation}
     base = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7}
     return base | {"ts": ts, "dur": dur, "args": args}
 
 
 def parents_of(events: list[Event]) -> dict[int, int | None]:
-    """Return the parent of each event by definition: the latest started one that encloses it."""
+    """Return the parent of each event by definition: the latest-starting event that encloses it."""
     hosts = [(i, e) for i, e in enumerate(events) if e["cat"] != "kernel"]
     launches = {e["args"]["correlation"]: i for i, e in hosts if e["cat"] == "cuda_runtime"}
     parents: dict[int, int | None] = {}
@@ -54,7 +54,11 @@ def parents_of(events: list[Event]) -> dict[int, int | None]:
 
 
 def expected(events: list[Event]) -> dict[int, tuple[Any, ...]]:
-    """Return parent, depth, height, descendants, kernels, their time, first start, last end [ns]."""
+    """Return the expected stack columns of each event, computed by a walk over the tree [ns].
+
+    The columns are parent, depth, height, descendant count, kernel count, total kernel time, first
+    kernel start and last kernel end.
+    """
     parents = parents_of(events)
     children = defaultdict(list)
     for child, parent in parents.items():
@@ -90,7 +94,7 @@ FROM call_stack_v1(joins_backward := false)
 
 
 def test_any_tree(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Stacks equal the walk for ties, zero durations, overlaps, threads and several kernels."""
+    """Stacks match the tree walk, even with ties, zero durations, overlaps and multiple threads."""
     ranks = {seed: any_events(random.Random(seed)) for seed in range(8)}
     found: dict[int, dict[int, tuple[Any, ...]]] = {rank: {} for rank in ranks}
     for rank, event, *facts in ingest_trace(ranks).sql(FACTS).rows():
@@ -99,7 +103,7 @@ def test_any_tree(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def any_events(dice: random.Random) -> list[Event]:
-    """Return sixty operators and their launches."""
+    """Return sixty random operators and launches, together with their kernels."""
     events = [host("first", 0, 0, tid=9)]
     for number in range(60):
         start, tid = dice.randrange(40), dice.randrange(1, 3)
@@ -114,7 +118,7 @@ def any_events(dice: random.Random) -> list[Event]:
 
 
 def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The descendants of a row are the next descendant_count rows."""
+    """The descendants of a row are the descendant_count rows that follow it."""
     dice = random.Random(1)
     events = [host("op", dice.randrange(50), dice.randrange(20), number) for number in (1, 2) * 30]
     rows = ingest_trace(events).run("call_stack").arrow().to_pylist()
@@ -131,7 +135,7 @@ def test_below_an_event_is_what_follows_it(ingest_trace: Callable[..., TraceStor
 
 @pytest.mark.slow
 def test_a_stack_of_ten_thousand_frames(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Depth has no cost: there is no recursion, and no join of every frame with every other."""
+    """A very deep stack is fast, because the query avoids recursion and cross joins."""
     frames = [host("frame", i, 40_000 - 2 * i) for i in range(10_000)]
     events = [*frames, host("launch", 10_000, 5, correlation=1), kernel(20_000, 7, 1)]
     store = ingest_trace(events)

@@ -1,4 +1,7 @@
-"""The call tree compared with its definition, with HTA's own examples, and for very deep stacks."""
+"""Tests that compare the call tree with its definition and with HTA's examples.
+
+Some tests use very deep stacks.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +52,12 @@ class Event(NamedTuple):
 
 
 def depths(parent: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the depths alone."""
+    """Return only the depths from ``depths_and_paths``."""
     return depths_and_paths(parent, np.zeros(len(parent), dtype=np.uint64))[0]
 
 
 def opening_order(events: list[Event]) -> list[tuple[int, Event]]:
-    """Sort as link/host_events.sql does: thread, start, longer first, event order."""
+    """Sort events like link/host_events.sql: by thread, start, longest first, event order."""
 
     def key(numbered: tuple[int, Event]) -> tuple[int, int, int, int]:
         number, event = numbered
@@ -66,7 +69,7 @@ def opening_order(events: list[Event]) -> list[tuple[int, Event]]:
 def columns(
     ordered: list[tuple[int, Event]],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
-    """Return thread, start and end as arrays."""
+    """Return the thread, start and end of all events as arrays."""
     return tuple(
         np.array(values, dtype=np.int64)
         for values in (
@@ -78,7 +81,10 @@ def columns(
 
 
 def parent_by_definition(ordered: list[tuple[int, Event]], position: int) -> int:
-    """Return the latest started event of the thread that encloses it, by searching all."""
+    """Return the latest-starting event of the same thread that encloses an event.
+
+    This is a linear search; -1 means that no event encloses it.
+    """
     child = ordered[position][1]
     enclosing = [
         earlier
@@ -89,7 +95,10 @@ def parent_by_definition(ordered: list[tuple[int, Event]], position: int) -> int
 
 
 def overlaps_by_definition(ordered: list[tuple[int, Event]], position: int, parent: int) -> bool:
-    """Return whether an event that started after the parent still runs at its start and ends too soon."""
+    """Return whether an event partly overlaps an event that started after its parent.
+
+    The earlier event still runs when the other one starts, but ends before it.
+    """
     child = ordered[position][1]
     return any(
         event.thread == child.thread and event.ts < child.ts < event.end < child.end
@@ -98,7 +107,7 @@ def overlaps_by_definition(ordered: list[tuple[int, Event]], position: int, pare
 
 
 def tree_of(events: list[Event]) -> tuple[list[int], list[int]]:
-    """Return parents and depths by event number."""
+    """Return the parent and the depth of each event, by event number."""
     ordered = opening_order(events)
     parent, _ = enclosing_events(*columns(ordered))
     depth = depths(parent)
@@ -129,7 +138,7 @@ with_kinds = st.lists(
 @given(spans)
 @settings(max_examples=examples(500), deadline=None)
 def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event]) -> None:
-    """Parents equal their definition for random events, some nested, touching or overlapping."""
+    """Parents match their definition for random events that nest, touch or overlap."""
     ordered = opening_order(events)
     parent, overlaps = enclosing_events(*columns(ordered))
     wanted = [parent_by_definition(ordered, position) for position in range(len(ordered))]
@@ -145,7 +154,7 @@ def test_the_parent_is_the_latest_started_event_that_encloses(events: list[Event
 def test_depth_and_ancestors_follow_from_the_parents(
     events: list[Event], data: st.DataObject
 ) -> None:
-    """Depth is the distance to the root, and the path gives the nearest ancestor of a given kind."""
+    """Depth is the distance to the root, and the nearest ancestor is the first marked one."""
     ordered = opening_order(events)
     parent, _ = enclosing_events(*columns(ordered))
     size = len(ordered)
@@ -168,7 +177,10 @@ def rows_of(
     steps: Sequence[Step] = (),
     known_stacks: int = KNOWN_STACKS,
 ) -> list[dict[str, Any]]:
-    """Return the table's rows for events in batches; assert that the compiled library agrees."""
+    """Return the table rows for events that arrive in batches.
+
+    Assert that the compiled library, if available, returns the same batches.
+    """
     thread, ts, end = columns(ordered)
     events = pa.record_batch(
         {
@@ -193,14 +205,14 @@ def rows_of(
 @given(with_kinds, st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_batches_do_not_show_in_the_tree(events: list[Event], data: st.DataObject) -> None:
-    """The rows equal those of one batch, wherever batches end."""
+    """The rows do not depend on where the batches end."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     assert rows_of(ordered, cuts) == rows_of(ordered, [])
 
 
 def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
-    """Return the enclosing events, the nearest first; memory events enclose nothing."""
+    """Return the enclosing events, nearest first; memory events do not enclose anything."""
     path: list[int] = []
     end_of = ordered[position][1].end
     for earlier in reversed(range(position)):
@@ -216,7 +228,7 @@ def ancestors(ordered: list[tuple[int, Event]], position: int) -> list[int]:
 @given(with_kinds)
 @settings(max_examples=examples(300), deadline=None)
 def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
-    """The ids of the nearest ancestors of each kind are columns; a memory event is never one of them."""
+    """Each row has the ids of the nearest ancestors by kind; memory events are never ancestors."""
     ordered = opening_order(events)
     table = rows_of(ordered, [])
     assert [row["event_id"] for row in table] == [100 + number for number, _ in ordered]
@@ -236,7 +248,10 @@ def test_the_table_names_the_nearest_of_each_kind(events: list[Event]) -> None:
 
 
 def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int, int]]:
-    """Return the stack of an event: kinds and names, its own last; for a memory event only the enclosing ones."""
+    """Return the kind and name of each event in a stack, outermost first.
+
+    The stack ends with the event itself, unless it is a memory event.
+    """
     is_memory = ordered[position][1].kind == MEMORY_EVENT
     chain = [*([] if is_memory else [position]), *ancestors(ordered, position)]
     return [(ordered[p][1].kind, ordered[p][1].name) for p in reversed(chain)]
@@ -245,21 +260,21 @@ def names_of(ordered: list[tuple[int, Event]], position: int) -> list[tuple[int,
 @given(with_kinds)
 @settings(max_examples=examples(100), deadline=None)
 def test_one_stack_one_id(events: list[Event]) -> None:
-    """The id of a stack is that of the first event with these names, in opening order."""
+    """The id of a stack is that of the first event with the same stack, in opening order."""
     ordered = opening_order(events)
     first: dict[tuple[tuple[int, int], ...], int] = {}
     for position, row in enumerate(rows_of(ordered, [])):
         names = tuple(names_of(ordered, position))
         if names:
             assert row["stack_id"] == first.setdefault(names, row["event_id"])
-        else:  # a memory event in nothing
+        else:  # a memory event that nothing encloses
             assert row["stack_id"] is None
 
 
 @given(with_kinds, st.data())
 @settings(max_examples=examples(100), deadline=None)
 def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> None:
-    """An evicted stack may get a second id, but an id always identifies one stack, that of its event."""
+    """An evicted stack may get a second id, but each id still identifies a single stack."""
     ordered = opening_order(events)
     cuts = data.draw(st.lists(st.integers(0, len(ordered)), max_size=5))
     rows = rows_of(ordered, cuts, known_stacks=0)
@@ -277,7 +292,7 @@ def test_stacks_that_are_forgotten(events: list[Event], data: st.DataObject) -> 
 def test_the_step_is_the_one_that_it_starts_in(
     events: list[Event], shape: list[tuple[int, int]]
 ) -> None:
-    """An event belongs to the step in which it starts; a step excludes its own end."""
+    """An event belongs to the step in which it starts, and a step excludes its end time."""
     steps: list[Step] = []
     for number, (gap, length) in enumerate(shape):
         start = (steps[-1][1] if steps else 0) + gap
@@ -288,7 +303,7 @@ def test_the_step_is_the_one_that_it_starts_in(
         assert row["step"] == (inside[0] if inside else None)
 
 
-# HTA's own examples: starts, durations, parents by event number.
+# HTA's examples: starts, durations, parents by event number.
 HTA_EXAMPLES = {
     "a stack of four levels": (
         [0, 1, 3, 3, 7, 8, 10, 12],
@@ -315,21 +330,25 @@ HTA_EXAMPLES = {
 
 @pytest.mark.parametrize("example", list(HTA_EXAMPLES))
 def test_the_examples_of_hta(example: str) -> None:
-    """Ties are resolved as in HTA's examples."""
+    """Ties between events are resolved as in HTA's examples."""
     starts, durations, parents = HTA_EXAMPLES[example]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[0] == parents
 
 
 def test_depths_of_a_stack() -> None:
-    """The root of a stack has depth 0."""
+    """The root of a stack has depth 0, and each level below adds 1."""
     starts, durations, _ = HTA_EXAMPLES["a stack of four levels"]
     events = [Event(1, ts, dur) for ts, dur in zip(starts, durations, strict=True)]
     assert tree_of(events)[1] == [0, 1, 2, 3, 1, 2, 0, 1]
 
 
 def test_what_only_overlaps_does_not_enclose() -> None:
-    """[16, 19) starts in [12, 18) and ends later. HTA makes it a child; here [10, 21) encloses it."""
+    """An event that only overlaps another is not its child.
+
+    [16, 19) starts in [12, 18) and ends later. HTA makes it a child of [12, 18); here, its parent
+    is [10, 21), which encloses it.
+    """
     ordered = opening_order([Event(1, 10, 11), Event(1, 12, 6), Event(1, 16, 3)])
     parent, overlaps = enclosing_events(*columns(ordered))
     assert parent.tolist() == [-1, 0, 0]
@@ -337,7 +356,10 @@ def test_what_only_overlaps_does_not_enclose() -> None:
 
 
 def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
-    """[2, 8) starts inside [0, 5) and ends after it: a sibling, flagged, with its own children."""
+    """An event that partly overlaps another is flagged as its sibling and may have children.
+
+    [2, 8) starts inside [0, 5) and ends after it.
+    """
     ordered = opening_order([Event(1, 0, 5), Event(1, 2, 6), Event(1, 3, 1)])
     parent, overlaps = enclosing_events(*columns(ordered))
     assert parent.tolist() == [-1, -1, 1]
@@ -345,7 +367,7 @@ def test_an_overlap_is_flagged_and_keeps_its_place() -> None:
 
 
 def test_threads_do_not_see_each_other() -> None:
-    """Threads with equal times have separate trees."""
+    """Each thread has a separate tree, even if the event times are equal."""
     assert tree_of([Event(1, 0, 10), Event(2, 1, 2)]) == ([-1, -1], [0, 0])
 
 
@@ -368,7 +390,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_ten_thousand_levels_are_no_problem(shape: str) -> None:
-    """Ten thousand levels of any shape need neither recursion nor quadratic time."""
+    """The tree is built without recursion and in less than quadratic time, whatever its shape."""
     ordered = opening_order(SHAPES[shape])
     arrays = columns(ordered)
     started = time.perf_counter()

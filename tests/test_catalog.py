@@ -1,4 +1,4 @@
-"""The catalog as BI tools see it: flat types, comments, microseconds, other locations."""
+"""Tests of the catalog as BI tools see it: flat types, comments, microseconds and moved stores."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FLAT = {"BIGINT", "INTEGER", "DOUBLE", "BOOLEAN", "VARCHAR"}
 
 @pytest.fixture
 def store(ingest_trace: Callable[..., hta_sql.TraceStore]) -> Path:
-    """Ingest two tiny ranks."""
+    """Ingest two tiny ranks and return the path of the store."""
     with ingest_trace({0: "two_ranks_0.json", 1: "two_ranks_1.json"}) as opened:
         return opened.path
 
 
 @pytest.fixture
 def con(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a client's own connection to the catalog."""
+    """Connect to the catalog as an external client does."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as opened:
         yield opened
 
@@ -43,14 +43,14 @@ CATALOG_BYTES = 4_800_000
 
 
 def test_a_catalog_has_no_free_blocks(store: Path) -> None:
-    """A catalog has no free blocks, because it is downloaded whole from an object storage."""
+    """A catalog has no free blocks, because clients download all of it from object storage."""
     assert (store / "catalog.duckdb").stat().st_size < CATALOG_BYTES
     assert build_catalog(store, relative=True).stat().st_size < CATALOG_BYTES
 
 
 @pytest.mark.slow
 def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> None:
-    """Views have no HUGEINT, unsigned or nested type; every view and column has a comment."""
+    """Views have no HUGEINT, unsigned or nested type, and every view and column has a comment."""
     columns = con.sql(
         "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() "
         "WHERE NOT internal AND schema_name IN ('main', 'us')"
@@ -67,7 +67,7 @@ def test_every_view_is_flat_and_commented(con: duckdb.DuckDBPyConnection) -> Non
 
 @pytest.mark.slow
 def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
-    """``us`` has the same views: columns in ns are in µs, and all others are equal."""
+    """The ``us`` schema has the same views, with nanosecond columns converted to microseconds."""
     ns = con.sql("SELECT rank, ts, dur, name FROM gpu_ops ORDER BY ALL").fetchall()
     us = con.sql("SELECT rank, ts_us, dur_us, name FROM us.gpu_ops ORDER BY ALL").fetchall()
     assert us == [(rank, ts / 1000, dur / 1000, name) for rank, ts, dur, name in ns]
@@ -83,7 +83,7 @@ def test_microseconds_for_dashboards(con: duckdb.DuckDBPyConnection) -> None:
 def test_a_relative_catalog_follows_the_store(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a move, a relative catalog opens from the store's folder, or by file_search_path."""
+    """After a move, the relative catalog opens from the store's folder or via file_search_path."""
     assert build_catalog(store, relative=True) == store / RELATIVE_CATALOG
     with hta_sql.open(store) as opened:
         expected = opened.run("temporal_breakdown").rows()
@@ -101,7 +101,7 @@ def test_a_relative_catalog_follows_the_store(
 def test_the_relative_catalog_is_renewed_with_the_other(
     ingest_trace: Callable[..., hta_sql.TraceStore],
 ) -> None:
-    """An ingest adds its run to both catalogs."""
+    """An ingest adds its run to the relative catalog too."""
     with ingest_trace("one_step.json") as opened:
         build_catalog(opened.path, relative=True)
         path = opened.path
@@ -112,7 +112,7 @@ def test_the_relative_catalog_is_renewed_with_the_other(
 
 
 def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
-    """Create a store of many runs from one rank: links to its files, and a manifest."""
+    """Create a store with many runs: hard links to the files of one rank, and a manifest."""
     manifest = json.loads((one / "manifest.json").read_text())
     first, entries = manifest["entries"][0], []
     for run, rank in product(range(runs), range(ranks)):
@@ -128,7 +128,7 @@ def many_runs(one: Path, store: Path, runs: int, ranks: int) -> None:
 
 
 def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """Return for each scan the number of files read and in total, from the engine's profile."""
+    """Return ``read/total`` file counts of the scans of a query, from the engine's profile."""
     ((_, profile),) = con.sql(f"EXPLAIN ANALYZE {query}").fetchall()
     return set(re.findall(r"Scanning Files:[\s│]*(\d+/\d+)", profile))
 
@@ -137,7 +137,7 @@ def files_read(con: duckdb.DuckDBPyConnection, query: str) -> set[str]:
 def test_a_question_about_one_run_reads_its_files_only(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Filters on run and rank select files before anything is read, also inside of macros."""
+    """Filters on run and rank select files before any file is read, even inside macros."""
     with ingest_trace("gap_causes.json") as one:
         many_runs(one.path, tmp_path / "many.store", runs=20, ranks=4)
     with duckdb.connect(str(tmp_path / "many.store" / "catalog.duckdb"), read_only=True) as con:
@@ -153,7 +153,7 @@ def test_a_question_about_one_run_reads_its_files_only(
 def test_an_engine_that_plans_otherwise(
     store: Path, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
-    """A store opens even if the engine lacks the optimizer step that the library disables."""
+    """A store opens even if the engine does not know the optimizer or the setting."""
     monkeypatch.setattr(opened, "QUICKER_PLANS", f"SET {setting}")
     with hta_sql.open(store) as store_of_now:
         assert len(store_of_now.run("temporal_breakdown")) == 2

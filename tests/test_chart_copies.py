@@ -1,4 +1,4 @@
-"""Figures share encodings while they are built, and equal altair's own when finished."""
+"""Tests that figures share encodings while they are built, but equal altair's once finished."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _layers(kind: type[alt.Chart]) -> Any:
 
 
 def test_a_figure_is_what_altair_draws() -> None:
-    """A figure equals altair's, whether its channels are texts, constants or conditions."""
+    """A figure equals altair's, whether its channels are strings, constants or conditions."""
     assert spec_of(_layers(Chart)) == spec_of(_layers(alt.Chart))
 
 
 def test_copies_share_encodings_while_a_figure_is_built() -> None:
-    """A copy has its own lists, because altair appends to these."""
+    """A copy shares the encoding but has its own lists, because altair appends to lists."""
     chart: Any = (
         Chart(data(ROWS), mark="bar").encode(x="x:Q").transform_calculate(high="datum.x + 1")
     )

@@ -1,4 +1,4 @@
-"""Every figure shows its result: marks are counted, and drawn numbers are compared."""
+"""Tests that every figure shows its result: marks are counted, and drawn numbers are compared."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def one_rank(trace: str) -> Callable[[Path], TraceStore]:
-    """Ingest a file of tests/traces."""
+    """Return a function that ingests a trace in tests/traces as a single rank."""
     return lambda store: hta_sql.ingest({0: str(TRACES / f"{trace}.json")}, store, run="run")
 
 
 def ranks(name: str, count: int) -> Callable[[Path], TraceStore]:
-    """Ingest the traces of a job, one per rank."""
+    """Return a function that ingests the traces of a job, one per rank."""
     traces = {rank: str(TRACES / f"{name}_{rank}.json") for rank in range(count)}
     return lambda store: hta_sql.ingest(traces, store, run="run")
 
 
 def runs(**traces: str) -> Callable[[Path], TraceStore]:
-    """Ingest several runs of a rank."""
+    """Return a function that ingests one trace per run."""
 
     def ingest(store: Path) -> TraceStore:
         for run, name in traces.items():
@@ -59,7 +59,7 @@ def simulated(store: Path) -> TraceStore:
 
 
 def hits(store: Path) -> TraceStore:
-    """Ingest a range with one counter."""
+    """Ingest a trace with one profiler range and one hardware counter."""
     event = {"ph": "X", "cat": "cuda_profiler_range", "name": "k", "pid": 0, "tid": 0}
     event |= {"ts": 0, "dur": 5, "args": {"l2__hit_rate.pct": 98.5}}
     path = store.parent / "hits.json"
@@ -94,7 +94,7 @@ STORES: dict[str, Callable[[Path], TraceStore]] = {
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], TraceStore]]:
-    """Ingest a simulated job of two ranks and, on demand, traces with further events."""
+    """Return a function that ingests a store of ``STORES`` by name, on first use."""
     folder = tmp_path_factory.mktemp("marks")
     with ExitStack() as opened:
         yield cache(lambda name: opened.enter_context(STORES[name](folder / f"{name}.store")))
@@ -140,18 +140,18 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "cupti_counters_by_operator": ("cupti", {}),
     "potential_stragglers": ("job", {"num_candidates": 1}),
 }
-"""Store and parameters of analyses without rows for the simulated job."""
+"""Store and parameters for analyses that have no rows for the simulated job."""
 
 ALONE = {
     *("blocking_communication", "cluster_step_trace", "memory_curve", "live_at_peak"),
     *("memory_by_operator", "graph_kernels", "roofline", "kpi_trends", "folded_stacks"),
     *("source_lines", "modules", "cupti_counters_by_operator", "frequent_kernel_sequences"),
 }
-"""Figures with their own store, or a similar one; ``make test-all`` draws them."""
+"""Figures that need a store of their own or resemble others; only ``make test-all`` draws them."""
 
 
 def test_every_figure_is_looked_at() -> None:
-    """Every figure has expected marks, in tests/marks or in a golden case (``Drawn: 3 rect``)."""
+    """Every figure has expected marks in tests/marks or in a golden case (``Drawn: 3 rect``)."""
     in_golden = {case.path.stem.rpartition("_v")[0] for case in all_cases() if stated_marks(case)}
     assert set(charts.FIGURES) - set(FIGURES) <= in_golden, (
         "add 'Drawn: COUNT MARK' to a golden case"
@@ -166,7 +166,7 @@ def test_every_figure_is_looked_at() -> None:
 def test_a_figure_shows_what_its_result_holds(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Each number has a mark with its value to six digits, and the chart has a title."""
+    """Each number is drawn by a mark with that value to within 1e-5, and the chart has a title."""
     store, options = ASKED.get(figure, ("job", {}))
     result = stores(store).run(figure, **options)
     chart = result.chart()
@@ -192,7 +192,7 @@ def test_a_figure_shows_what_its_result_holds(
 def test_what_is_no_verdict_is_not_drawn_as_one(
     figure: str, stores: Callable[[str], TraceStore]
 ) -> None:
-    """Some rank is always last, so this chart marks none as slow: another analysis decides."""
+    """The chart marks no rank as slow: some rank is always last, and another analysis decides."""
     drawn = json.dumps(stores("job").run(figure).chart().to_dict())
     assert "no verdict" in drawn
     assert OUTLIER_COLOR not in drawn
@@ -250,7 +250,7 @@ def test_rows_without_a_mark_are_a_sentence(
     sentence: str,
     stores: Callable[[str], TraceStore],
 ) -> None:
-    """A result without marks is shown as a sentence, because empty axes would show nothing."""
+    """A result without marks is shown as a sentence, because empty axes explain nothing."""
     result = stores(store).run(name, **options)
     assert len(result)
     (row,) = drawn_rows(result.chart())

@@ -1,4 +1,4 @@
-"""Colors of charts: one per thing in all charts, with readable text."""
+"""Tests of chart colors: each thing has the same color in all charts, and text is readable."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ SAME = {
     "data loader": "data loading",
     "GPU idle": "idle",
 }
-"""Names that differ between charts."""
+"""Names that differ between charts, and the name to which each corresponds."""
 
 NO_THING = {"other", "unknown", "not known", "not told", "(others)", "yes", "no"}
 WAITING = re.compile("wait|receives|synchronization")
 ITS_OWN = {"slow everywhere", "autograd", "communication+memory", "intermittent"}
-"""Amber is also used for warnings, for ranks that are late at times, and for parts of two palettes without waits."""
+"""Amber things that do not wait.
+
+Amber also marks warnings, ranks that are late at times, and parts of two palettes without waits.
+"""
 
 
 def palettes() -> Iterator[tuple[str, str]]:
-    """Return words and their colors, of all palettes of all figures."""
+    """Yield each label and its color from the palettes of all figures."""
     modules = [
         import_module(found.name)
         for found in walk_packages(charts.__path__, f"{charts.__name__}.")
@@ -43,7 +46,7 @@ def palettes() -> Iterator[tuple[str, str]]:
 
 
 def test_a_thing_has_one_color() -> None:
-    """A color means the same in every chart."""
+    """The same thing has the same color in every chart."""
     found = defaultdict(set)
     for word, color in palettes():
         if word not in NO_THING:
@@ -53,28 +56,28 @@ def test_a_thing_has_one_color() -> None:
 
 
 def test_amber_is_waiting() -> None:
-    """Amber means waiting in every chart; nothing normal is amber."""
+    """Amber means waiting in every chart, apart from the exceptions in ``ITS_OWN``."""
     amber = {word for word, color in palettes() if color == WAIT_COLOR} - ITS_OWN
     assert "wait" in amber
     assert {word for word in amber if not WAITING.search(word)} == set()
 
 
 def light(color: str) -> float:
-    """Return relative luminance as WCAG defines it."""
+    """Return the relative luminance of a color as WCAG defines it."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return float(sum(map(mul, (0.2126, 0.7152, 0.0722), linear)))
 
 
 def test_what_stands_on_a_color_is_read() -> None:
-    """Text on a color is white or nearly black, with the contrast of at least 4.5 that it needs."""
+    """Text on a colored background has a contrast of at least 4.5."""
     for word, color in palettes():
         ink, ground = light("#ffffff" if color in DARK else ON_COLOR), light(color)
         assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, (word, color)
 
 
 def test_a_ramp_goes_from_paper_to_ink() -> None:
-    """A color ramp starts at the paper's color in light mode, and is reversed in dark mode."""
+    """A color ramp starts near the paper color and ends near black."""
     pale, color, deep = ramp(WAIT_COLOR)
     assert color == WAIT_COLOR
     assert light(pale) > 0.8 > light(color) > 0.1 > light(deep)

@@ -1,4 +1,4 @@
-"""Figures are in the topic of their analysis, and all of them are registered."""
+"""Tests that each figure is in the topic of its analysis, and that all figures are registered."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FOLDER = Path(charts.__file__).parent
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_a_figure_stands_in_the_topic_of_its_analysis(name: str) -> None:
-    """The module of a figure is ``hta_sql.charts.<topic>``, or a module in that package."""
+    """The module of a figure is ``hta_sql.charts.<topic>`` or a module in that package."""
     topic = charts.FIGURES[name].__module__.split(".")[2]
     assert topic == load_library().find(name).topic
 
 
 def test_every_decorated_figure_is_registered() -> None:
-    """Every figure is registered; those of a module that is not imported would be missing."""
+    """Every decorated figure is registered, which requires that its module is imported."""
     decorated = {
         node.name
         for path in FOLDER.rglob("*.py")

@@ -1,4 +1,4 @@
-"""Texts of charts around their marks: keys, axes and notes."""
+"""Tests of the text around the marks of a chart: keys, axes and notes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notes(spec: dict[str, Any]) -> str:
 
 
 def test_what_is_known_of_no_gpu_has_no_panel() -> None:
-    """A panel without a known value is omitted, because an empty axis looks like zero use."""
+    """A panel without any known value is omitted, because an empty axis looks like zero use."""
     row = {
         "run": "a",
         "rank": 0,
@@ -47,7 +47,7 @@ def test_what_is_known_of_no_gpu_has_no_panel() -> None:
 
 
 def test_every_part_of_a_ring_has_its_number() -> None:
-    """Each label of a ring begins with its number, so that the number is never cut off."""
+    """Each label of a ring chart begins with its percentage, which is thus never cut off."""
     busy = {"computation": 999_600, "memory": 400, "computation+communication+memory": 600_000}
     rows = [{"run": "a", "rank": 0, "classes": k, "busy_ns": v} for k, v in busy.items()]
     spec = spec_of(gpu_kernel_types(pd.DataFrame(rows)))
@@ -59,7 +59,7 @@ def test_every_part_of_a_ring_has_its_number() -> None:
 
 
 def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
-    """The notes explain each scenario, a small saving, and a missing answer."""
+    """The notes explain the scenarios and name each scenario without a result, with the reason."""
     rows = [
         {"run": "a", "scenario": name, "replayed_step_ns": ns, "replayed_ns": ns, "saved_pct": 20.0}
         | {"reason": None if ns else "there is no straggler"}
@@ -74,7 +74,7 @@ def test_scenarios_are_explained_and_none_is_missing_without_a_word() -> None:
 
 
 def test_launches_are_called_what_they_are() -> None:
-    """No launch is called an outlier; launches without a duration have a separate position next to the shortest time."""
+    """No launch is called an outlier, and a duration of 0 is drawn next to the shortest one."""
     kinds = {"kernel_duration": None, "call_duration": 50_000, "launch_delay": 100_000}
     rows = [
         {"run": "a", "measure": kind, "low_ns": low, "high_ns": high, "launch_count": 9000}
@@ -95,7 +95,7 @@ def test_launches_are_called_what_they_are() -> None:
 
 
 def test_counters_say_what_is_what() -> None:
-    """Ranks are in order, whatever their values; a counter that is always 0 has no panel."""
+    """Ranks are in order, whatever their values, and a counter that is always 0 has no panel."""
     peaks = {(1, 7): 5, (0, 7): 3, (0, 9): 0}
     rows = [
         {"run": "a", "rank": rank, "device": 2, "stream": stream, "ts": ts, "dur": 5}
@@ -115,7 +115,7 @@ def test_counters_say_what_is_what() -> None:
 def test_names_that_are_folded_stay_different(
     width: int, tmp_path: Path, chromium: Browser
 ) -> None:
-    """Shortened names that differ at an end or in the middle stay distinct, even if wide."""
+    """Names that are shortened stay distinct, whether they differ at an end or in the middle."""
     names = [f"{'WMW' * 19}{n}" for n in range(9)] + [f"{n}{'WMW' * 19}" for n in range(9)]
     names += [f"{'WMW' * 9}{n}{'WMW' * 9}" for n in range(9)]
     rows = pd.DataFrame({"lane": names, "short": labels(names), "time": range(len(names))})
@@ -132,7 +132,7 @@ def test_names_that_are_folded_stay_different(
 
 
 def test_waits_say_of_which_collectives() -> None:
-    """The axis lists collectives in order, with the number of each kind."""
+    """The notes list how many collectives of each kind the axis shows."""
     rows = [
         {"run": "a", "rank": rank, "collective_id": at, "collective": kind, "start_ns": at}
         | {"wait_ns": 1000 * rank}

@@ -1,4 +1,4 @@
-"""Charts: many ranks stay small, names stay text, files open offline."""
+"""Tests that charts of many ranks stay small, names are never markup, and files open offline."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PAYLOADS = [
 
 
 def test_names_are_escaped_and_stay_different() -> None:
-    """Control characters are escaped, long names are cut, and no two become equal."""
+    """Control characters are escaped, long names are shortened, and names stay distinct."""
     readable = style.readable(pd.DataFrame({"name": PAYLOADS, "rank": range(len(PAYLOADS))}))
     names = list(readable["name"])
     assert len(set(names)) == len(PAYLOADS)
@@ -56,13 +56,13 @@ def test_names_are_escaped_and_stay_different() -> None:
 
 
 def spec_in(page_text: str) -> dict[str, Any]:
-    """Return the one chart of a page."""
+    """Return the single chart of a page."""
     (chart,) = charts_in(page_text).values()
     return chart
 
 
 def drawn_names(spec: dict[str, Any]) -> set[str]:
-    """Return names in the data of a chart."""
+    """Return all names in the data of a chart."""
     return {row["lane"] for rows in spec["datasets"].values() for row in rows}
 
 
@@ -73,7 +73,7 @@ def drawn_names(spec: dict[str, Any]) -> set[str]:
 def test_hostile_names_are_text_in_every_format(
     suffix: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """A kernel's name is never interpreted as markup."""
+    """A kernel name is never interpreted as markup."""
     store = ingest_trace([kernel(number, name) for number, name in enumerate(PAYLOADS)])
     path = tmp_path / f"chart{suffix}"
     charts.save(store.run("gpu_kernels_by_name").chart(), path, PAYLOADS[0])
@@ -93,14 +93,14 @@ def test_hostile_names_are_text_in_every_format(
         assert PAYLOADS[0] in names
         assert len(names) == len(PAYLOADS)
     else:
-        # As long as the bars that the other formats have.
+        # The height fits all bars that the other formats have.
         assert size_of_png(content)[1] > export.SCALE * 20 * len(PAYLOADS)
 
 
 def test_the_scripts_of_a_page_are_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scripts are assembled once and cached by version; a broken cache file is replaced."""
+    """Scripts are bundled once and cached by version, and a broken cache file is replaced."""
     monkeypatch.setattr(page, "cache_folder", lambda: tmp_path)
     made: list[str] = []
 
@@ -125,7 +125,7 @@ def test_the_scripts_of_a_page_are_put_together_once(
 
 
 def test_a_page_reaches_nothing_outside() -> None:
-    """Only the page's own scripts may run, identified by their hashes, and nothing may be fetched."""
+    """Only the page's own scripts, identified by their hashes, may run; nothing is fetched."""
     text = page.page_of("title", Markup("<main></main>"))
     policy = text.partition('Content-Security-Policy" content="')[2].partition('"')[0]
     assert policy.startswith("default-src 'none'")
@@ -145,7 +145,10 @@ def test_results_know_their_chart(tiny_store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) -> None:
-    """A result with a row per launch is drawn from the histograms of its scope, even if the store is closed."""
+    """A result with one row per launch is drawn from the histograms of the same ranks.
+
+    This works even if the store has been closed since.
+    """
     store = ingest_trace({0: "launch_outliers.json", 1: "graph_launch.json"})
     result = store.run("cuda_kernel_launch_stats", ranks=[1])
     bins = store.run("launch_histograms", ranks=[1])
@@ -157,7 +160,7 @@ def test_launches_are_counted_in_sql(ingest_trace: Callable[..., TraceStore]) ->
 def test_a_link_is_drawn_through_and_a_device_is_written_into(
     tiny_store: TraceStore, tmp_path: Path
 ) -> None:
-    """A chart is written through a link and into a device, and replaces neither by a file."""
+    """A chart is written through a symlink or into a pipe, and never replaces either by a file."""
     chart = tiny_store.run("temporal_breakdown").chart()
     target, link = tmp_path / "target.svg", tmp_path / "link.svg"
     target.write_text("")
@@ -175,7 +178,7 @@ def test_a_link_is_drawn_through_and_a_device_is_written_into(
 
 
 def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """The error names the file that cannot be written, and no partial file remains."""
+    """An unknown suffix is an error that names the supported ones, and no file is created."""
     chart = tiny_store.run("temporal_breakdown").chart()
     with pytest.raises(ParameterError, match=r"\.svg"):
         charts.save(chart, tmp_path / "chart.gif")
@@ -186,7 +189,7 @@ def test_files_that_cannot_be_drawn_into_are_named(tiny_store: TraceStore, tmp_p
 def empty_store(
     tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str], Path]
 ) -> Iterator[TraceStore]:
-    """Ingest a trace without events."""
+    """Ingest a trace without events and open its store."""
     folder = tmp_path_factory.mktemp("empty") / "job.store"
     with hta_sql.ingest({0: str(trace_path("no_events.json"))}, folder, run="run") as store:
         yield store
@@ -194,7 +197,7 @@ def empty_store(
 
 @pytest.mark.parametrize("name", charts.FIGURES)
 def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
-    """A result without rows is a sentence with the reason, instead of empty axes."""
+    """A result without rows is drawn as a sentence with the reason, instead of empty axes."""
     result = empty_store.run(name)
     spec = result.chart().to_dict()
     (rows,) = spec["datasets"].values()
@@ -203,7 +206,7 @@ def test_no_rows_are_a_sentence(name: str, empty_store: TraceStore) -> None:
 
 
 def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
-    """Two kernels that differ in the middle of their cut names are two bars."""
+    """Two kernels whose shortened names differ only in the middle are two bars."""
     names = [f"{'a' * 200}{number}{'b' * 200}" for number in range(3)]
     shown = style.labels([*names, names[0], "short"])
     assert len(set(shown)) == 4
@@ -213,7 +216,7 @@ def test_names_that_are_cut_to_the_same_are_told_apart() -> None:
 
 @pytest.mark.slow
 def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) -> None:
-    """visualize=True writes a page per chart, in a folder next to the tables."""
+    """visualize=True writes one page per chart into a folder inside the store."""
     traces = {0: "two_ranks_0.json", 1: "two_ranks_1.json", 2: "launch_outliers.json"}
     store = ingest_trace(traces)
     with TraceAnalysis(store=store.path) as analysis:
@@ -233,7 +236,7 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
     }
     for name, text in pages.items():
         for rows in spec_in(text)["datasets"].values():
-            # Not the sentence that stands where there is nothing to draw.
+            # Not the sentence that is shown if there is nothing to draw.
             assert rows, name
             assert "text" not in rows[0], name
         assert "Content-Security-Policy" in text, name
@@ -242,7 +245,7 @@ def test_hta_methods_save_their_charts(ingest_trace: Callable[..., TraceStore]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["altair", "vl_convert"])
 def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: TraceStore) -> None:
-    """The message is one line with the package to install, without a traceback."""
+    """A missing library is a one-line error that names the packages to install."""
     lines = [
         f"import sys; sys.modules[{module!r}] = None",
         "from hta_sql.cli import main",
@@ -259,7 +262,7 @@ def test_a_missing_library_is_named_with_its_remedy(module: str, tiny_store: Tra
 
 
 def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
-    """Each run has its own panels, under its name."""
+    """Each run has its own panels, titled with the run name."""
     spec = tiny_store.run("kernels_across_ranks").chart().to_dict()
     titles = [panel["title"]["text"] for panel in spec["vconcat"]]
     assert titles
@@ -269,7 +272,7 @@ def test_runs_are_not_mixed(tiny_store: TraceStore) -> None:
 
 
 def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
-    """Charts zoom with Ctrl, including those with altair's own zoom."""
+    """Charts zoom only with Ctrl, including charts with altair's own zoom."""
     chart = alt.Chart(style.data(pd.DataFrame({"x": [1, 2]}))).mark_bar().encode(x="x:Q")
     both = alt.vconcat(chart.interactive(), chart.add_params(style.zoom("other")))
     charts.save(both, tmp_path / "chart.json")
@@ -278,7 +281,7 @@ def test_the_wheel_scrolls_the_page(tmp_path: Path) -> None:
 
 
 def test_labels_of_runs_with_long_names_stay_apart() -> None:
-    """A common prefix of all runs is cut or omitted before the part that differs."""
+    """A common prefix of all runs is shortened or omitted before the part that differs."""
     stem = "an_experiment_with_a_name_that_no_axis_has_room_for"
 
     assert style.short_runs(["base", "test", "base"]) == {"base": "base", "test": "test"}
@@ -286,7 +289,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
         f"{stem}_base": "an_experimen…om_for_base",
         f"{stem}_test": "an_experimen…om_for_test",
     }
-    # Only the middle differs: the common stem goes.
+    # Only the middle differs, so the common prefix is omitted.
     assert style.short_runs([f"{stem}_1_{stem}", f"{stem}_2_{stem}"]) == {
         f"{stem}_1_{stem}": "…1_an_experi…as_room_for",
         f"{stem}_2_{stem}": "…2_an_experi…as_room_for",
@@ -297,7 +300,7 @@ def test_labels_of_runs_with_long_names_stay_apart() -> None:
     "name", ["dp.0", "a[1]", "it's", 'say "b"', "c\\d", "'];while(1){};//", "\u2028"]
 )
 def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
-    """Any group name is a part of a bar, even if it looks like a path or like an expression."""
+    """Any group name can label a part of a bar, even if it looks like a path or an expression."""
     row = {"run": "job", "rank": 0, "part": "group", "kind": None, "pg_desc": name, "pg_name": "0"}
     rows = [row, row | {"pg_desc": "plain"}]
     table = pd.DataFrame(rows).assign(exposed_transfer_ns=[3000, 1000], exposed_wait_ns=[0, 0])
@@ -308,7 +311,7 @@ def test_any_name_of_a_group_is_a_part_of_a_bar(name: str) -> None:
 
 
 def test_times_have_three_digits_of_which_zeros_are_some() -> None:
-    """Times are comparable in a column; a value that rounds to a thousand moves to the next unit."""
+    """Times have three digits, and a value that rounds to 1,000 moves to the next unit."""
     times = [1_900_000, 1_910_000, 10_000_000, 10_100_000, 1_125_000, 999_600, 37, 0, -2_500, 2e12]
     assert [style.duration_text(ns) for ns in times] == [
         *("1.90 ms", "1.91 ms", "10.0 ms", "10.1 ms", "1.13 ms", "1.00 ms", "37 ns", "0 ns"),

@@ -1,4 +1,4 @@
-"""Charts of thousands of ranks and levels stay small and correct."""
+"""Tests that charts of thousands of ranks or stack levels stay small and correct."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEGABYTE = 1_000_000
 
 
 def temporal(ranks: int) -> pd.DataFrame:
-    """Return a breakdown of many ranks with small differences."""
+    """Return the temporal breakdown of many ranks that differ slightly."""
     rank = pd.Series(range(ranks))
     parts = {
         "compute_ns": 12_345_678_901 + rank * 1_234_567,
@@ -36,7 +36,7 @@ def temporal(ranks: int) -> pd.DataFrame:
 
 
 def idle(ranks: int, streams: int) -> pd.DataFrame:
-    """Return the idle time of many streams by cause."""
+    """Return the idle time of many streams, by cause."""
     rows = [
         ("job", rank, 0, stream, cause, 1_234_567 + rank * stream)
         for rank in range(ranks)
@@ -47,7 +47,7 @@ def idle(ranks: int, streams: int) -> pd.DataFrame:
 
 
 def kernels(ranks: int) -> pd.DataFrame:
-    """Return thirty kernels on many ranks."""
+    """Return the statistics of thirty kernels on each of many ranks."""
     rows = [
         ("job", rank, class_, f"{class_}_{number}", 10, 1_000_000 + rank + number, 1e5, 3.3)
         for rank in range(ranks)
@@ -59,7 +59,7 @@ def kernels(ranks: int) -> pd.DataFrame:
 
 
 def traffic(ranks: int) -> pd.DataFrame:
-    """Return bytes of all-to-alls in groups of 64, and between every 64th rank."""
+    """Return the bytes of all-to-alls within groups of 64 ranks, and between every 64th rank."""
     pairs = [(src, src - src % 64 + dst) for src in range(ranks) for dst in range(64)]
     pairs += [(src, dst) for src in range(0, ranks, 64) for dst in range(0, ranks, 64)]
     return pd.DataFrame(
@@ -76,7 +76,7 @@ def traffic(ranks: int) -> pd.DataFrame:
 
 
 def crossed(**values: Any) -> pd.DataFrame:
-    """Return a row for every combination of values."""
+    """Return one row for each combination of the given column values."""
     found = pd.DataFrame({"run": ["job"]})
     for name, several in values.items():
         found = found.merge(pd.DataFrame({name: several}), how="cross")
@@ -84,14 +84,14 @@ def crossed(**values: Any) -> pd.DataFrame:
 
 
 def overview(ranks: int) -> pd.DataFrame:
-    """Return ten steps of many ranks."""
+    """Return ten steps on each of many ranks."""
     table = crossed(rank=range(ranks), step=range(10))
     far = {"non_wait_ns": 45_678_901 + table["rank"] * 1_001, "slow_count": table["rank"] % 7}
     return table.assign(host_name="node-17", verdict="as usual", **far)
 
 
 def utilization(ranks: int) -> pd.DataFrame:
-    """Return a hundred buckets of many ranks."""
+    """Return the utilization of many ranks in a hundred time buckets."""
     table = crossed(rank=range(ranks), bucket=range(100))
     starts = table["bucket"] * 1_234_567
     busy = 1_000_000 + table["rank"] * 3 + table["bucket"]
@@ -99,7 +99,7 @@ def utilization(ranks: int) -> pd.DataFrame:
 
 
 def occurrences(ranks: int) -> pd.DataFrame:
-    """Return twenty occurrences of three kernels on many ranks."""
+    """Return twenty occurrences of three operators on each of many ranks."""
     table = crossed(
         name=["a" * 300, "b" * 300, "c" * 300], rank=range(ranks), position=range(1, 21)
     )
@@ -109,20 +109,20 @@ def occurrences(ranks: int) -> pd.DataFrame:
 
 
 def specials(ranks: int) -> pd.DataFrame:
-    """Return twenty kinds of operators on many ranks."""
+    """Return the counts of twenty kinds of operators on each of many ranks."""
     table = crossed(kind=[f"kind {number}" for number in range(20)], rank=range(ranks))
     return table.assign(op_count=1_234, is_different=table["rank"] % 3 == 0, meaning="why" * 30)
 
 
 def stages(ranks: int) -> pd.DataFrame:
-    """Return sixteen stages of many ranks."""
+    """Return the step parts of many ranks, as sixteen pipelines of sixteen stages."""
     table = crossed(rank=range(ranks))
     parts = dict.fromkeys(STAGE_PARTS, 12345678 + table["rank"] * 1001)
     return table.assign(pipeline=table["rank"] % 16, stage=table["rank"] // (ranks // 16), **parts)
 
 
 def step_trace(ranks: int) -> pd.DataFrame:
-    """Return three parts of the steps of many ranks."""
+    """Return three steps on each of many ranks, split into three parts."""
     table = crossed(rank=range(ranks), step=range(3))
     parts = ("iteration_interval_ns", "forward_backward_ns", "tail_ns")
     parts_of = dict.fromkeys(parts, 12345678 + table["rank"] * 1001)
@@ -130,7 +130,7 @@ def step_trace(ranks: int) -> pd.DataFrame:
 
 
 def messages(ranks: int) -> pd.DataFrame:
-    """Return a hundred messages from each of many ranks to the one sixteen further on."""
+    """Return a hundred messages from each rank to the rank sixteen further on."""
     table = crossed(src_rank=range(ranks), number=range(100))
     starts = table["number"] * 1_234_567 + table["src_rank"]
     return table.assign(
@@ -149,7 +149,7 @@ def messages(ranks: int) -> pd.DataFrame:
 
 
 def gpus(ranks: int) -> pd.DataFrame:
-    """Return a GPU per rank with all values known."""
+    """Return the summary of one GPU per rank, with all values known."""
     table = crossed(rank=range(ranks))
     shares = {name: 12.345678 * place + table["rank"] / 100 for place, name in enumerate(MEASURES)}
     return table.assign(
@@ -158,7 +158,7 @@ def gpus(ranks: int) -> pd.DataFrame:
 
 
 def arrivals(ranks: int) -> pd.DataFrame:
-    """Return many ranks that arrive one after another."""
+    """Return a collective at which many ranks arrive one after another."""
     table = crossed(rank=range(ranks))
     starts = 987_654_321 + table["rank"] * 1_001
     return table.assign(
@@ -173,7 +173,7 @@ def arrivals(ranks: int) -> pd.DataFrame:
 
 
 def hanging(ranks: int) -> pd.DataFrame:
-    """Return five groups of many ranks, for one of which all wait."""
+    """Return five groups of many ranks, in which every rank waits for the same missing rank."""
     table = crossed(
         channel=[f"dp ({number})" for number in range(5)],
         rank=range(ranks),
@@ -186,7 +186,7 @@ def hanging(ranks: int) -> pd.DataFrame:
 
 
 def at_scale(*case: object) -> ParameterSet:
-    """Mark the case of a figure as slow, because it is drawn like a case that always runs."""
+    """Mark a case as slow, because its chart resembles that of a case that always runs."""
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
@@ -216,7 +216,7 @@ def at_scale(*case: object) -> ParameterSet:
         at_scale("gpu_summary", lambda: gpus(RANKS), RANKS * 5),
         at_scale("pipeline_stages", lambda: stages(RANKS), RANKS),
         at_scale("cluster_step_trace", lambda: step_trace(RANKS), RANKS),
-        # Two bars of the transfer, one of the wait, two ends of the line.
+        # Two bars for the transfer, one for the wait, and the two ends of the line.
         ("p2p_pairs", lambda: messages(RANKS), 600 * 5),
         ("collective_arrivals", lambda: arrivals(RANKS), 96 * 2 - 1),
         ("hang_grid", lambda: hanging(RANKS), 4 * 96 * 12),
@@ -225,20 +225,23 @@ def at_scale(*case: object) -> ParameterSet:
 def test_4096_ranks_stay_below_2_mb(
     name: str, table: Callable[[], pd.DataFrame], rows: int
 ) -> None:
-    """Charts of bounded data are drawn whole; other data is aggregated first."""
+    """A chart of thousands of ranks has a bounded number of rows and bytes.
+
+    Data that would exceed the bound is aggregated first.
+    """
     chart = themed(charts.FIGURES[name](table()))
     assert len(drawn_rows(chart)) == rows
     assert len(chart.to_json(indent=None)) < 2 * MEGABYTE
 
 
 def test_the_rank_for_which_all_wait_is_drawn_among_many() -> None:
-    """The row of the rank for which all others wait differs from all other rows."""
+    """The one rank that all others wait for is marked as the cause."""
     rows = drawn_rows(charts.FIGURES["hang_grid"](hanging(RANKS)))
     assert {row["rank"] for row in rows if row["cause"] == "yes"} == {RANKS - 7}
 
 
 def test_many_ranks_are_drawn_where_they_are() -> None:
-    """Above 40 ranks the axis is the rank number, so a missing rank leaves a gap."""
+    """With more than 40 ranks, the axis is the rank number, so that a missing rank leaves a gap."""
     table = temporal(50).drop(index=[7])
     spec = charts.FIGURES["temporal_breakdown"](table, percent=True).to_dict()
     (panel,) = spec["vconcat"]
@@ -258,7 +261,7 @@ def test_runs_have_panels_of_their_own_where_each_has_many_ranks() -> None:
 
 
 def test_a_flame_graph_of_any_depth_shows_the_widest() -> None:
-    """Three thousand levels need no recursion; names that differ after the cut remain distinct."""
+    """Three thousand levels need no recursion, and names that share a long prefix stay distinct."""
     deep = ";".join(f"f.py({level}): f" for level in range(3000))
     long = "x" * 500
     rows = [(deep, 5_000), (f"{deep};{long}a{long}", 0), (f"top;{long}a{long}", 40), ("top", 7)]

@@ -1,4 +1,7 @@
-"""Clocks of ranks, computed by hand from the end times of a few collectives."""
+"""Tests of the clock estimates of ranks, with expected values computed by hand.
+
+The inputs are the end times of a few collectives.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ MS = 1_000_000
 
 @dataclass(frozen=True)
 class Lane:
-    """Collectives of one group: end times of each rank on its own clock; the first rank is the reference."""
+    """Collectives of one group, given by the end times of each rank on that rank's own clock.
+
+    The first rank is the reference.
+    """
 
     ends: dict[int, list[int]]
     scores: dict[int, int] = field(default_factory=dict)
@@ -31,16 +37,20 @@ Said = tuple[str, int, float, float | None, float, int, bool]
 
 @dataclass(frozen=True)
 class Case:
-    """Lanes of a run, hosts of its ranks, and the expected row of each rank."""
+    """A run, given by its lanes and the hosts of its ranks, and the expected row of each rank."""
 
     lanes: list[Lane]
     wanted: list[Said]
-    """Expected values of each rank: domain, root, estimate, spread, drift, ends, and whether it is applied."""
+    """Expected values per rank.
+
+    They are domain, root, estimate, spread, drift, collective count, and whether the offset is
+    applied.
+    """
     hosts: list[str | None] = field(default_factory=lambda: [None, None])
 
 
 def after(starts: list[int], *more: int) -> list[int]:
-    """Return the end times of a rank whose clock is ahead, by one offset or one per collective."""
+    """Return the end times of a rank whose clock is ahead by a repeating sequence of offsets."""
     return [at + more[place % len(more)] for place, at in enumerate(starts)]
 
 
@@ -51,47 +61,52 @@ def drifting(starts: list[int], drift: float) -> list[int]:
 
 TENTH = [place * MS // 10 for place in range(6)]
 LONG = [place * 10 * MS for place in range(15)]
-"""Five collectives in each third."""
+"""End times of fifteen collectives, five in each third of the capture."""
 
 
 def first(count: int, spread: float = 0) -> Said:
-    """Return rank 0, the reference of the others."""
+    """Return the expected values of rank 0, which is the reference of the other ranks."""
     return ("rank 0", 0, 0, spread, 0, count, False)
 
 
 def of_two(
     ahead: list[int], estimate: float, spread: float = 0, drift: float = 0, *, applied: bool = True
 ) -> Case:
-    """Return rank 1 next to rank 0, whose end times are LONG."""
+    """Return a case in which rank 0 ends its collectives at ``LONG``, and rank 1 at ``ahead``."""
     count = len(ahead)
     said = ("rank 1", 0, estimate, spread, drift, count, applied)
     return Case([Lane({0: LONG[:count], 1: ahead})], [first(count, spread), said])
 
 
 CASES = {
-    # Three microseconds ahead, or behind; the reference is not.
+    # Three microseconds ahead or behind; the reference rank needs no offset.
     "ahead": of_two(after(LONG, 3000), 3000),
     "behind": of_two(after(LONG, -3000), -3000),
     "none": of_two(LONG, 0, applied=False),
-    # 100, 3000 and 200 ns: 200. Half of the distances to it, 50, 1400 and 0, have the median 50 on both sides.
+    # The median of 100, 3000 and 200 ns is 200. Halved distances to it are 50, 1400 and 0, so their
+    # median is 50 on both sides.
     "the median counts": of_two(after(LONG[:3], 100, 3000, 200), 200, 50),
-    # Differences of 0 and 200 ns by turns, 8 and 7 of them: 0; of the halves to it 0, 100 the lesser half is 0.
+    # Differences alternate between 0 (8 times) and 200 ns (7 times), so the median is 0. The halved
+    # distances to it are 0 and 100, with a median of 0.
     "by turns": of_two(after(LONG, 0, 200), 0, applied=False),
-    # The medians of the first and the last five are 100 ms apart: 1010 ns there are a drift, 1000 are none. Without
-    # one, the distances to the median are 0 to 7 times 100 ns, half of it on each side: 4 times 50 is the median.
+    # The medians of the first and last five are 100 ms apart. A difference of 1010 ns over that
+    # time is a drift, 1000 ns is not. Without a drift, the distances to the median are 0 to 7 times
+    # 100 ns. Each side gets half of them, so the median is 4 times 50 ns.
     "a drift": of_two(drifting(LONG, 1.01e-5), 1.01e-5 * 70_000_000, drift=1.01e-5),
     "a drift backwards": of_two(drifting(LONG, -1.01e-5), -1.01e-5 * 70_000_000, drift=-1.01e-5),
-    # 1001 ns; what is left of each third goes from 200 to -200 by 100: halves of it are 50 in the median.
+    # 1001 ns. Without the drift, the rest goes from 200 to -200 ns in steps of 100: the median of
+    # the halves is 50.
     "just a drift": of_two(after(LONG, *[0] * 5, *[500] * 5, *[1001] * 5), 500.5, 50, 1.001e-5),
-    # The capture of one rank ends before that of the other begins, by its own clock.
+    # The capture of one rank ends before that of the other begins, according to its own clock.
     "a drift, seconds apart": of_two(
         after(drifting(LONG, 2e-5), 2_000 * MS), 2_000 * MS + 1400, drift=2e-5
     ),
     "not yet a drift": of_two(drifting(LONG, 1e-5), 700, 200),
     "no longer a drift": of_two(drifting(LONG, 2e-4), 14_000, 4_000),
-    # Four in the first third: 1000 ns more each 10 ms, halves of 0.5 to 5.5 times that to the median.
+    # Four in the first third: 1000 ns more every 10 ms. Halves of 0.5 to 5.5 times that are the
+    # distances to the median.
     "too few for a drift": of_two(drifting(LONG[:12], 1e-4), 5_500, 1_500),
-    # Two that say nothing, and would say something else.
+    # Two collectives that are unusable and would give a different result.
     "two are of no use": Case(
         [Lane({0: LONG, 1: [at + (9000 if at < 20 * MS else 3000) for at in LONG]}, unusable=2)],
         [first(13), ("rank 1", 0, 3000, 0, 0, 13, True)],
@@ -101,12 +116,12 @@ CASES = {
         [first(6), ("rank 1", 0, 3000, 0, 0, 6, True)],
     ),
     "no collective": Case([Lane({0: TENTH})], [first(6), ("rank 1", 1, 0, None, 0, 0, False)]),
-    # Six of 100 ns in one group and three of 5 us in another: the median of all nine.
+    # Six of 100 ns in one group and three of 5 µs in a different one: the median of all nine.
     "two groups of a pair": Case(
         [Lane({0: TENTH, 1: after(TENTH, 100)}), Lane({0: TENTH[:3], 1: after(TENTH[:3], 5000)})],
         [first(9), ("rank 1", 0, 100, 0, 0, 9, True)],
     ),
-    # 2 meets 1, which meets 0.
+    # Rank 2 meets rank 1, which meets rank 0.
     "through another": Case(
         [Lane({0: TENTH, 1: after(TENTH, 100)}), Lane({1: TENTH, 2: after(TENTH, 1000)})],
         [
@@ -116,7 +131,7 @@ CASES = {
         ],
         hosts=[None] * 3,
     ),
-    # 1 meets 2 alone, which is 1000 ns ahead of 0 and 300 ahead of 1.
+    # Rank 1 only meets rank 2, which is 1000 ns ahead of rank 0 and 300 ns ahead of rank 1.
     "backwards through another": Case(
         [Lane({0: TENTH, 2: after(TENTH, 1000)}), Lane({1: TENTH, 2: after(TENTH, 300)})],
         [
@@ -126,8 +141,9 @@ CASES = {
         ],
         hosts=[None] * 3,
     ),
-    # 2 is told by 0 itself, 500 ns, though it meets 1 more often, where it would be 1100. Of the 600 between them
-    # each of 1 and 2 has half: the median of six times 0 and -300 is -150, that of six times 300 and three times 0 is 300.
+    # Rank 2 is estimated at 500 ns directly from rank 0, although it meets rank 1 more often, which
+    # would give 1100 ns. Of the 600 ns between them, ranks 1 and 2 get half each. The median of six
+    # times 0 and -300 is -150, and that of six times 300 and three times 0 is 300.
     "the root goes before": Case(
         [
             Lane({0: TENTH, 1: after(TENTH, 100)}),
@@ -141,7 +157,7 @@ CASES = {
         ],
         hosts=[None] * 3,
     ),
-    # 3 meets 2 twice as often as 1.
+    # Rank 3 meets rank 2 twice as often as rank 1.
     "the more often met": Case(
         [
             Lane({0: TENTH, 1: after(TENTH, 100)}),
@@ -157,7 +173,8 @@ CASES = {
         ],
         hosts=[None] * 4,
     ),
-    # One clock of two ranks, 100 and 300 ns ahead of another's: 200, and 50 to the middle of each pair.
+    # Two ranks share a clock and are 100 and 300 ns ahead of the other host: 200 ns, and 50 ns from
+    # the middle of each pair.
     "hosts": Case(
         [Lane({0: TENTH, 1: after(TENTH, 100)}), Lane({0: TENTH, 2: after(TENTH, 300)})],
         [
@@ -172,7 +189,7 @@ CASES = {
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros and the data of all cases."""
     con = engine_with(
         MACROS,
         "CREATE TABLE ranks (run VARCHAR, rank INTEGER, host_name VARCHAR)",
@@ -182,7 +199,7 @@ def connection() -> duckdb.DuckDBPyConnection:
         "CREATE TABLE shifts (lane_id BIGINT, rank INTEGER, ref_rank INTEGER, score BIGINT)",
     )
     for place, (name, case) in enumerate(CASES.items()):
-        # Each is a run, with another run's lanes as its later recording.
+        # Each case is a run. LATER is ingested as a second, later recording of the same run.
         _fill(con, name, 0, 100 * place, case)
         _fill(con, name, 1, 100 * place + 50, LATER)
         ranks = [(name, rank, host) for rank, host in enumerate(case.hosts)]
@@ -193,7 +210,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 LATER = Case([Lane({0: TENTH, 1: after(TENTH, -7_000)})], [])
-"""Name of another recording of each run."""
+"""Lanes of the later recording that each run has."""
 
 
 def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, case: Case) -> None:
@@ -210,7 +227,7 @@ def _fill(con: duckdb.DuckDBPyConnection, run: str, span: int, lane_id: int, cas
 
 @cache
 def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
-    """Return the rows of the macro for all runs at once, by run and recording."""
+    """Return the rows of one query over all runs, by run and recording."""
     found: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     rows = connection().execute(
         "FROM lib._clock_estimates(NULL, 'items', 'shifts') ORDER BY run, span, rank"
@@ -222,7 +239,7 @@ def answers() -> dict[tuple[str, int], list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_how_far_clocks_are_ahead(name: str) -> None:
-    """Offsets hold for the middle of the reference rank's capture, on each rank's own clock."""
+    """Each rank has the expected offset at the middle of the reference rank's capture."""
     case = CASES[name]
     found = []
     for domain, root, estimate, spread, drift, mid, count, is_applied in answers()[name, 0]:
@@ -238,7 +255,7 @@ def _close(value: object) -> object:
 
 
 def test_a_later_recording_has_clocks_of_its_own() -> None:
-    """In the later recording rank 1 is behind, whatever its clock was in the earlier one."""
+    """In the later recording, rank 1 is behind, whatever its offset in the earlier one was."""
     for run, case in CASES.items():
         if case.hosts == [None, None]:
             domain, root, estimate, *_ = answers()[run, 1][1]
@@ -246,7 +263,7 @@ def test_a_later_recording_has_clocks_of_its_own() -> None:
 
 
 def test_runs_that_are_not_asked_for_have_none() -> None:
-    """The rows of one run alone equal its rows in a query of all runs."""
+    """A query of one run returns the same rows for it as a query of all runs."""
     rows = (
         connection().execute("FROM lib._clock_estimates(['ahead'], 'items', 'shifts')").fetchall()
     )

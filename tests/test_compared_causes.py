@@ -1,6 +1,6 @@
-"""Causes of a longer step in a comparison, and their ranks, computed by hand from a few operators.
+"""Tests of the causes of a longer step in a comparison, with expected values computed by hand.
 
-Each side has two ranks with two steps, and a step of 1000 ns of work unless an example says otherwise.
+Each side has two ranks with two steps. A step has 1000 ns of work unless an example says otherwise.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tests.macros import engine_with
 MACROS = ("compared_causes",)
 
 Cost = dict[int, int | tuple[int, int]]
-"""Rank ─▶ time of each step [ns]; two numbers: not overlapped, and in total."""
+"""Rank ─▶ time in each step [ns], or a pair of the time without overlap and the total time."""
 
 Cause = tuple[list[int] | None, str, str | None, str, int, int, bool]
-"""Ranks, part, cause of idle time, name, control, test [ns], and whether a straggler is among the ranks."""
+"""Ranks, part, idle cause, name, control [ns], test [ns], and whether a rank is a straggler."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Costs by (part, name) of both sides, in addition to the common work."""
+    """Costs on both sides by part and name, in addition to the common work."""
 
     control: dict[tuple[str, str], Cost]
     test: dict[tuple[str, str], Cost]
@@ -39,7 +39,7 @@ MM = ("compute", "aten::mm")
 LOADER = ("idle", "DataLoader")
 
 CASES = {
-    # Steps of 1100 and 1150 ns on average: 100 ns more on rank 1 alone.
+    # Steps take 1100 and 1150 ns on average: 100 ns more on rank 1 only.
     "one rank": Sides(
         {MM: {0: 100, 1: 100}},
         {MM: {0: 100, 1: 200}},
@@ -50,7 +50,7 @@ CASES = {
         {MM: {0: 200, 1: 220}},
         [(None, "compute", None, "aten::mm", 110, 210, False)],
     ),
-    # Rank 0 grew by 50 of rank 1's 100, which is half; by 49 it does not.
+    # Rank 0 grew by 50 ns, which is half of rank 1's 100 ns. With 49 ns, it would not count.
     "half as much": Sides(
         {MM: {0: 100, 1: 100}},
         {MM: {0: 150, 1: 200}},
@@ -66,7 +66,7 @@ CASES = {
         {LOADER: {0: 0, 1: 80}},
         [([1], "idle", "data_loading", "DataLoader", 0, 80, False)],
     ),
-    # The largest comes first: 100 against 60 ns.
+    # The largest cause comes first: 100 ns before 60 ns.
     "two causes": Sides(
         {MM: {0: 100, 1: 100}, LOADER: {0: 0, 1: 0}},
         {MM: {0: 160, 1: 160}, LOADER: {0: 0, 1: 100}},
@@ -75,13 +75,13 @@ CASES = {
             (None, "compute", None, "aten::mm", 100, 160, False),
         ],
     ),
-    # 300 of 340 ns more are idle: 40 are less than a fifth of the difference.
+    # The step is 340 ns longer. 300 ns of that are idle, and the other 40 are less than a fifth.
     "too small a share": Sides(
         {MM: {0: 100, 1: 100}, LOADER: {0: 0, 1: 0}},
         {MM: {0: 140, 1: 140}, LOADER: {0: 300, 1: 300}},
         [(None, "idle", "data_loading", "DataLoader", 0, 300, False)],
     ),
-    # 10 ns of a step of 1100.
+    # 10 ns in a step of 1100 ns.
     "less than a hundredth of the step": Sides({MM: {0: 100, 1: 100}}, {MM: {0: 110, 1: 110}}, []),
     "waiting is an effect": Sides(
         {("wait", "all_reduce"): {0: 0, 1: 0}}, {("wait", "all_reduce"): {0: 100, 1: 100}}, []
@@ -89,13 +89,13 @@ CASES = {
     "less overlapped": Sides(
         {MM: {0: (100, 300), 1: (100, 300)}}, {MM: {0: (300, 300), 1: (300, 300)}}, []
     ),
-    # Device work under another name is not more work.
+    # Device work under a different name is not additional work.
     "renamed": Sides(
         {MM: {0: 100, 1: 100}, LOADER: {0: 0, 1: 0}},
         {("compute", "triton_mm"): {0: 100, 1: 100}, LOADER: {0: 90, 1: 90}},
         [(None, "idle", "data_loading", "DataLoader", 0, 90, False)],
     ),
-    # mm grew by 100, and its part of the rank by 40 only, since another operator shrank.
+    # mm grew by 100 ns, but its part by only 40 ns, because another operator shrank.
     "moved within its part": Sides(
         {MM: {0: 100, 1: 100}, ("compute", "aten::add"): {0: 100, 1: 100}, LOADER: {0: 0, 1: 0}},
         {MM: {0: 200, 1: 200}, ("compute", "aten::add"): {0: 40, 1: 40}, LOADER: {0: 90, 1: 90}},
@@ -119,7 +119,7 @@ CASES = {
         control_late=[1],
         test_late=[1],
     ),
-    # The longer side is the control.
+    # Here, the control side is longer.
     "a straggler that is gone": Sides(
         {MM: {0: 100, 1: 200}},
         {MM: {0: 100, 1: 100}},
@@ -153,7 +153,7 @@ CAUSES = """
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macro and its six relations for all examples."""
+    """Return one shared engine that has the macro and the six relations that it reads."""
     contents = "(rank INTEGER, step BIGINT, part VARCHAR, operator VARCHAR, kernel VARCHAR, self_ns BIGINT, dur_ns BIGINT)"
     idle = "(rank INTEGER, cause VARCHAR, name VARCHAR, call VARCHAR, idle_ns BIGINT)"
     late = "(rank INTEGER, is_straggler BOOLEAN)"
@@ -192,7 +192,7 @@ def _add(side: str, rank: int, step: int, subject: tuple[str, str], times: tuple
 
 @pytest.mark.parametrize("name", CASES)
 def test_causes(name: str) -> None:
-    """Each cause has its ranks, its times per step, and whether a straggler is among them."""
+    """Each cause has the expected position, ranks, times per step and straggler flag."""
     case = CASES[name]
     connection().begin()
     try:

@@ -1,9 +1,12 @@
-"""Compiled kernels are mapped to model code by stacks in the trace, and by Inductor's files.
+"""Tests that compiled kernels are mapped to model code, by stacks in traces and Inductor's files.
 
-The formats are those of PyTorch 2.14: torch/_inductor/profiler.py puts ``stack`` into the arguments of kernels
-(inductor_trace_handler), torch/_inductor/codecache.py writes kernel_information.json into packages of AOTInductor,
-torch/_inductor/debug.py writes the mappings of nodes, and torch/_inductor/runtime/triton_heuristics.py the arguments
-``kernel_file``, ``num_warps``, … of the operator that launches a Triton kernel.
+The formats are those of PyTorch 2.14:
+
+- torch/_inductor/profiler.py adds ``stack`` to the arguments of kernels (inductor_trace_handler).
+- torch/_inductor/codecache.py writes kernel_information.json into AOTInductor packages.
+- torch/_inductor/debug.py writes the node mappings.
+- torch/_inductor/runtime/triton_heuristics.py adds ``kernel_file``, ``num_warps``, … to the
+  operator that launches a Triton kernel.
 """
 
 from __future__ import annotations
@@ -34,13 +37,13 @@ RELU, GEMM, MUL = "triton_poi_fused_relu_sigmoid_0", "ampere_sgemm_32x32", "trit
 
 
 def sources(store: hta_sql.TraceStore) -> dict[str, list[Any]]:
-    """Return the source columns of each kernel."""
+    """Return the source columns of each kernel, by kernel name."""
     rows = [[row[name] for name in SOURCES] for row in store.run("kernel_table").records()]
     return {row[0]: row[1:] for row in rows}
 
 
 def written(folder: Path, value: object, name: str = INFORMATION) -> Path:
-    """Write a file of Inductor about kernels."""
+    """Write one of Inductor's JSON files about kernels."""
     path = folder / name
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
@@ -67,7 +70,7 @@ def test_kernels_have_the_lines_and_operators_that_they_were_compiled_from(
 
 
 def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_path: Path) -> None:
-    """Forward has 40 + 20 + 10 us of compiled kernels, without the eager kernel of 5 us."""
+    """Forward has 40 + 20 + 10 µs of compiled kernels, plus an eager kernel of 5 µs."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         rows = store.run("source_lines").records()
     assert {row["frame"]: (row["compiled_device_ns"], row["device_total_ns"]) for row in rows} == {
@@ -77,7 +80,7 @@ def test_device_time_of_compiled_kernels_is_at_the_function_of_the_model(tmp_pat
 
 
 def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path: Path) -> None:
-    """A kernel name is not split into operators, which contain its separator, too."""
+    """Operators are not parsed from a kernel name, because operators contain its separator too."""
     with hta_sql.ingest(JOB / "rank0.json", tmp_path / "job.store") as store:
         found = sources(store)
         assert found.pop(MUL) == [MODEL, 9, f"{MODEL}:9", None, "event"]
@@ -86,7 +89,7 @@ def test_without_files_of_inductor_only_the_trace_itself_tells_a_source(tmp_path
 
 
 def test_all_shapes_of_the_file_are_read(tmp_path: Path) -> None:
-    """All formats are read: kernel_information.json, registry, node mappings, and stacks alone."""
+    """All formats are read: kernel_information.json, registry, node mappings, and bare stacks."""
     kernel = {"stack_traces": ["a"], "post_grad_nodes": ["mul"], "pre_grad_nodes": ["d"]}
     (plain,) = read_kernel_information(str(written(tmp_path, {"triton_0:3": kernel})))
     assert plain == (None, None, "triton_0", 3, ["mul"], ["d"], ["a"], None)
@@ -110,7 +113,7 @@ def test_all_shapes_of_the_file_are_read(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_and_costs_no_event(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A message names the damaged file; all events are stored, and the kernels have no source."""
+    """A warning names the damaged file, all events are stored, and the kernels have no source."""
     shutil.copy(JOB / "rank0.json", tmp_path)
     (tmp_path / INFORMATION).write_text(text, encoding="utf-8")
     with caplog.at_level(logging.WARNING), hta_sql.ingest(tmp_path, tmp_path / "s.store") as store:
@@ -122,7 +125,7 @@ def test_a_damaged_file_is_named_and_costs_no_event(
 
 
 def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
-    """Values of other types are ignored; the texts in a mixed list are used."""
+    """Values of unexpected types are ignored, but the strings in a mixed list are used."""
     odd = {
         "a:1": {"stack_traces": [1, "s"], "post_grad_nodes": "mul", "extern_semantic_key": 5},
         "b": 7,
@@ -139,7 +142,7 @@ def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_file_belongs_to_the_traces_of_its_folder_otherwise_to_all(tmp_path: Path) -> None:
-    """A file applies to the traces of its folder and below, or else to all traces."""
+    """A file applies to the traces in its folder and below, and otherwise to all traces."""
     for rank in (0, 1):
         (tmp_path / f"r{rank}" / "torch_compile_debug" / "model").mkdir(parents=True)
         shutil.copy(JOB / "rank0.json", tmp_path / f"r{rank}" / f"rank{rank}.json")
@@ -151,7 +154,7 @@ def test_a_file_belongs_to_the_traces_of_its_folder_otherwise_to_all(tmp_path: P
 
 
 def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
-    """Files of tlparse and of captures are recognized; others with the same prefix are not."""
+    """File names of tlparse and of captures are recognized, but similar names are not."""
     for name in (
         *(INFORMATION, "rank0_kernel_information.json", "kernel_information.json.gz"),
         "inductor_provenance_tracking_kernel_stack_traces_14.json",
@@ -162,7 +165,7 @@ def test_names_of_tlparse_and_of_captures_are_recognized() -> None:
 
 
 def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_path: Path) -> None:
-    """A changed file is ingested again, and its kernels are in the message."""
+    """A changed file is ingested again, and the message states how many kernels it describes."""
     folder = tmp_path / "job"
     shutil.copytree(JOB, folder)
     for kernels, results in ((3, 1), (3, 0), (1, 1)):
@@ -179,7 +182,7 @@ def test_a_changed_file_is_ingested_again_and_the_message_names_the_kernels(tmp_
 
 
 def test_redaction_keeps_lines_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Files and functions are hashed, and source text is removed; methods and line numbers stay."""
+    """Redaction hashes files and functions and removes source text, but keeps methods and lines."""
     with hta_sql.ingest(JOB, tmp_path / "job.store") as store:
         before = sources(store)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "given", Redactor("key"))

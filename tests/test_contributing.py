@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: its paths and make targets exist, and its worked examples do what they say."""
+"""Tests of CONTRIBUTING.md: paths and make targets exist, and the worked examples work as shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 EXAMPLE = "device_copies"
-"""The analysis that the page adds."""
+"""Name of the analysis that the page adds as an example."""
 
 CREATED = ("sql/analyses/frozen.csv", "sql/messages/kernels.csv")
 """Files that do not exist yet: the first release and the worked example create them."""
@@ -35,17 +35,17 @@ _BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 def blocks(language: str, text: str = PAGE) -> list[str]:
-    """Return the code blocks of a language."""
+    """Return all code blocks in a language."""
     return [code for found, code in _BLOCK.findall(text) if found == language]
 
 
 def section(heading: str) -> str:
-    """Return the text below a heading."""
+    """Return the text of the section with the given heading."""
     return PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
 def test_every_path_exists() -> None:
-    """Every path on the page exists, one with a placeholder up to the placeholder."""
+    """Every path on the page exists, up to the first placeholder if it has one."""
     named = {code or link for code, link in _PATH.findall(PAGE)}
     assert len(named) > 50
     paths = {_TEMPLATE.sub("", path) for path in named if EXAMPLE not in path} - {*CREATED}
@@ -53,7 +53,7 @@ def test_every_path_exists() -> None:
 
 
 def test_every_make_target_exists() -> None:
-    """Every make target in commands and in text exists."""
+    """Every make target that the page mentions, in a command or in the text, exists."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
     named = set(re.findall(r"(?:^|`)make ([\w-]+)", PAGE, re.MULTILINE))
@@ -62,7 +62,7 @@ def test_every_make_target_exists() -> None:
 
 
 def test_every_quoted_name_is_in_its_file() -> None:
-    """Every name that is quoted with a file is in it, such as ``TOPICS`` in contents.py."""
+    """Every name that is quoted with a file, such as ``TOPICS`` in contents.py, is in it."""
     named = re.findall(r"`([A-Za-z_]+)` in `([\w/]+\.py)`", PAGE)
     assert len(named) >= 4
     missing = [(n, path) for n, path in named if n not in (ROOT / path).read_text(encoding="utf-8")]
@@ -70,7 +70,7 @@ def test_every_quoted_name_is_in_its_file() -> None:
 
 
 def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Path) -> None:
-    """The example analysis, copied from the page, passes the rules and its golden test."""
+    """The example analysis on the page passes the rules and its golden test."""
     (analysis,), golden = blocks("sql"), blocks("text")[0]
     for path, text in {
         f"kernels/{EXAMPLE}_v1.sql": analysis,
@@ -88,7 +88,7 @@ def test_the_example_analysis_passes_the_rules_and_its_golden_test(tmp_path: Pat
 def test_the_example_chart_has_the_marks_of_its_golden_test(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The example chart, drawn from the row that its golden test expects, has the stated marks."""
+    """The example chart of the row that its golden test expects has the stated marks."""
     monkeypatch.setitem(FIGURES, EXAMPLE, next(iter(FIGURES.values())))  # restored after the test
     exec(compile(blocks("python")[0], "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - our own page
     row = {"run": "run", "rank": 0, "name": "Memcpy DtoH", "copy_ns": 15_000, "copy_count": 1}
@@ -97,7 +97,7 @@ def test_the_example_chart_has_the_marks_of_its_golden_test(
 
 
 def test_the_example_message_has_the_sentence_on_the_page() -> None:
-    """The example CSV line gives the sentence on the page when the example values are inserted."""
+    """The example CSV line, filled with the example values, gives the sentence on the page."""
     text = section("Add a message")
     (line,), sentence = blocks("csv", text), blocks("text", text)[-1]
     con = duckdb.connect(":memory:")
@@ -113,7 +113,7 @@ def test_the_example_message_has_the_sentence_on_the_page() -> None:
 
 
 def test_the_lines_of_a_column_and_a_vendor_are_those_of_the_test_that_adds_them() -> None:
-    """The lines on the page equal those that tests/test_extending_the_library.py adds and tests."""
+    """The CSV lines on the page are those that tests/test_extending_the_library.py tests."""
     tried = (ROOT / "tests" / "test_extending_the_library.py").read_text(encoding="utf-8")
     for heading, count in (("Add a column", 1), ("Add a vendor", 6)):
         lines = [

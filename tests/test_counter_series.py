@@ -1,4 +1,4 @@
-"""Queue length and bandwidth compared with a recomputation from their definition at each time."""
+"""Tests that compare queue length and bandwidth with naive computations from their definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import hta_sql
 from tests.examples import examples
 
 Op = tuple[int, int | None, int, int, int | None]
-"""Stream, launch, start, duration [ns] and bytes."""
+"""Stream, launch time, start, duration [ns], and bytes of a copy."""
 
 ops = st.lists(
     st.tuples(
@@ -34,7 +34,10 @@ ops = st.lists(
 
 
 def write(path: Path, all_ops: list[Op]) -> None:
-    """Write copies with their launches; the first event is at 0, so times are unchanged."""
+    """Write a trace of copies and their launches.
+
+    Its first event starts at 0, so that times in the store equal those in the trace.
+    """
     events: list[dict[str, Any]] = [
         {"ph": "X", "cat": "cpu_op", "name": "first", "pid": 1, "tid": 1, "ts": 0, "dur": 100}
     ]
@@ -54,7 +57,7 @@ def write(path: Path, all_ops: list[Op]) -> None:
 
 
 def changes(values: dict[int, Any], before: Any) -> list[tuple[int, Any]]:
-    """Return the times at which a value changes."""
+    """Return the times at which a value changes, together with the new value."""
     points = []
     for moment in sorted(values):
         if values[moment] != before:
@@ -64,14 +67,14 @@ def changes(values: dict[int, Any], before: Any) -> list[tuple[int, Any]]:
 
 
 def naive_queue(mine: list[Op]) -> list[tuple[int, int]]:
-    """Count operations at each time that are launched and have not started."""
+    """Return the changes of the number of operations that are launched but have not started."""
     waits = [(min(launch, start), start) for _, launch, start, _, _ in mine if launch is not None]
     moments = {moment for wait in waits for moment in wait}
     return changes({t: sum(a <= t < b for a, b in waits) for t in moments}, 0)
 
 
 def naive_bandwidth(all_ops: list[Op]) -> list[tuple[int, tuple[int, Any, Any]]]:
-    """Sum the known bandwidths of running copies at each time."""
+    """Return the changes of the total known bandwidth of the running copies."""
     copies = [(start, start + (dur or 1000), size) for _, _, start, dur, size in all_ops]
     values = {}
     for moment in {moment for copy in copies for moment in copy[:2]}:
@@ -103,7 +106,7 @@ Rows = list[dict[str, Any]]
 @settings(max_examples=examples(2), deadline=None)
 @given(st.lists(ops, min_size=6, max_size=6))
 def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:
-    """Both series equal their definition for ties, skew, missing launches and unknown bytes."""
+    """Both series match their definition for ties, skew, missing launches and unknown bytes."""
     with TemporaryDirectory() as folder:
         for rank, all_ops in enumerate(ranks):
             write(Path(folder, f"rank{rank}.json"), all_ops)
@@ -119,7 +122,7 @@ def test_series_are_what_their_definition_says(ranks: list[list[Op]]) -> None:
 
 
 def check_queues(all_ops: list[Op], answers: dict[str, Rows]) -> None:
-    """Compare the queues of a rank."""
+    """Compare the queue lengths of a rank with the naive computation."""
     points = defaultdict(list)
     for row in answers["queue_length_series"]:
         points[row["stream"]].append((row["ts"], row["queue_length"]))
@@ -137,7 +140,7 @@ def check_queues(all_ops: list[Op], answers: dict[str, Rows]) -> None:
 
 
 def check_bandwidth(all_ops: list[Op], answers: dict[str, Rows]) -> None:
-    """Compare the copies of a rank."""
+    """Compare the bandwidths of a rank with the naive computation."""
     series = answers["memory_bandwidth_series"]
     keys = ("running_count", "bandwidth_gbps", "computed_gbps")
     rates = [(row["ts"], tuple(row[key] for key in keys)) for row in series]

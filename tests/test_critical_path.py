@@ -1,4 +1,4 @@
-"""The critical-path graph: its methods, what-if, saving, the overlaid trace, the command."""
+"""Tests of the critical-path graph: methods, what-if, saved files, trace overlay and command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest a launch, its kernel, and the call that waits for it."""
+    """Ingest a trace with a launch, its kernel, and a call that waits for the kernel."""
     trace = {0: str(TRACES / "path_stream_sync.json")}
     with hta_sql.ingest(trace, tmp_path_factory.mktemp("waiting") / "s", run="run") as opened:
         yield opened
@@ -39,14 +39,17 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture
 def graph(waiting: TraceStore) -> CPGraph:
-    """Return the critical-path graph of these events."""
+    """Return the critical-path graph of the trace."""
     found = critical_path(waiting, 0)
     assert found is not None
     return found
 
 
 def test_the_path_goes_over_the_kernel_and_back(graph: CPGraph) -> None:
-    """The sum is mm 10, launch delay 15, gemm 25, then 10 and 5 of item: 65; the host alone would take 50."""
+    """The path takes 65 µs: mm 10, launch delay 15, gemm 25, then 10 and 5 in item.
+
+    The host alone would take only 50 µs.
+    """
     assert graph.critical_path_nodes == [0, 1, 3, 7, 8, 9, 10, 11]
     assert graph.critical_path_length_ns == 65_000
     assert graph.critical_path_events_set == {0, 1, 2, 3, 4, 6}
@@ -55,7 +58,7 @@ def test_the_path_goes_over_the_kernel_and_back(graph: CPGraph) -> None:
 
 
 def test_the_breakdown_has_a_row_per_edge(graph: CPGraph) -> None:
-    """The columns are HTA's: the event of the time, and what bounds it."""
+    """The table has HTA's columns, with one row per edge on the path."""
     table = graph.get_critical_path_breakdown()
     assert table is not None
     assert list(table.columns) == [
@@ -82,7 +85,7 @@ def test_the_breakdown_has_a_row_per_edge(graph: CPGraph) -> None:
 
 
 def test_nodes_edges_and_events_are_found_from_each_other(graph: CPGraph) -> None:
-    """HTA's methods find nodes, edges and events from each other."""
+    """HTA's methods convert between nodes, edges and events in both directions."""
     start, end = graph.get_nodes_for_event(2)
     assert start is not None
     assert end is not None
@@ -107,7 +110,7 @@ def test_nodes_edges_and_events_are_found_from_each_other(graph: CPGraph) -> Non
 
 
 def test_weights_can_be_changed_and_the_path_found_again(graph: CPGraph) -> None:
-    """With a kernel of 5 us the path is host-bound."""
+    """If the kernel takes only 5 µs, the path is host-bound."""
     graph.edges[3, 7]["weight"] = 5
     assert graph.critical_path()
     assert graph.critical_path_length_ns == 50_000
@@ -117,7 +120,10 @@ def test_weights_can_be_changed_and_the_path_found_again(graph: CPGraph) -> None
 
 
 def test_what_if_recomputes_the_path(graph: CPGraph) -> None:
-    """Twice as fast, gemm saves 12.5; five times as fast no more than 15, because the host then bounds the path."""
+    """A gemm twice as fast saves 12.5 µs.
+
+    One that is five times as fast saves only 15 µs, because the host then bounds the path.
+    """
     twice = graph.what_if(2, name="gemm")
     assert (twice.length_ns, twice.new_length_ns, twice.events) == (65_000, 52_500, 1)
     assert twice.saved_pct == pytest.approx(100 * 12.5 / 65)
@@ -131,7 +137,7 @@ def test_what_if_recomputes_the_path(graph: CPGraph) -> None:
 
 
 def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
-    """Nodes, edges, changed weights and breakdown are restored; a broken file is named."""
+    """A restored graph has the same nodes, edges, weights and breakdown; a broken file is named."""
     graph.edges[0, 1]["weight"] = 11
     graph.critical_path()
     path = graph.save(str(tmp_path / "new" / "graph"))
@@ -149,7 +155,11 @@ def test_a_graph_comes_back_from_a_file(graph: CPGraph, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_windows_without_anything_have_no_path(ingest_trace: Callable[..., TraceStore]) -> None:
-    """An unknown name gives None, an unknown instance an error, and no host events a graph without a path."""
+    """A path that does not exist is reported differently for each reason.
+
+    An unknown name gives None, an unknown instance is an error, and a rank without host events has
+    a graph without a path.
+    """
     store = ingest_trace({0: "path_windows.json", 1: "nothing_lasts.json"})
     assert critical_path(store, 0, annotation="nothing") is None
     with pytest.raises(ParameterError, match="instance 7"):
@@ -173,7 +183,11 @@ def step(number: int, ts: int) -> dict[str, Any]:
 def test_windows_say_why_they_have_no_path(
     ingest_trace: Callable[..., TraceStore], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reasons are distinct: no operator in the window, no such event, an excluded event, no such instance."""
+    """The log states which of the reasons applies.
+
+    The reasons are: no operator in the window, no such event, an excluded event, and no such
+    instance.
+    """
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}
     operators = [{**operator, "ts": ts, "dur": 10} for ts in (150, 450)]
     steps = [step(1, 0), step(2, 110), step(3, 300)]
@@ -206,7 +220,7 @@ def test_windows_say_why_they_have_no_path(
 def test_the_command_says_why_there_is_no_path(
     ingest_trace: Callable[..., TraceStore], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The reason is stated for a window without operators, and for steps without any."""
+    """If there is no path, the command states why, for a window as well as for steps."""
     store = str(ingest_trace([step(1, 0)]).path)
     assert main(["critical-path", store, "--annotation", "ProfilerStep"]) == 1
     assert "no host operator of these ranks starts within 'Prof" in capsys.readouterr().err
@@ -216,7 +230,7 @@ def test_the_command_says_why_there_is_no_path(
 
 
 def test_no_pair_of_operations_is_compared(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The last operation before another is found by a merge in sorted order, even if the engine expects few rows."""
+    """The plan finds the preceding operation with an ASOF join instead of comparing all pairs."""
     with ingest_trace("path_stream_sync.json") as store:
         plan = "EXPLAIN (ANALYZE, FORMAT json) FROM critical_path_edges(runs := ['run'])"
         told = "".join(row[1] for row in store.sql(plan).rows())
@@ -226,7 +240,7 @@ def test_no_pair_of_operations_is_compared(ingest_trace: Callable[..., TraceStor
 
 @pytest.mark.slow
 def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Each rank and bound has a row, longest first; an empty rank has none."""
+    """The table has one row per rank and bound, longest first; a rank without events has none."""
     store = ingest_trace({0: "path_stream_sync.json", 1: "no_events.json", 3: "path_overlap.json"})
     table = summary_table(critical_paths(store)).to_pylist()
     assert [(r["rank"], r["bound_by"], r["path_ns"], r["edge_count"]) for r in table[:4]] == [
@@ -247,21 +261,21 @@ def test_tables_cover_all_ranks(ingest_trace: Callable[..., TraceStore]) -> None
 
 @pytest.fixture
 def analysis(trace_path: Callable[[str], Path], tmp_path: Path) -> Iterator[TraceAnalysis]:
-    """Open the trace with HTA's class."""
+    """Open the trace with HTA's TraceAnalysis class."""
     files = {0: str(trace_path("path_stream_sync.json"))}
     with TraceAnalysis(files, store=tmp_path / "job.store") as opened:
         yield opened
 
 
 def overlaid(path: str) -> list[dict[str, Any]]:
-    """Return the events of a written trace."""
+    """Return the events of an overlaid trace."""
     with gzip.open(path) as file:
         events: list[dict[str, Any]] = json.load(file)["traceEvents"]
     return events
 
 
 def test_the_path_is_drawn_into_the_trace(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Events of the path are marked; its launch delay and its wait are arrows between tracks."""
+    """Events on the path are marked, and the launch delay and the wait are arrows."""
     found = analysis.critical_path_analysis(0, "", None)
     assert found is not None
     graph, success = found
@@ -291,7 +305,11 @@ def test_the_path_is_drawn_into_the_trace(analysis: TraceAnalysis, tmp_path: Pat
 
 
 def test_hta_calls(analysis: TraceAnalysis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unknown names give None, unknown ranks and instances an error; HTA's variable adds edges."""
+    """The critical-path method handles arguments as HTA does.
+
+    An unknown name gives None, unknown ranks and bad instances are errors, and HTA's environment
+    variable adds edges.
+    """
     assert analysis.critical_path_analysis(0, "nowhere", 0) is None
     with pytest.raises(RankError, match="5"):
         analysis.critical_path_analysis(5, "", 0)
@@ -309,7 +327,7 @@ def test_the_command_answers(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    """The command returns summary, path, what-if and chart, and refuses incompatible options."""
+    """The command prints summary, path and what-if, and draws a chart; bad options are errors."""
     store = str(ingest_trace("path_stream_sync.json").path)
     assert main(["critical-path", store, "--format", "csv"]) == 0
     assert "run,0,cpu_bound,25000," in capsys.readouterr().out.replace('"', "")
@@ -329,7 +347,7 @@ def test_the_command_answers(
 
 
 def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Two nodes have at most one edge in every trace, even if two rules order them."""
+    """Two nodes have at most one edge, even if two rules order them."""
     names = ("path_stream_waits", "path_overlap", "path_launch_lock", "path_backward_thread")
     store = ingest_trace({rank: f"{name}.json" for rank, name in enumerate(names)})
     for graph in critical_paths(store, include_launch_edges=True):
@@ -342,7 +360,7 @@ def test_one_edge_between_two_nodes(ingest_trace: Callable[..., TraceStore]) -> 
 def test_the_graph_has_the_edges_of_the_analysis(
     kinds: dict[str, Any], ingest_trace: Callable[..., TraceStore]
 ) -> None:
-    """Edges between previously computed nodes have the same rows in the same order."""
+    """The graph has the same edges, in the same order, as the critical_path_edges analysis."""
     store = ingest_trace("path_overlap.json")
     graph = critical_path(store, 0, **kinds)
     assert graph is not None

@@ -1,4 +1,4 @@
-"""Derived tables return the same rows, whether they are materialized or computed."""
+"""Tests that derived tables have the same rows, whether they are materialized or computed."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ TABLES = ("unrecorded_time", "matched_collectives", "step_parts")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Ingest two ranks without materialized tables."""
+    """Ingest two ranks without materializing derived tables."""
     paths, _ = write_job(tmp_path / "traces", JOB)
     ingest_only(paths, tmp_path / "job.store", run="job")
     return tmp_path / "job.store"
 
 
 def rows_of(store: Path) -> list[list[tuple[object, ...]]]:
-    """Query all tables without materializing them."""
+    """Return the rows of the derived tables without materializing them."""
     with hta_sql.TraceStore(store, safe=True) as opened:
         return [opened.sql(f"FROM {name} ORDER BY ALL").rows() for name in TABLES]
 
 
 def is_missing(store: Path) -> bool:
-    """Return whether a derived table is not materialized."""
+    """Return whether at least one derived table is not materialized."""
     return bool(missing_tables(read_manifest(store), load_library(), without=ON_REQUEST))
 
 
 @pytest.mark.slow
 def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
-    """Views return the same rows; the ingest of a small job materializes none of them."""
+    """Materialized tables have the same rows, and ingesting a small job materializes none."""
     assert is_missing(store)
     computed = rows_of(store)
     assert [len(rows) for rows in computed] == [2, 2 * 3 * 2, 2 * 3 * 2]
@@ -64,7 +64,7 @@ def test_what_is_kept_has_the_rows_of_what_is_computed(store: Path) -> None:
 def test_an_ingest_computes_what_is_dear(
     soon: bool, published: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ingest materializes expensive tables: those of a large run after it is visible."""
+    """An ingest materializes expensive tables, but publishes a large run before it does so."""
     said: list[bool] = []
 
     def publish(folder: StoreFolder, manifest: Manifest) -> None:
@@ -89,7 +89,10 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The ingest reports a table that it cannot compute, and the run is visible."""
+    """If an ingest cannot compute a table, it warns and publishes the run anyway.
+
+    The first query then materializes the table.
+    """
 
     def fail(*_: object, **_named: object) -> None:
         raise duckdb.OutOfMemoryException("too little")
@@ -109,7 +112,7 @@ def test_what_an_ingest_cannot_compute_the_first_question_does(
 
 @pytest.mark.slow
 def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
-    """The cached copy of the catalog is closed before the store's own catalog is opened."""
+    """A store opens its own catalog after it has materialized tables into it."""
     with hta_sql.open(store) as opened:
         opened.run("collective_waits")
         assert not is_missing(store)
@@ -118,7 +121,7 @@ def test_a_store_that_has_kept_them_reads_its_own_catalog(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_computed_anew_reads_what_is_kept_of_another(store: Path) -> None:
-    """If only the SQL of the second stage changes, the materialized first stage is read."""
+    """If only the second stage changes, it is rebuilt from the materialized first stage."""
     computed = rows_of(store)
     materialize(store)
     folder, manifest = store_folder(store), read_manifest(store)
@@ -144,7 +147,7 @@ def test_the_first_question_keeps_what_it_reads(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_query_keeps_what_it_names(store: Path) -> None:
-    """A query materializes the tables that it names, directly or through views and macros."""
+    """A query materializes the tables that it uses, directly or through views and macros."""
     with hta_sql.open(store) as opened:
         assert opened.sql("SELECT count(*) FROM gpu_ops").rows()
         assert is_missing(store)
@@ -154,7 +157,10 @@ def test_a_query_keeps_what_it_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_keeps_what_its_query_names(store: Path) -> None:
-    """The command materializes first; without write permission it still answers."""
+    """The command materializes the tables that its query uses.
+
+    If the store is locked, the command still returns the result.
+    """
     query = "SELECT count(*) AS n FROM kpis"
     with store_lock(store_folder(store)):
         answered = CliRunner().invoke(program, ["sql", str(store), query])
@@ -166,7 +172,7 @@ def test_the_command_keeps_what_its_query_names(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_question_computes_where_the_store_is_being_written(store: Path) -> None:
-    """A query during an ingest computes derived tables without waiting or materializing."""
+    """A query during an ingest computes derived tables without waiting, and does not store them."""
     folder = store_folder(store)
     with hta_sql.open(store) as opened, store_lock(folder):
         assert opened.run("collectives").rows()
@@ -174,7 +180,7 @@ def test_a_question_computes_where_the_store_is_being_written(store: Path) -> No
 
 
 def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path) -> None:
-    """Derived tables of the rank are recomputed, and the next ingest deletes the old files."""
+    """Re-ingesting a rank makes its derived tables stale; the next ingest deletes their files."""
     materialize(store)
     (old,) = {one.path for one in read_manifest(store).materialized if one.table == "step_parts"}
     paths, _ = write_job(tmp_path / "again", replace(JOB, slower_clock={1: 1.5}))
@@ -187,7 +193,7 @@ def test_a_rank_that_is_read_again_is_computed_again(store: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
-    """A changed underlying stage changes the key of a table; a changed comment does not."""
+    """A change to the SQL that a table depends on changes its key; a new comment does not."""
     library, manifest = load_library(), read_manifest(store)
     keys = keys_of(manifest, library)
     assert keys == keys_of(manifest, replace(library, derived=library.derived))
@@ -212,7 +218,7 @@ def test_other_sql_or_other_files_have_another_key(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
-    """A run without collectives has no file for them, and this absence is recorded."""
+    """A run without collectives has no file for them, and the manifest records that."""
     trace = Path(__file__).parent / "traces" / "host_only.json"
     ingest_only(trace, tmp_path / "job.store", run="job")
     kept = {one.table: (one.path, one.rows) for one in materialize(tmp_path / "job.store")}
@@ -222,7 +228,7 @@ def test_a_run_without_collectives_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_computes_once(store: Path) -> None:
-    """Each table is computed once; with names of runs, only those of these runs."""
+    """Each table is computed only once, and ``--runs`` limits the computation to the named runs."""
     said = CliRunner().invoke(program, ["materialize", str(store), "--runs", "other"])
     assert said.exit_code == 0
     assert is_missing(store)

@@ -1,4 +1,7 @@
-"""Clock skew of a device relative to its host: estimated, stated, and corrected in the critical path."""
+"""Tests of the clock skew between a device and its host.
+
+The skew is estimated, reported, and corrected in the critical path.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +29,19 @@ SKEW = "SELECT lowest_ns, highest_ns, skew_ns FROM lib.device_clock_skew(NULL, N
 
 
 def call(name: str, ts: float, dur: float, correlation: int) -> Event:
-    """Return a call of the host [µs]."""
+    """Return a runtime call on the host, with times in µs."""
     about = {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1}
     return {**about, "ts": ts, "dur": dur, "args": {"correlation": correlation}}
 
 
 def kernel(ts: float, dur: float, correlation: int) -> Event:
-    """Return the kernel of a call [µs]."""
+    """Return the kernel that a call launches, with times in µs."""
     about = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": ts, "dur": dur}
     return {**about, "args": {"device": 0, "stream": 7, "correlation": correlation}}
 
 
 def sleeping_host(skew_us: float, *, synchronizes: bool) -> list[Event]:
-    """Return two kernels; before the second launch an operator of the host sleeps for a second."""
+    """Return two kernels; the host sleeps for a second before it launches the second one."""
     about = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1}
     events = [
         {**about, "name": "aten::mm", "ts": 1000, "dur": 20},
@@ -55,7 +58,7 @@ def sleeping_host(skew_us: float, *, synchronizes: bool) -> list[Event]:
 
 
 def shares(store: TraceStore) -> dict[str, float]:
-    """Return the shares of the critical path by bound [%]."""
+    """Return the percentage of the critical path for each bound."""
     graph = critical_path(store, 0)
     assert graph is not None
     return {part["bound_by"]: part["path_pct"] for part in graph.path_parts()}
@@ -65,7 +68,7 @@ def shares(store: TraceStore) -> dict[str, float]:
 def test_a_planted_skew_is_found(
     skew_us: int, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """The estimate of a planted skew is within 2 µs, and exactly 0 for equal clocks."""
+    """A planted skew is estimated to within 2 µs, and equal clocks give exactly 0."""
     job = write_job(tmp_path / "job", JobSpec(ranks=1, steps=2, gzip=True))
     trace = json.loads(gzip.decompress(job.files[0].read_bytes()))
     for event in trace["traceEvents"]:
@@ -83,11 +86,11 @@ def test_a_planted_skew_is_found(
 @pytest.mark.parametrize(
     ("skew_us", "synchronizes", "bounds"),
     [
-        # Launch to kernel takes 7 µs, the end of the last kernel to the return of the call 3.
+        # From launch to kernel are 7 µs, and from the last kernel to the return of the call 3 µs.
         (-50, True, (-53_000, -43_000, -48_000)),
         (50, True, (47_000, 57_000, 52_000)),
         (-50, False, (None, -43_000, -43_000)),
-        # Without a synchronization a device that is ahead cannot be told from launches that take long.
+        # Without a synchronization, a device clock that is ahead looks like slow launches.
         (50, False, (None, 57_000, 0)),
         (0, True, (-3_000, 7_000, 0)),
     ],
@@ -98,7 +101,7 @@ def test_launches_and_synchronizations_bound_the_skew(
     bounds: tuple[int | None, int, int],
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Launches and synchronizations bound the skew from both sides, or from one."""
+    """Launches bound the skew from one side, and synchronizations from the other."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         assert store.sql(SKEW).rows() == [bounds]
 
@@ -108,7 +111,7 @@ def test_launches_and_synchronizations_bound_the_skew(
 def test_the_path_says_that_the_host_slept(
     skew_us: int, synchronizes: bool, ingest_trace: Callable[..., TraceStore]
 ) -> None:
-    """For any skew of the device clock, the path attributes 1 s of 1.01 s to the host's sleep."""
+    """For any device clock skew, the path attributes 1 s of 1.01 s to the sleeping host."""
     with ingest_trace(sleeping_host(skew_us, synchronizes=synchronizes)) as store:
         parts = shares(store)
     assert parts["cpu_bound"] > 98
@@ -119,7 +122,10 @@ def test_the_path_says_that_the_host_slept(
 def test_contradicting_bounds_tell_no_skew_and_keep_launches(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Contradicting launches and synchronizations give no skew, and no negative launch delay."""
+    """If launches and synchronizations contradict each other, no skew is estimated.
+
+    No launch delay is negative either.
+    """
     events = sleeping_host(50, synchronizes=True)
     behind = [
         call("cudaLaunchKernel", 12_000, 6, 9),
@@ -136,7 +142,7 @@ def test_contradicting_bounds_tell_no_skew_and_keep_launches(
 def test_arrows_are_drawn_at_the_events_of_the_trace(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """An arrow to a kernel starts inside of it, on the device's clock."""
+    """An arrow to a kernel ends inside that kernel, on the device's clock."""
     with ingest_trace(sleeping_host(-50, synchronizes=True)) as store:
         graph = critical_path(store, 0)
         assert graph is not None

@@ -1,4 +1,4 @@
-"""Queries with an executor: rows in the store, local answers, failures."""
+"""Tests of queries with an executor: results stored as files, local queries, and failures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Here(Executor):
-    """Executor that runs tasks in this thread, and counts them."""
+    """An executor that runs tasks in the calling thread and counts them."""
 
     def __init__(self) -> None:
         self.tasks = 0
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        """Run a task at once."""
+        """Run a task immediately and return its finished future."""
         self.tasks += 1
         future: Future[Any] = Future()
         try:
@@ -38,7 +38,7 @@ class Here(Executor):
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
-    """Return an executor for tasks of one run or rank each."""
+    """Return an executor, and lower the partition size so that each run or rank is a task."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     return Here()
 
@@ -46,7 +46,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Here:
 def test_many_rows_stay_in_the_store(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large result is stored; the same query reads it again, and the next ingest removes it."""
+    """A large result is stored as files and reused by the same query until the next ingest."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     ingest_trace("two_ranks_0.json", run="a").close()
     store = ingest_trace("overlap_two_streams.json", run="b")
@@ -67,7 +67,7 @@ def test_many_rows_stay_in_the_store(
 def test_rows_in_a_file_that_was_damaged(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged file of rows is not read, and the next query computes the rows again."""
+    """A damaged result file is an error, and the next query computes the rows again."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     whole = store.run("temporal_breakdown").rows()
@@ -84,7 +84,7 @@ def test_rows_in_a_file_that_was_damaged(
 def test_a_store_that_may_not_be_written(
     ingest_trace: IngestTrace, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the store cannot be written, a large result is returned like a small one."""
+    """If the store is not writable, a large result is returned like a small one."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     store = ingest_trace("two_ranks_0.json")
     tables = Path(store.path) / "tables"
@@ -98,7 +98,7 @@ def test_a_store_that_may_not_be_written(
 def test_a_store_that_has_another_name_on_a_worker(
     ingest_trace: IngestTrace, here: Here, tmp_path: Path
 ) -> None:
-    """Contents identify a store, so a worker may open it at another path, such as another mount."""
+    """A worker may open the store at a different path, because its contents identify it."""
     store = ingest_trace("two_ranks_0.json")
     expected = store.run("temporal_breakdown").rows()
     real = Path(store.path).rename(tmp_path / "mounted.store")
@@ -107,7 +107,7 @@ def test_a_store_that_has_another_name_on_a_worker(
 
 
 def test_a_store_at_a_url(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large result of a store at a URL stays there."""
+    """A large result of a store at a URL is stored at that URL."""
     monkeypatch.setattr(distributed, "LARGE_BYTES", 1)
     trace = str(Path(__file__).parent / "traces" / "two_ranks_0.json")
     with hta_sql.ingest({0: trace}, "memory://elsewhere/job.store") as store:
@@ -133,7 +133,7 @@ def test_what_crosses_runs_is_answered_here(
     name: str,
     why: str,
 ) -> None:
-    """An analysis across runs is computed locally, with a warning that gives the reason."""
+    """An analysis that combines runs is computed locally, with a warning that gives the reason."""
     scope: dict[str, Any] = {"runs": ["base", "test"]}
     found = tiny_store.run(name, executor=here, **scope)
     assert found.rows() == tiny_store.run(name, **scope).rows()
@@ -142,7 +142,7 @@ def test_what_crosses_runs_is_answered_here(
 
 
 def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> None:
-    """A materialized answer is read locally and needs no task."""
+    """A materialized answer is read locally and does not need a task."""
     store = ingest_trace("two_ranks_0.json")
     assert store.run("temporal_breakdown", executor=here).rows()
     assert here.tasks == 1
@@ -156,7 +156,7 @@ def test_what_is_kept_is_read_here(ingest_trace: IngestTrace, here: Here) -> Non
 
 
 def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Here) -> None:
-    """A store that changed since it was opened is refused; a missing rank is reported at once."""
+    """A query on a store that changed since it was opened is an error, and so is a missing rank."""
     store = ingest_trace("two_ranks_0.json")
     with pytest.raises(hta_sql.RankError, match="No rank 7"):
         store.run("temporal_breakdown", ranks=[7], executor=here)
@@ -166,7 +166,7 @@ def test_a_store_that_was_changed_meanwhile(ingest_trace: IngestTrace, here: Her
 
 
 def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here) -> None:
-    """Rows of a Parquet file that a worker cannot read are not silently omitted."""
+    """A Parquet file that a worker cannot read is an error; its rows are not silently dropped."""
     ingest_trace("two_ranks_1.json", run="other").close()
     store = ingest_trace("two_ranks_0.json")
     for path in (Path(store.path) / "tables" / "gpu_ops").glob("run=run/*/*.parquet"):
@@ -176,7 +176,7 @@ def test_parquet_that_a_worker_cannot_read(ingest_trace: IngestTrace, here: Here
 
 
 def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
-    """The error about a worker that dies states the requirements for workers."""
+    """If a worker dies, the error states what workers require."""
 
     class Broken(Here):
         def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:  # noqa: ARG002
@@ -191,10 +191,10 @@ def test_a_worker_that_dies(tiny_store: hta_sql.TraceStore) -> None:
 def test_another_hta_sql_on_a_worker(
     tiny_store: hta_sql.TraceStore, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker with another version of hta_sql is refused, because its SQL may differ."""
+    """A worker with a different version of hta_sql is refused, because its SQL may differ."""
     seen = iter([identity_of(tiny_store._folder, tiny_store.library.base)])
     other = Identity("", "", "other")
-    # Here the store is what it is; the worker looks next.
+    # The caller sees the actual identity first, and the worker then sees another one.
     monkeypatch.setattr(distributed, "identity_of", lambda *_: next(seen, other))
     with pytest.raises(hta_sql.StoreError, match="differs from the hta_sql of the caller"):
         tiny_store.run("temporal_breakdown", executor=here)

@@ -1,4 +1,4 @@
-"""SECURITY.md and docs/limits.md: each promise names an existing test, and each number is the code's."""
+"""Tests that promises in SECURITY.md and docs/limits.md name existing tests and match the code."""
 
 from __future__ import annotations
 
@@ -69,33 +69,33 @@ NUMBERS = {
     "structure of `from_json`": f"{sandbox_functions.MOST_STRUCTURE:,} characters",
     "what `repeat`": f"{sandbox_functions.MOST_REPEATED:,}",
 }
-"""Beginning of a line of docs/limits.md ─▶ the value in the code."""
+"""Beginning of a table row in docs/limits.md ─▶ the value in the code."""
 
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """Return the names of the tests of a file."""
+    """Return the names of all functions in a test file."""
     tree = ast.parse(path.read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_test_that_is_named_is_there(page: str) -> None:
-    """Each test that the pages name exists in the file that they name."""
+    """Each test that a page names exists in the named file."""
     named = NAMED.findall((ROOT / page).read_text("utf-8"))
     assert len(named) > 15
     assert [(file, name) for file, name in named if name not in names_in(ROOT / file)] == []
 
 
 def test_each_promise_names_a_test() -> None:
-    """Each promise names a test, except lines about what is not promised."""
+    """Each promise names a test, except for items that state what is not promised."""
     promises = re.split(r"\n- ", (ROOT / "SECURITY.md").read_text("utf-8"))[1:]
     without = [text for text in promises if not NAMED.search(text.split("\n\n")[0])]
     assert [text.split(" (")[0] for text in without] == ["Analyses of your own"]
 
 
 def test_each_limit_is_that_of_the_code() -> None:
-    """Each documented limit equals that of the code, and names a test."""
+    """Each documented limit equals the limit in the code, and each table row names a test."""
     lines = (ROOT / "docs" / "limits.md").read_text("utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ") and not line.startswith("| what |")]
     assert all(NAMED.search(row) for row in rows)
@@ -105,7 +105,10 @@ def test_each_limit_is_that_of_the_code() -> None:
 
 
 def test_the_command_has_the_limits_of_a_store() -> None:
-    """Options repeat the store's limits, because parsing them must not load the engine."""
+    """Option defaults equal the store's limits.
+
+    The options repeat these limits, because parsing options must not load the engine.
+    """
     defaults = {option.name: option.default for option in sql.params}
     stated = [defaults[name] for name in ("timeout", "max_rows", "spill_limit")]
     of_a_store = limits.Limits()
@@ -113,7 +116,7 @@ def test_the_command_has_the_limits_of_a_store() -> None:
 
 
 def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
-    """A file in more than three levels of compression is refused; three may be a mistake."""
+    """A file that is compressed more than three times is refused."""
     content = b'{"traceEvents": []}'
     for _ in range(source.MAX_LAYERS + 1):
         content = gzip.compress(content)
@@ -123,7 +126,7 @@ def test_what_is_packed_too_often_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_of_too_many_spans_is_refused() -> None:
-    """The last allowed span of a run has the number 255; one more is refused."""
+    """A run may have 256 spans, numbered 0 to 255; one more is an error."""
 
     def entry(span: int) -> RankEntry:
         return RankEntry(
@@ -149,7 +152,7 @@ def test_a_run_of_too_many_spans_is_refused() -> None:
 
 
 def test_files_that_pages_name_are_there() -> None:
-    """Every path on the pages exists, so none refers to a moved file."""
+    """Every path that a page mentions exists."""
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
     named = re.compile(r"`((?:benchmarks|docs|hta_sql|sql|tests)/[\w./-]+?)(?:::\w+)?`")
     gone = {

@@ -1,6 +1,6 @@
-"""The library is extended by lines: a new column is a line in a list and its comment.
+"""Tests that a new column or vendor only needs lines in CSV files and SQL comments.
 
-Each test works on a copy of sql/ next to the package, in a separate process.
+Each test works on its own copy of sql/ next to the package, in a separate process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ with hta_sql.ingest(traces, store, run="job") as opened:
 
 
 class Copy:
-    """The package and the generators with their own copy of sql/."""
+    """The package and the generators, linked next to a private copy of sql/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Copy:
             (folder / name).symlink_to(ROOT / name)
 
     def edit(self, relative: str, old: str, new: str) -> None:
-        """Replace an existing text in a file."""
+        """Replace the first occurrence of a string in a file; the string must exist."""
         path = self.sql / relative
         text = path.read_text(encoding="utf-8")
         assert old in text
@@ -49,7 +49,7 @@ class Copy:
             file.write(f"{line}\n")
 
     def run(self, *arguments: str) -> str:
-        """Run Python on the copy; return its output."""
+        """Run Python with the copy on its path, and return the output."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, *arguments],
@@ -63,7 +63,7 @@ class Copy:
         return done.stdout
 
     def ask(self, events: list[dict[str, Any]], *queries: str) -> list[list[list[object]]]:
-        """Ingest some events; return the rows of each query."""
+        """Ingest some events, and return the rows of each query."""
         trace = self.folder / "trace.json"
         trace.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
         store = self.folder / "job.store"
@@ -75,7 +75,7 @@ class Copy:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
-    """Return a library that a test can change."""
+    """Return a copy of the library that a test can change."""
     return Copy(tmp_path)
 
 
@@ -86,7 +86,7 @@ def event(category: str, name: str, ts: float, dur: float, **args: object) -> di
 
 
 def test_a_column_more(copy: Copy) -> None:
-    """A line in the list of arguments and a comment give a column that is extracted and queried."""
+    """A line in arguments.csv and a documented column suffice to extract and query an argument."""
     copy.add_line("ingest/arguments.csv", "cluster dim,cluster_dim,id,gpu_ops,,,,,,,,")
     table = "tables/gpu_ops.sql"
     copy.edit(
@@ -113,7 +113,7 @@ def test_a_column_more(copy: Copy) -> None:
 
 @pytest.mark.slow
 def test_a_vendor_more(copy: Copy) -> None:
-    """Lines in two lists make a vendor's device events, calls and collectives known and linked."""
+    """Lines in two CSV files make a vendor's device events, calls and collectives known."""
     for line in (
         "acme,category,acme_tile_op,,gpu_ops,kernel,true",
         "acme,category,acme_dma,,gpu_ops,memcpy,true",

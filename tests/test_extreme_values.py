@@ -1,4 +1,4 @@
-"""Every type of the engine with its extreme values, in every form of a result and every format."""
+"""Tests of every DuckDB type with its extreme values, in every result form and output format."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ VALUES = {
     "TYPE": ("get_type(1)",),
     "NULL": ("NULL",),
 }
-"""Logical type ─▶ its extreme values, as SQL."""
+"""Logical type ─▶ its extreme values, as SQL expressions."""
 
 AS_TEXT = (
     "DATE '290000-01-01'",
@@ -94,17 +94,17 @@ AS_TEXT = (
     f"'{2**128 - 1}'::UHUGEINT",
     f"'{10**60}'::BIGNUM",
 )
-"""Values that Python cannot represent."""
+"""SQL values that Python cannot represent."""
 
 
 def result(query: str) -> Result:
-    """Return the result of a query, as a store computes it."""
+    """Return the result of a query, computed in the same way as by a store."""
     with duckdb.connect(":memory:") as con:
         return result_of(con, query, None, None)
 
 
 def test_each_type_is_tried() -> None:
-    """Each type of the engine has values here, including a type that a new version adds."""
+    """Every DuckDB type has values in this file, even one that a new version adds."""
     with duckdb.connect(":memory:") as con:
         rows = con.execute("SELECT DISTINCT logical_type FROM duckdb_types()").fetchall()
     assert {kind for (kind,) in rows} <= VALUES.keys()
@@ -122,7 +122,7 @@ def test_each_type_is_tried() -> None:
 def test_each_value_is_printed_in_each_form(
     value: str, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows, records, frames, tables and every format have the row, without an error."""
+    """Rows, records, frames, tables and all output formats can represent each value."""
     found = result(f"SELECT 7 AS n, {shape.format(value)} AS x UNION ALL SELECT 8, NULL")
     assert len(found.rows()) == len(found.records()) == len(found.df()) == 2
     repr(found.rows())
@@ -146,7 +146,7 @@ def test_each_value_is_printed_in_each_form(
 
 @pytest.mark.parametrize("value", AS_TEXT)
 def test_what_python_cannot_hold_is_text(value: str) -> None:
-    """A value that Python cannot represent becomes DuckDB's text."""
+    """A value that Python cannot represent becomes DuckDB's string for it."""
     with duckdb.connect(":memory:") as con:
         (expected,) = con.execute(f"SELECT ({value})::VARCHAR").fetchall()[0]
     found = result(f"SELECT {value} AS x")
@@ -156,18 +156,18 @@ def test_what_python_cannot_hold_is_text(value: str) -> None:
 
 
 def test_the_least_hugeint_is_text() -> None:
-    """The smallest HUGEINT becomes text, because no decimal of Arrow or Parquet has 39 digits."""
+    """The smallest HUGEINT becomes a string: Arrow and Parquet have no 39-digit decimals."""
     found = result(f"SELECT '{-(2**127)}'::HUGEINT AS x, 10::HUGEINT AS y")
     assert found.rows() == [(str(-(2**127)), 10)]
 
 
 def test_columns_of_one_name_stay_apart() -> None:
-    """If one of several columns with equal names becomes text, it is identified by its position."""
+    """Columns with equal names are converted to strings independently of each other."""
     found = result("SELECT DATE 'infinity' AS a, 1 AS a, INTERVAL '1 day' AS a")
     assert found.rows() == [("infinity", 1, "1 day")]
 
 
 def test_dates_that_python_holds_stay_dates() -> None:
-    """Only a column with a value out of range becomes text."""
+    """Only a column with an out-of-range value becomes a string."""
     found = result("SELECT DATE '2020-01-01' AS a, DATE 'infinity' AS b, 10::HUGEINT AS c")
     assert [str(kind) for kind in found.arrow().schema.types] == ["date32[day]", "string", "int64"]

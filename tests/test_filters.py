@@ -1,4 +1,4 @@
-"""Filters: HTA's classes on frames, and docs/filters.md, whose SQL selects the same rows."""
+"""Tests of HTA's filter classes on data frames, and of the equivalent SQL in docs/filters.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """Open the tiny trace with all steps."""
+    """Open the tiny trace, including its last profiler step."""
     folder = tmp_path_factory.mktemp("filters")
     trace = str(Path(__file__).parent / "traces" / "filters.json")
     ingest_only({0: trace}, folder / "job.store", run="run")
@@ -40,12 +40,12 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture
 def frame(analysis: TraceAnalysis) -> pd.DataFrame:
-    """Return the frame of the tiny trace."""
+    """Return the data frame of the tiny trace."""
     return analysis.t.get_trace(0)
 
 
 def ids(frame: pd.DataFrame) -> list[int]:
-    """Return the sorted positions of the events of a frame."""
+    """Return the sorted event numbers in a data frame."""
     return sorted(frame["index"])
 
 
@@ -68,18 +68,18 @@ CHOSEN: dict[str, list[int]] = {
     'OperatorFilter("aten::linear", 0, OperatorFilterMethod.Ancestors)': [0, 1, 2],
     'CombinedOperatorFilter("## forward ##", "wait", "preprocess")': [5, 6, 7],
 }
-"""Events that each recipe of the page selects, computed by hand."""
+"""Events that each recipe on the page selects, computed by hand."""
 
 
 def test_every_recipe_is_looked_at() -> None:
-    """Every recipe is tested, in the order of the page."""
+    """Every recipe on the page has expected events here, in page order."""
     assert [recipe for recipe, _ in RECIPES] == list(CHOSEN)
     assert PAGE.count("```sql") == len(RECIPES)
 
 
 @pytest.mark.parametrize(("recipe", "sql"), RECIPES, ids=[recipe for recipe, _ in RECIPES])
 def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> None:
-    """The SQL of the page selects the same rows as HTA's class, and as ours if it exists."""
+    """The SQL on the page selects the expected events, and so does the filter class if any."""
     assert sorted(analysis.store.sql(sql).df()["event_id"]) == CHOSEN[recipe]
     if recipe.partition("(")[0] in trace_filter.__all__:
         chosen: Filter = eval(recipe, vars(trace_filter).copy())  # noqa: S307 - our own page
@@ -101,14 +101,17 @@ def test_the_page_chooses(recipe: str, sql: str, analysis: TraceAnalysis) -> Non
     ids=lambda value: type(value).__name__ if isinstance(value, Filter) else None,
 )
 def test_rows_by_hand(chosen: Filter, expected: list[int], frame: pd.DataFrame) -> None:
-    """Without a symbol table, names are read from s_name, and syncs without a stream are host events."""
+    """Filters select the expected rows of a data frame that has no symbol table.
+
+    Names are read from s_name, and synchronizations without a stream count as host events.
+    """
     kept = chosen(frame)
     assert ids(kept) == expected
     assert list(kept.columns) == list(frame.columns)
 
 
 def test_names_as_numbers(analysis: TraceAnalysis) -> None:
-    """The symbol table decodes numbers in ``name``; Context Sync counts as a device event."""
+    """With a symbol table, filters decode numeric names, and Context Sync is a device event."""
     frame = analysis.t.get_trace(0).drop(columns=["s_name", "s_cat"])
     symbols = analysis.t.symbol_table
     assert ids(NameFilter("aten::")(frame, symbols)) == [2, 5, 11]
@@ -119,7 +122,7 @@ def test_names_as_numbers(analysis: TraceAnalysis) -> None:
 def test_frames_without_the_column_stay_whole(
     frame: pd.DataFrame, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A frame without the filtered column is returned whole with a warning, as in HTA."""
+    """A frame without the filtered column is returned unchanged with a warning, as in HTA."""
     bare = frame[["index", "ts", "dur"]]
     for chosen in (IterationIndexFilter(0), GPUKernelFilter(), NameFilter("a")):
         assert len(chosen(bare)) == len(frame)
@@ -138,13 +141,13 @@ def test_frames_without_the_column_stay_whole(
     ],
 )
 def test_wrong_arguments_are_refused(wrong: Any) -> None:
-    """The error for a wrong argument contains the argument."""
+    """Wrong arguments are errors."""
     with pytest.raises(ParameterError):
         wrong()
 
 
 def test_a_filter_does_not_contain_itself() -> None:
-    """A filter that contains itself is refused, because it would never end."""
+    """A filter that contains itself is an error, because it would recurse forever."""
     chosen = CompositeFilter([])
     with pytest.raises(ParameterError, match="contains itself"):
         chosen.__init__([chosen])  # type: ignore[misc]  # on purpose

@@ -1,4 +1,4 @@
-"""The forward operator of a backward one, by the arrows of the trace."""
+"""Tests that backward operators are linked to their forward operators by arrows in the trace."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ FORWARD, BACKWARD = 1, 2
 
 
 def op(name: str, ts: int, dur: int, tid: int, sequence: int | None = None) -> dict[str, Any]:
-    """Return an operator [µs]."""
+    """Return an operator, with times in µs."""
     args = {} if sequence is None else {"Sequence number": sequence}
     place = {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": tid}
     return {**place, "name": name, "ts": ts, "dur": dur, "args": args}
 
 
 def arrow(phase: str, ts: int, tid: int) -> dict[str, Any]:
-    """Return one end of the arrow from a forward operator to its backward one."""
+    """Return one end of the arrow from a forward operator to its backward operator."""
     return {"ph": phase, "cat": "fwdbwd", "id": 7, "pid": 1, "tid": tid, "ts": ts, "name": "fwdbwd"}
 
 
 def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """The backward operator's sequence number selects one of three operators at the arrow."""
+    """If multiple operators start at an arrow, the sequence number selects the right one."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD, sequence=5),
@@ -49,7 +49,7 @@ def test_operators_of_one_microsecond_are_told_apart_by_their_sequence_number(
 def test_without_numbers_the_outermost_operators_belong_together(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """Without sequence numbers, as in an old trace, the arrow joins the outermost operators."""
+    """Without sequence numbers, as in old traces, the arrow links the outermost operators."""
     events = [
         op("aten::linear", 10, 30, FORWARD),
         op("aten::addmm", 10, 20, FORWARD),

@@ -1,4 +1,4 @@
-"""docs/gate.md: it shows the default rules, and its workflow runs."""
+"""Tests that docs/gate.md shows the default rules and that its workflow runs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ max = {limit}
 
 
 def blocks(language: str) -> list[str]:
-    """Return the code blocks of a language on the page."""
+    """Return all code blocks in a language on the page."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_page_shows_the_rules_that_hold() -> None:
-    """The first TOML block of the page equals the file of the default rules."""
+    """The first TOML block on the page equals the file of default rules."""
     assert blocks("toml")[0] == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
 def steps_of_workflow() -> list[dict[str, Any]]:
-    """Return the steps of the workflow's one job."""
+    """Return the steps of the workflow's only job."""
     (workflow,) = (yaml.safe_load(text) for text in blocks("yaml"))
     (job,) = workflow["jobs"].values()
     return list(job["steps"])
@@ -51,7 +51,10 @@ def steps_of_workflow() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Create a repository with a baseline, a script that records a trace, and the commands in PATH."""
+    """Create a repository with a baseline and a script that records a trace.
+
+    Shell scripts for the commands are in ``bin`` next to it.
+    """
     folder = tmp_path / "repository"
     (folder / "ci").mkdir(parents=True)
     ingest_only({0: str(TRACE)}, tmp_path / "base.store", run="base")
@@ -77,7 +80,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def run_workflow(checkout: Path) -> tuple[int, str]:
-    """Run the shell steps as GitHub does; return the first nonzero exit code, and the summary."""
+    """Run the shell steps as GitHub does; return the first nonzero exit code and the summary."""
     summary = checkout / "summary.md"
     path = f"{checkout.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
     environment = {
@@ -97,7 +100,7 @@ def run_workflow(checkout: Path) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_the_workflow_runs(checkout: Path) -> None:
-    """The workflow passes, or fails if a limit is broken, and writes the summary in both cases."""
+    """The workflow passes, or fails if a limit is exceeded, and always writes the summary."""
     rules = checkout / "ci" / "gate.toml"
     rules.write_text(RULES.format(limit=300_000))
     code, summary = run_workflow(checkout)

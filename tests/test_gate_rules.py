@@ -1,4 +1,4 @@
-"""Rules of a gate: parsing, and errors before a store is opened."""
+"""Tests of gate rules: how they are parsed, and errors that are raised before a store is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = 'analysis = "step_accounting"\ncolumn = "compute_ns"\n'
 
 
 def test_a_file_says_rules(tmp_path: Path) -> None:
-    """Each table of the file is a rule, which by default is named after its subject."""
+    """Each [[rule]] table in the file is a rule, by default named after what it checks."""
     path = tmp_path / "gate.toml"
     path.write_text(
         'allow = ["world size"]\n[[rule]]\n' + ROWS + "where = {rank = 0}\nmax_increase_pct = 3\n"
@@ -29,7 +29,7 @@ def test_a_file_says_rules(tmp_path: Path) -> None:
 
 
 def test_there_are_rules_without_a_file() -> None:
-    """Default rules apply without a file; the documentation and --show-rules print them."""
+    """The default rules, which apply without a file, are valid."""
     assert [rule.name for rule in read_rules(DEFAULT_RULES).rules] == [
         *("step time", "peak memory", "exposed communication", "utilization")
     ]
@@ -72,7 +72,7 @@ def test_there_are_rules_without_a_file() -> None:
     ],
 )
 def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
-    """The error names the file, the rule and the nearest valid name."""
+    """The error names the file and the problem, with the nearest valid name if there is one."""
     path = tmp_path / "gate.toml"
     path.write_text(text)
     with pytest.raises(ParameterError) as raised:
@@ -82,6 +82,6 @@ def test_what_is_wrong_is_named(text: str, words: str, tmp_path: Path) -> None:
 
 
 def test_a_rule_in_python_is_checked_too() -> None:
-    """A rule that is constructed in Python is validated at construction."""
+    """A rule that is created in Python is validated by its constructor."""
     with pytest.raises(ParameterError, match="it has no limit"):
         Rule("kpis", "step_ns")

@@ -1,4 +1,4 @@
-"""Evaluation of a gate: values, samples, noise, and exceeded limits."""
+"""Tests of gate evaluation: values, samples, noise and exceeded limits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ ROWS: list[dict[str, Any]] = [
 
 
 def rule(**options: Any) -> Rule:
-    """Return a rule on the compute time of steps."""
+    """Return a rule that limits the compute time of steps."""
     return Rule("step_accounting", "compute_ns", max=1, **options)
 
 
 def test_rows_are_paired_by_what_names_them() -> None:
-    """Rows are paired by rank and step; each is a value, and the other steps of its rank are its samples."""
+    """Rows are paired by rank and step.
+
+    Each row is a value, and the rows of the same rank in all steps are its samples.
+    """
     key = key_columns(rule(), [ROWS])
     assert key == ["rank", "step"]
     values = values_of(ROWS, rule(), key, 3)
@@ -47,19 +50,19 @@ def test_rows_are_paired_by_what_names_them() -> None:
     ],
 )
 def test_an_aggregate_is_one_of_steps(aggregate: str, expected: Value) -> None:
-    """An aggregate is computed in each step, then over steps, so that any two runs compare."""
+    """An aggregate is computed per step and then over the steps, so that any two runs compare."""
     assert values_of(ROWS, rule(aggregate=aggregate), (), 3) == {(): expected}
 
 
 def test_an_aggregate_may_be_one_of_each_rank() -> None:
-    """An aggregate may be computed per rank, if the columns of its groups are given."""
+    """An aggregate can be computed per rank by naming that column in ``by``."""
     wanted = rule(aggregate="mean", by=["rank"])
     values = values_of(ROWS, wanted, key_columns(wanted, [ROWS]), 3)
     assert values == {(0,): Value(200, (100, 200, 300)), (1,): Value(201, (101, 201, 301))}
 
 
 def test_unknown_is_no_number() -> None:
-    """NULL and infinite values are missing; totals may be divided by the steps."""
+    """NULL and infinite values count as missing, and totals can be divided by the step count."""
     rows: list[dict[str, Any]] = [{"rank": 0, "step": 1, "compute_ns": None}]
     assert values_of(rows, rule(), ["rank", "step"], 1) == {(0, 1): Value(None)}
     rows[0]["compute_ns"] = float("inf")
@@ -79,12 +82,15 @@ def test_rows_that_nothing_tells_apart_are_refused() -> None:
 
 @pytest.fixture
 def chance(ingest_trace: Callable[..., TraceStore]) -> Chance:
-    """Return a function that queries the quantiles of a store."""
+    """Return the noise estimator, which looks up quantiles in a store."""
     return Chance(ingest_trace("annotated_operators.json"))
 
 
 def test_steps_and_runs_are_samples(chance: Chance) -> None:
-    """Steps have Student's standard errors, two runs their difference, and one run has no noise."""
+    """Noise is estimated from steps by Student's t, and from two runs by their difference.
+
+    A single run has no noise estimate.
+    """
     two = Value(2.0, (1.0, 3.0))
     assert chance.of_steps(two, two, aggregate="mean", of_many=False) == pytest.approx(
         9.925 * 2**0.5
@@ -93,7 +99,7 @@ def test_steps_and_runs_are_samples(chance: Chance) -> None:
     assert chance.of_steps(two, Value(2.0, (2.0,)), aggregate="mean", of_many=False) is None
     same = Value(20.0, (2.0, 2.0))
     assert chance.of_steps(same, same, aggregate=None, of_many=False) == 0
-    total = Value(20.0, (1.0, 3.0))  # ten times their mean, and so is its noise
+    total = Value(20.0, (1.0, 3.0))  # ten times its samples' mean: ten times the noise
     assert chance.of_steps(total, same, aggregate=None, of_many=False) == pytest.approx(99.25)
     assert chance.of_runs([5.0], of_many=False) is None
     assert chance.of_runs([5.0, 7.0], of_many=False) == 2
@@ -121,7 +127,7 @@ def test_steps_and_runs_are_samples(chance: Chance) -> None:
 def test_limits_in_both_directions(
     limits: dict[str, Any], baseline: float | None, candidate: float, broken: list[str]
 ) -> None:
-    """Relative limits need a baseline; any change from zero exceeds any percentage."""
+    """Relative limits need a baseline, and any change from zero exceeds any percentage."""
     judged = Judged({}, baseline, candidate, "passed")
     wanted = Rule("step_accounting", "compute_ns", **limits)
     assert [name for name, _ in broken_limits(wanted, judged)] == broken

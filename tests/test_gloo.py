@@ -1,4 +1,4 @@
-"""A job of four ranks on the CPU that torch 2.13 recorded with gloo (tests/traces/recorded)."""
+"""Tests of a four-rank CPU job that torch 2.13 recorded with gloo (tests/traces/recorded)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 @pytest.mark.slow
 def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> None:
-    """Threads identify the groups; peers of sends are not recorded, so sends are not matched."""
+    """Every collective is matched within its group, which is identified by the threads.
+
+    Sends are not matched, because their peers are not recorded.
+    """
     rows = store.sql(
         "SELECT collective, match_method, pg_ranks, in_elems, count(*), count(DISTINCT collective_id) "
         "FROM collectives(include_last_profiler_step := true) GROUP BY ALL ORDER BY ALL"
@@ -44,7 +47,7 @@ def test_every_collective_is_there_in_its_group(store: hta_sql.TraceStore) -> No
 
 
 def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceStore) -> None:
-    """All ranks of a group leave after the last one has arrived, in the order of issue."""
+    """No rank leaves a matched collective before the last rank has arrived."""
     rows = store.sql(
         "SELECT count(*), count_if(ended_before_last_start) FROM collective_waits("
         "include_unsure := true, include_last_profiler_step := true) WHERE match_method <> 'none'"
@@ -53,7 +56,7 @@ def test_ranks_of_a_collective_are_there_at_the_same_time(store: hta_sql.TraceSt
 
 
 def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
-    """Only the rank with more work is reported as late, and devices are not mentioned."""
+    """Only the rank with more work is reported as late, and no device is mentioned."""
     rows = store.run("stragglers").df()
     (late,) = rows[rows["is_straggler"]].to_dict("records")
     assert (late["rank"], late["cause"], late["subject"]) == (2, "host-bound", "aten::mm")
@@ -62,7 +65,7 @@ def test_the_rank_with_more_work_is_late(store: hta_sql.TraceStore) -> None:
 
 
 def test_ends_tell_no_clock(store: hta_sql.TraceStore) -> None:
-    """End times of gloo give no clock estimate, because hosts wake their ranks late."""
+    """Gloo's end times give no clock estimate, because hosts wake their ranks late."""
     rows = store.sql("SELECT rank, clock_offset_ns, is_applied FROM rank_clocks").rows()
     assert [rank for rank, *_ in rows] == [0, 1, 2, 3]
     assert not any(is_applied for *_, is_applied in rows)

@@ -1,6 +1,7 @@
-"""Golden tests: a tiny trace, a call in stock SQL, the expected rows.
+"""Golden tests: a tiny trace, a call in plain SQL, and the expected rows.
 
-The files are tests/golden/<topic>/<analysis>.test; :mod:`hta_sql.authoring.golden` describes their format.
+The files are tests/golden/<topic>/<analysis>.test. Their format is described in
+:mod:`hta_sql.authoring.golden`.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
-    """Return the engine of all cases."""
+    """Return the engine that runs all cases."""
     folder = tmp_path_factory.mktemp("golden")
     with closing(GoldenEngine(folder, load_library(), CASES, TRACES)) as engine:
         yield engine
 
 
-# Those of one ``traces`` line in a row: its tables are put in place once.
+# Cases with the same ``traces`` line are adjacent, so that its tables are loaded only once.
 CASES = sorted(all_cases(), key=lambda case: case.traces)
 
 OF_EACH_ANALYSIS = 1
-"""Minimum number of cases of an analysis that ``make test`` runs.
+"""Minimum number of cases of each analysis that ``make test`` runs.
 
-Its other numbers are pinned by tests/pinned, and ``make test-all`` runs all cases.
+Other results are pinned by tests/pinned, and ``make test-all`` runs all cases.
 """
 
 READING = 3
-"""Cost of ingesting the traces of a line, in queries."""
+"""Cost of ingesting the traces of a line, as a number of queries."""
 
 
 def asked_always(cases: list[Case], least: int) -> set[str]:
-    """Select ``traces`` lines with the most cases per cost until each analysis has enough cases.
+    """Select ``traces`` lines until each analysis has enough cases, the most efficient line first.
 
     Ingesting the traces costs as much as some queries, so all cases of a line run, or none.
     """
@@ -87,14 +88,14 @@ def test_golden(case: Case, engine: GoldenEngine) -> None:
 
 
 def test_every_analysis_is_asked_always() -> None:
-    """Every analysis has a golden case that runs in every test run."""
+    """Every analysis has a golden case that runs even in ``make test``."""
     written = Counter(case.path.stem for case in CASES)
     asked = Counter(case.path.stem for case in CASES if case.traces in ALWAYS)
     assert {name for name in written if asked[name] < min(OF_EACH_ANALYSIS, written[name])} == set()
 
 
 def test_a_case_is_comment_traces_call_and_rows() -> None:
-    """A golden file may contain several cases, and a call may have several lines."""
+    """A case consists of a comment, traces, a call that may span lines, and rows."""
     text = "# About the file.\n\n# True.\ntraces: a.json\ncall: SELECT 1\nFROM x_v1()\n----\nn\n1\n"
     (case,) = parse_cases(Path("x_v1.test"), text)
     assert case == Case(
@@ -116,7 +117,7 @@ def test_a_case_is_comment_traces_call_and_rows() -> None:
     ],
 )
 def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -> None:
-    """Corrected text of a message does not change a case that names its code."""
+    """A case that names a message code expects the current wording of that message."""
     case = Case(Path("x_v1.test"), 1, "True.", "a.json", "SELECT 1", [f"n  {column}", f"1  {cell}"])
     assert difference(case, ["n", column], [(1, text)]) == ""
     assert difference(case, ["n", column], [(1, f"{text} And more.")])
@@ -130,14 +131,14 @@ def test_a_cell_names_a_message_by_its_code(cell: str, column: str, text: str) -
     ],
 )
 def test_a_cell_that_names_no_message_is_an_error(cell: str, problem: str) -> None:
-    """An unknown message in a cell is an error with the line of the case."""
+    """An unknown message in a cell is an error that names the line of the case."""
     case = Case(Path("x_v1.test"), 7, "True.", "a.json", "SELECT 1", ["message", cell])
     with pytest.raises(LibraryError, match=problem):
         difference(case, ["message"], [("A message.",)])
 
 
 def test_cells_are_aligned_and_unambiguous() -> None:
-    """NULL, booleans, fractions and empty text each have one representation."""
+    """NULL, booleans, fractions and empty strings each have a distinct representation."""
     rows = [(None, True, 1 / 3, ""), (12345, False, 50.0, "Memcpy HtoD (Pinned -> Device)")]
     assert table(["a", "b", "c", "d"], rows) == [
         "a      b      c       d",

@@ -1,4 +1,4 @@
-"""A golden case with the comment ``Drawn: 3 rect, 1 text`` has a chart with these marks."""
+"""Tests the charts of golden cases that state their marks, such as ``Drawn: 3 rect, 1 text``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [case for case in all_cases() if stated_marks(case)]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_golden_case_has_the_marks_that_it_states(case: Case, tmp_path: Path) -> None:
-    """All visible marks must be stated, except texts."""
+    """All visible marks must be stated, except for text."""
     with ingest_case(case.traces, tmp_path / "golden.store") as store:
         analysis = store.library.find(case.path.stem)
         chart = draw(Result.of_rows(store.sql(case.call).arrow(), analysis))

@@ -1,4 +1,4 @@
-"""Kernels of graph replays are joined with the capture of their own graphs, and with no other."""
+"""Tests that replayed kernels are matched with the capture of their own graph and with no other."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ CAPTURE_ALONE = {
 
 
 def test_lists_that_are_equal_are_matched_by_position() -> None:
-    """Equal lists of kernels are matched by position, even with repeated names."""
+    """Equal kernel lists are matched by position, even if names repeat."""
     assert pair_nodes(MODEL, MODEL) == (tuple(range(len(MODEL))), "position")
 
 
 def test_nodes_in_another_order_are_matched_by_occurrence() -> None:
-    """With several streams, the n-th kernel of a name matches the n-th node of that name."""
+    """With multiple streams, the n-th kernel of a name matches the n-th node of that name."""
     assert pair_nodes(["b", "a", "a", "c"], ["a", "b", "a", "c"]) == ((1, 0, 2, 3), "occurrence")
 
 
 def test_a_capture_without_names_is_matched_by_count() -> None:
-    """A capture without names is matched by count, and its copies are recognized by the call."""
+    """A capture without names is matched by kernel count; copies are recognized by their call."""
     captured = [None, "<memcpy>", None]
     assert pair_nodes(["k", "<memcpy>", "k"], captured) == ((0, 1, 2), "count")
     assert pair_nodes(["k", "k", "<memcpy>"], captured) is None
@@ -48,12 +48,12 @@ def test_a_capture_without_names_is_matched_by_count() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_lost_nodes_leave_the_others_right(seed: int) -> None:
-    """With one in twenty of 218 nodes lost, each match has the right name, and its layer is never wrong."""
+    """With 5 % of 218 nodes lost, no other node is matched with a node in a different layer."""
     drawn = random.Random(seed)
     kept = [position for position in range(len(MODEL)) if drawn.random() > 0.05]
     paired = pair_nodes([MODEL[position] for position in kept], MODEL)
     assert paired is not None
-    # Of two equal nodes in a row nothing tells which is lost.
+    # If one of two equal adjacent nodes is lost, it is unknown which one.
     wrong = [
         (truth, found)
         for truth, found in zip(kept, paired[0], strict=True)
@@ -64,7 +64,7 @@ def test_lost_nodes_leave_the_others_right(seed: int) -> None:
 
 
 def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
-    """A renamed node is the only one without a match, even next to a node with its former name."""
+    """Only a renamed node is unmatched, even next to a node that has its former name."""
     for position in range(len(MODEL)):
         replayed = [*MODEL[:position], "renamed", *MODEL[position + 1 :]]
         paired = pair_nodes(replayed, MODEL)
@@ -73,13 +73,13 @@ def test_a_renamed_node_is_the_only_one_without_a_match() -> None:
 
 
 def test_a_graph_of_another_size_is_not_matched() -> None:
-    """A graph of another size is not matched, because two of its eight kernel names differ."""
+    """A graph captured for a different size does not match, because its kernel names differ."""
     other = [name.replace("gemm_", "gemm_64x64_") for name in MODEL]
     assert pair_nodes(MODEL, other) is None
     assert pair_nodes(MODEL, MODEL[:40]) is None
 
 
-# A synthetic engine: graphs of two sizes, each of an embedding and three layers.
+# A synthetic engine: for each of two sizes, one graph for the embedding and three for layers.
 
 LAYERS = ["Layer_0", *(f"Layer_{n}" for n in (1, 1, 2, 2, 3, 3))]
 KERNELS = {8: ("embed", "gemm_32", "norm"), 64: ("embed", "gemm_128", "norm")}
@@ -99,7 +99,7 @@ def _host(name: str, cat: str, ts: float, dur: float, **args: object) -> Event:
 
 
 def capture(sizes: tuple[int, ...] = (64, 8), *, named: bool = True) -> dict[str, Any]:
-    """Return a trace of captures: a graph for the embedding and one for each of three layers, of each size."""
+    """Return a trace that captures four graphs per size: the embedding and three layers."""
     events: list[Event] = []
     at, correlation = 0.0, 1
     for size in sizes:
@@ -163,7 +163,10 @@ def replay(tokens: list[int], sizes: list[int], *, annotated: bool = True) -> di
 
 
 def joined(folder: Path, trace: dict[str, Any], captured: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Ingest a pair; return kernel, method, label, shapes and module of each replayed kernel in order."""
+    """Ingest a trace with its capture, and return the match of each replayed kernel in order.
+
+    The columns are kernel name, match method, graph label, shapes and module.
+    """
     (folder / "rank0.json").write_text(json.dumps(trace), encoding="utf-8")
     (folder / "graph_capture_rank_0.json").write_text(json.dumps(captured), encoding="utf-8")
     with hta_sql.ingest(folder, folder / "job.store") as store:
@@ -174,7 +177,10 @@ def joined(folder: Path, trace: dict[str, Any], captured: dict[str, Any]) -> lis
 
 
 def test_an_iteration_gets_the_graphs_of_its_size(tmp_path: Path) -> None:
-    """Each layer has its own graph, of the smallest size that fits the tokens; a file named as a capture is found."""
+    """An iteration is matched with the graphs of the smallest size that fits its tokens.
+
+    The capture is discovered by its file name.
+    """
     rows = joined(tmp_path, replay([64, 5], [64, 8]), capture())
     assert [row[1] for row in rows] == ["position"] * 14
     assert [row[2] for row in rows] == ["capture_64_PIECEWISE"] * 7 + ["capture_8_PIECEWISE"] * 7
@@ -183,7 +189,7 @@ def test_an_iteration_gets_the_graphs_of_its_size(tmp_path: Path) -> None:
 
 
 def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None:
-    """A capture of another batch size has too little space for the tokens, or other kernels."""
+    """A capture of a different batch size is too small for the tokens or has different kernels."""
     for number, trace in enumerate((replay([64], [64]), replay([5], [8]))):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -192,7 +198,7 @@ def test_a_capture_of_another_batch_size_matches_nothing(tmp_path: Path) -> None
 
 
 def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: Path) -> None:
-    """With one captured size, two rounds of replays have the same layers."""
+    """Without iterations, matching starts over after the last graph of the captured size."""
     rows = joined(tmp_path, replay([8, 8], [8, 8], annotated=False), capture((8,)))
     modules = [row[4] for row in rows]
     assert modules[:7] == modules[7:]
@@ -200,7 +206,7 @@ def test_replays_without_iterations_begin_again_behind_the_last_graph(tmp_path: 
 
 
 def test_of_graphs_that_differ_in_shapes_only_none_is_chosen_without_a_size(tmp_path: Path) -> None:
-    """Two sizes have the same kernels, so without the tokens of the iteration the graph is ambiguous."""
+    """Two sizes with equal kernels are ambiguous if the number of tokens is unknown."""
     captured = capture((64, 8))
     for event in captured["traceEvents"]:
         if event["args"].get("kernel") == "gemm_32":
@@ -210,14 +216,14 @@ def test_of_graphs_that_differ_in_shapes_only_none_is_chosen_without_a_size(tmp_
 
 
 def test_a_capture_without_kernel_names_says_that_it_is_matched_by_count(tmp_path: Path) -> None:
-    """A capture without kernel names states that it is matched by count."""
+    """Kernels that match a capture without kernel names have the match method ``count``."""
     rows = joined(tmp_path, replay([8], [8]), capture((8,), named=False))
     assert {row[1] for row in rows} == {"count"}
     assert rows[-1][4] == "Layer_3"
 
 
 def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> None:
-    """A folder of captures is ingested, even with vLLM's execution details, a JSON list, in it."""
+    """A folder of captures is ingested even if vLLM's execution details, a JSON list, are in it."""
     (tmp_path / "graph_capture_rank_0.json").write_text(json.dumps(CAPTURE_ALONE), encoding="utf-8")
     (tmp_path / "execution_details.json").write_text("[]", encoding="utf-8")
     (found,) = discover(str(tmp_path))
@@ -226,7 +232,10 @@ def test_captures_alone_are_traces_also_next_to_other_json(tmp_path: Path) -> No
 
 
 def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_path: Path) -> None:
-    """A capture of rank 0 applies to both ranks; the same capture again changes nothing."""
+    """The capture of rank 0 applies to both ranks.
+
+    Ingesting the same capture again changes nothing, but an ingest without it replaces both ranks.
+    """
     for rank in (0, 1):
         trace = json.dumps(replay([8], [8]))
         (tmp_path / f"rank{rank}.json").write_text(trace, encoding="utf-8")
@@ -248,7 +257,7 @@ def test_every_rank_gets_a_capture_and_another_capture_is_another_ingest(tmp_pat
 
 
 def test_tables_by_operator_say_how_a_kernel_was_matched(tmp_path: Path) -> None:
-    """Tables by operator state how a kernel was matched, and still sum to the device time."""
+    """Tables by operator state how kernels were matched, and still add up to the device time."""
     joined(tmp_path, replay([64, 5], [64, 64]), capture((64,)))
     with hta_sql.open(tmp_path / "job.store") as store:
         rows = [
@@ -299,11 +308,11 @@ MATCHES = (
 def recorded_pair(
     folder: Path, change: Callable[[list[Event], list[Event]], list[Event]]
 ) -> list[tuple[Any, ...]]:
-    """Ingest the recorded replay with changed kernels, and its capture.
+    """Ingest the recorded replay with changed events, together with its unchanged capture.
 
     Args:
-        folder: Output folder.
-        change: Takes all events and those of replays; returns the remaining events.
+        folder: Folder for the changed trace and the store.
+        change: Takes all events and the replayed kernels; returns the events to write.
     """
     document = json.loads(gzip.decompress(REPLAYED.read_bytes()))
     events = document["traceEvents"]
@@ -319,13 +328,13 @@ def recorded_pair(
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, ...]]:
-    """Ingest the recorded pair unchanged."""
+    """Ingest the recorded pair unchanged and return its matches."""
     return recorded_pair(tmp_path_factory.mktemp("whole"), lambda events, _: events)
 
 
 @recorded
 def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[Any, ...]]) -> None:
-    """All 361 kernels in 25 graphs have operator, shapes, module and line."""
+    """All 361 kernels in 25 graphs have an operator, shapes, a module and a source line."""
     assert len(whole) == 361
     assert {row[2] for row in whole} == {"position"}
     assert len({row[3] for row in whole}) == 25
@@ -336,7 +345,7 @@ def test_all_replayed_kernels_of_a_recorded_pair_are_matched(whole: list[tuple[A
 def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """With 5 % lost, 99.9 % of the matches are right, and few remaining kernels have none."""
+    """With 5 % of the kernels lost, 99.9 % of the others are matched, 99.9 % of them correctly."""
     right = {(row[0], row[1]): row[3:5] for row in whole}
     matched = correct = left = 0
     for seed in range(3):
@@ -362,7 +371,7 @@ def test_lost_kernels_of_a_recorded_pair_leave_the_others_right(
 def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
     whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Only the renamed kernel of one layer is unmatched, and the others match as before."""
+    """Only the renamed kernel is unmatched, and all others match as before."""
 
     def rename(events: list[Event], kernels: list[Event]) -> list[Event]:
         kernels[100]["name"] = "renamed"
@@ -380,7 +389,7 @@ def test_a_renamed_kernel_of_a_recorded_pair_is_the_only_one_unmatched(
 def test_a_recorded_capture_of_another_batch_size_matches_nothing(
     tmp_path: Path, tokens: int
 ) -> None:
-    """The capture is too small for more tokens, or has other kernels for fewer."""
+    """The capture is too small for more tokens and has different kernels for fewer tokens."""
 
     def other_size(events: list[Event], kernels: list[Event]) -> list[Event]:
         for kernel in kernels:

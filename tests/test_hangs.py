@@ -1,4 +1,4 @@
-"""Hangs planted in simulated NCCL jobs: rank, group, operation and number are found."""
+"""Tests that hangs planted in simulated NCCL jobs are found, with rank, group and operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPS_A_STEP = 4
 
 
 def rows_of(job: Job, folder: Path, *, without: tuple[int, ...] = ()) -> list[dict[str, Any]]:
-    """Ingest the dumps of a job and return the rows of hang."""
+    """Ingest the dumps of a job and return the rows of the ``hang`` analysis."""
     write_pickles(job, folder / "dumps")
     for rank in without:
         (folder / "dumps" / f"nccl_trace_rank_{rank}").unlink()
@@ -34,19 +34,19 @@ def rows_of(job: Job, folder: Path, *, without: tuple[int, ...] = ()) -> list[di
 
 
 def roots(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the cause."""
+    """Return the rows that are the root cause."""
     return [row for row in rows if row["is_root"]]
 
 
 def planted_at(ranks: int, seed: str) -> tuple[int, int]:
-    """Choose the rank of a fault, and the position in its program."""
+    """Choose the rank of a fault and its position in that rank's program."""
     rng = random.Random(seed)
     return rng.randrange(ranks), rng.randrange(OPS_A_STEP, (STEPS - 1) * OPS_A_STEP)
 
 
 @pytest.mark.parametrize(("ranks", "width"), SIZES)
 def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> None:
-    """A healthy job has no rows, because all entered operations are finished."""
+    """A healthy job has no rows, because every operation that a rank entered has finished."""
     assert rows_of(training(ranks, width, STEPS), tmp_path) == []
 
 
@@ -54,7 +54,10 @@ def test_a_healthy_job_has_no_rows(tmp_path: Path, ranks: int, width: int) -> No
 def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """All rows of the cause name only this rank, and one of them has the group of its next operation."""
+    """All root causes name only the missing rank.
+
+    One of them has the group and number of the operation that the rank never entered.
+    """
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"missing {ranks}")
     op = job.programs[rank][at]
@@ -82,13 +85,13 @@ def test_the_rank_that_never_entered_is_named_with_its_group_and_number(
 def test_the_rank_that_entered_something_else_is_named(
     tmp_path: Path, ranks: int, width: int, change: dict[str, Any], differs: str
 ) -> None:
-    """The row has the operation of that rank, and the operation of the others."""
+    """The root cause and the mismatch name the rank that entered a different operation."""
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"{change} {ranks}")
-    at -= at % OPS_A_STEP  # an all-reduce of the tensor-parallel group
+    at -= at % OPS_A_STEP  # the first in its step: an all-reduce of the tensor-parallel group
     op = job.programs[rank][at]
     if width == 2:
-        rank = max(rank, *op.group.ranks)  # of two ranks the lower one is usual
+        rank = max(rank, *op.group.ranks)  # with two ranks, the lower one counts as usual
     job.programs[rank][at] = replace(op, **change)
     write_pickles(job, tmp_path / "dumps")
     with hta_sql.ingest(tmp_path / "dumps", tmp_path / "job.store", run="job") as store:
@@ -105,7 +108,10 @@ def test_the_rank_that_entered_something_else_is_named(
 def test_groups_that_wait_for_each_other_are_all_roots(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """One rank enters the barrier of all before the all-reduce across groups, the others after it."""
+    """One rank swaps two operations, so that two groups wait for each other.
+
+    It enters the barrier of all ranks before the all-reduce across groups.
+    """
     job = training(ranks, width, STEPS)
     rank, _ = planted_at(ranks, f"order {ranks}")
     program = job.programs[rank]
@@ -120,7 +126,10 @@ def test_groups_that_wait_for_each_other_are_all_roots(
 def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
     tmp_path: Path, ranks: int, width: int
 ) -> None:
-    """Waiting groups are reported with the ranks without a dump; the culprit is named if its dump exists."""
+    """If half of the dumps are missing, only the actual culprit or nobody is accused.
+
+    The waiting groups are still reported, with the ranks that have no dump.
+    """
     job = training(ranks, width, STEPS)
     rank, at = planted_at(ranks, f"half {ranks}")
     del job.programs[rank][at:]
@@ -134,7 +143,7 @@ def test_without_half_of_the_dumps_nobody_is_accused_wrongly(
 
 
 def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
-    """An unmatched send has a row with its pair of ranks in the job, not within the group."""
+    """An unmatched send has its own row, whose ranks are numbered within the job, not the group."""
     world = Group("0", "default_pg", (0, 1, 2, 3))
     stages = Group("9", "pp", (1, 3))
     programs = {rank: [Op(world)] for rank in range(4)}
@@ -147,7 +156,7 @@ def test_a_send_without_its_receive_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: Path) -> None:
-    """Groups that wait directly for the crashed rank are the cause; later stages follow."""
+    """Only groups that wait directly for the crashed rank are the cause, not the later stages."""
     job = pipeline()
     del job.programs[0][9:]  # at its fourth all-to-all
     rows = rows_of(job, tmp_path, without=(0,))
@@ -163,7 +172,7 @@ def test_a_rank_that_crashed_without_a_dump_is_named_and_not_accused(tmp_path: P
 def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
     tmp_path: Path,
 ) -> None:
-    """The sender waits for the missing receive, and the receiver waits in a collective."""
+    """The sender waits for the missing receive, while the receiver waits in a collective."""
     job = pipeline()
     program = job.programs[5]
     del program[[op.name for op in program].index("recv", 5)]
@@ -176,7 +185,7 @@ def test_a_receive_that_is_left_out_is_a_deadlock_with_what_its_rank_waits_in(
 
 
 def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> None:
-    """Numbers are those of the group, although the ring has lost earlier entries."""
+    """Operations are numbered within the group, even if the ring buffer lost earlier entries."""
     job = training(8, 4, 50)
     del job.programs[6][161:]
     write_pickles(job, tmp_path / "dumps", buffer=20)
@@ -187,7 +196,7 @@ def test_the_ring_of_a_long_job_has_its_last_operations_only(tmp_path: Path) -> 
 
 
 def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
-    """Earlier lateness is measured by when the hosts enqueued the same collectives."""
+    """Lateness before the hang is measured from when the hosts enqueued the same collectives."""
     job = training(8, 4, 10)
     job.slow_ns[5] = 3_000_000
     write_pickles(job, tmp_path / "dumps")
@@ -199,7 +208,7 @@ def test_ranks_that_were_late_before_are_told(tmp_path: Path) -> None:
 
 
 def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> None:
-    """The damaged dump is reported; the rank that is missing elsewhere is the cause."""
+    """A rank with a damaged dump is reported as undumped, and the missing rank as the cause."""
     job = training(8, 4, 3)
     del job.programs[5][9:]
     write_pickles(job, tmp_path / "dumps")
@@ -217,7 +226,7 @@ def test_what_a_damaged_dump_may_have_lost_is_no_accusation(tmp_path: Path) -> N
 def test_half_a_dump_is_read_as_far_as_it_is_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A dump whose writer was killed is read as far as it is complete."""
+    """A dump whose writer was killed is read up to the point where it is cut off."""
     job = training(4, 2, 3)
     write_pickles(job, tmp_path / "dumps")
     path = tmp_path / "dumps" / "nccl_trace_rank_2"

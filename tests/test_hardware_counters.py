@@ -1,4 +1,4 @@
-"""Hardware counters by PM sampling: stored, by kernel, and in redacted copies."""
+"""Tests of hardware counters from PM sampling: in the store, by kernel, and in redacted copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORED = "SELECT name, category, device, ts, value FROM counters ORDER BY event_
 def test_a_sample_has_its_device_and_category(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both readers take the device from the text of the process id, or from its number."""
+    """Both readers get the device from the process id, whether it is a string or a number."""
     monkeypatch.setenv("HTA_SQL_NATIVE", reader)
     with hta_sql.ingest({0: str(TRACE)}, tmp_path / "job.store") as store:
         rows = store.sql(
@@ -36,7 +36,7 @@ def test_a_sample_has_its_device_and_category(
 
 
 def test_planted_values_of_two_devices_come_out_exactly(tmp_path: Path) -> None:
-    """For 1,000 launches under samples of 1 ms, the mean is exactly the planted one."""
+    """For 1,000 launches per device, sampled every 1 ms, the mean is exactly the planted value."""
     events: list[dict[str, Any]] = []
     planted = {}
     for device in (0, 1):
@@ -64,7 +64,7 @@ def test_planted_values_of_two_devices_come_out_exactly(tmp_path: Path) -> None:
 
 
 def test_a_redacted_trace_has_the_same_samples(tmp_path: Path) -> None:
-    """Names of counters and the device are public, so the analysis has the same values."""
+    """Counter names and devices are public, so a redacted trace has the same samples."""
     found = []
     redact_trace(str(TRACE), tmp_path / "redacted.json", Redactor("key"))
     for path in (TRACE, tmp_path / "redacted.json"):

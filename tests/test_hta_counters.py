@@ -1,4 +1,4 @@
-"""HTA's calls for counters, and traces with counter tracks."""
+"""Tests of HTA's counter methods, and of traces with added counter tracks."""
 
 from __future__ import annotations
 
@@ -45,14 +45,17 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="module")
 def analysis(job: Job) -> Iterator[TraceAnalysis]:
-    """Open the job."""
+    """Open the job with HTA's class."""
     with TraceAnalysis(trace_dir=job.files[0].parent) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """Ingest three kinds of copies, one without a bandwidth, and a host without a device."""
+    """Ingest a rank with three kinds of copies and a rank without device activity.
+
+    One copy has no bandwidth.
+    """
     folder = tmp_path_factory.mktemp("copies")
     shutil.copy(TRACES / "copies_at_once.json", folder / "rank0.json")
     shutil.copy(TRACES / "host_only.json", folder / "rank1.json")
@@ -62,14 +65,14 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
 def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
-    """Names and order of the positional parameters are HTA's; our additional ones are keywords."""
+    """Positional parameters have HTA's names and order, and additional ones are keyword-only."""
     signature = inspect.signature(getattr(TraceAnalysis, method)).parameters
     by_position = [p.name for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position[1:] == parameters
 
 
 def test_queue_series_have_htas_columns_and_only_changes(analysis: TraceAnalysis) -> None:
-    """Each rank has a frame in µs with event ids as index, and no value twice in a row."""
+    """Each rank has a data frame in µs, indexed by event id, that never repeats a value."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     assert list(series) == [0, 1]
     for frame in series.values():
@@ -84,7 +87,7 @@ def test_queue_series_have_htas_columns_and_only_changes(analysis: TraceAnalysis
 
 
 def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
-    """The SQL summary equals the pandas summary of the series."""
+    """The summary that SQL computes equals the one that pandas computes from the series."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     before = {rank: frame.copy() for rank, frame in series.items()}
     summary: Any = analysis.get_queue_length_summary(ranks=[0, 1])
@@ -97,7 +100,7 @@ def test_queue_summaries_describe_the_series(analysis: TraceAnalysis) -> None:
 
 
 def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> None:
-    """Each requested stream with a full queue has a row; HTA returns one per rank (Q33)."""
+    """Each stream with a full queue has a row, whereas HTA returns one row per rank (Q33)."""
     series: Any = analysis.get_queue_length_time_series(ranks=[0, 1])
     full: Any = analysis.get_time_spent_blocked_on_full_queue(series, max_queue_length=1)
     assert list(full.columns) == [
@@ -121,7 +124,7 @@ def test_every_stream_with_a_full_queue_has_a_row(analysis: TraceAnalysis) -> No
 
 
 def test_bandwidth_series_and_summary_have_htas_columns(copies: TraceAnalysis) -> None:
-    """Units are µs and GB/s; a kind without bandwidth is NaN in the series and has no summary."""
+    """Units are µs and GB/s, and an unknown bandwidth is NaN and not in the summary."""
     series: Any = copies.get_memory_bw_time_series(ranks=[0, 1])
     assert list(series) == [0]
     assert list(series[0].columns) == ["ts", "pid", "name", "memory_bw_gbps"]
@@ -141,7 +144,7 @@ def test_bandwidth_series_and_summary_have_htas_columns(copies: TraceAnalysis) -
 
 
 def test_a_host_without_a_device_has_no_series(copies: TraceAnalysis) -> None:
-    """The answers are empty dictionaries and None, as in HTA; an unknown rank is an error."""
+    """A rank without a device gives an empty result as in HTA, but an unknown rank is an error."""
     assert copies.get_queue_length_time_series([1]) == {}
     assert copies.get_queue_length_summary([1]) is None
     assert copies.get_memory_bw_time_series([1]) == {}
@@ -152,7 +155,7 @@ def test_a_host_without_a_device_has_no_series(copies: TraceAnalysis) -> None:
 
 
 def load(path: str) -> dict[str, Any]:
-    """Parse a gzip trace; decimal numbers are exact."""
+    """Parse a gzip-compressed trace with exact decimal numbers."""
     trace: dict[str, Any] = json.loads(
         gzip.decompress(Path(path).read_bytes()), parse_float=Decimal
     )
@@ -162,7 +165,7 @@ def load(path: str) -> dict[str, Any]:
 def test_a_trace_with_counters_is_the_trace_and_its_counters(
     job: Job, analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """Both tracks are on the file's own clock to the nanosecond, and no event of the trace is missing."""
+    """The written trace has all original events, plus counters on the file's own clock."""
     written = analysis.generate_trace_with_counters(ranks=[1], output_dir=tmp_path)
     assert list(written) == [1]
     source = load(str(job.files[1]))
@@ -189,7 +192,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
         for row in queue
     ]
     assert [event for event in counters if event["name"] == "Queue Length"] == wanted
-    # Times are those of launches, kernels and copies as they stand in the trace.
+    # These are the times of launches, kernels and copies in the trace.
     kinds = ("cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset")
     timed = [event for event in events if event.get("cat") in kinds]
     assert {event["ts"] for event in wanted} <= {event["ts"] for event in timed}
@@ -201,7 +204,7 @@ def test_a_trace_with_counters_is_the_trace_and_its_counters(
 
 @pytest.mark.slow
 def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
-    """Files with counters have HTA's name, which ingest skips; a CSV has the same series."""
+    """Files with counters have HTA's name, which the next ingest ignores."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -210,7 +213,7 @@ def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
         )
     assert written == {rank: str(tmp_path / f"rank{rank}_with_counters.json.gz") for rank in (0, 1)}
     counters = [event for event in load(written[0])["traceEvents"] if event["ph"] == "C"]
-    # What is not recorded is computed; the copy of which nothing is known has its end only.
+    # A missing bandwidth is computed. A copy without known bytes only has an end.
     memset = [e["args"]["Memcpy BW"] for e in counters if e["name"] == "Memset"]
     assert memset == [2, 2, 0]
     assert [e["args"] for e in counters if e["name"] == "Memcpy DtoH"] == [{"Memcpy BW": 0}]
@@ -222,7 +225,7 @@ def test_counters_lie_beside_the_trace_and_are_no_input(tmp_path: Path) -> None:
 def test_another_suffix_is_taken_with_a_warning(
     copies: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another suffix causes a warning, because ingest would read such a file as a trace."""
+    """A different suffix causes a warning, because an ingest would read the file as a trace."""
     written = copies.generate_trace_with_counters(output_suffix="_more", output_dir=tmp_path)
     assert written == {0: str(tmp_path / "rank0_more.json.gz")}
     assert "will be read as traces" in caplog.text
@@ -231,7 +234,7 @@ def test_another_suffix_is_taken_with_a_warning(
 
 
 def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
-    """A text instead of flags, as on the command line, is refused with the valid flags."""
+    """A string instead of flags, as on the command line, is an error that lists the valid flags."""
     wanted: Any = "queue"
     with pytest.raises(ParameterError, match=r"TimeSeriesTypes\.QUEUE_LENGTH.* not 'queue'"):
         copies.generate_trace_with_counters(wanted, output_dir=tmp_path)
@@ -239,7 +242,7 @@ def test_series_are_flags(copies: TraceAnalysis, tmp_path: Path) -> None:
 
 
 def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
-    """A changed trace is refused, because its events are no longer those of the store."""
+    """A trace that changed since it was ingested is an error."""
     source = tmp_path / "rank0.json"
     shutil.copy(TRACES / "copies_at_once.json", source)
     with hta_sql.ingest(tmp_path, tmp_path / "job.store") as store:
@@ -257,7 +260,7 @@ def test_a_changed_trace_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["broken_event.json", "bare_list.json", "cut_off.json"])
 def test_broken_traces_get_counters_too(name: str, tmp_path: Path) -> None:
-    """A broken event, a list without keys and a truncated file give valid JSON with counters."""
+    """Traces that are broken, truncated or a bare list give valid JSON with counters."""
     whole = json.loads((TRACES / "queue_ties.json").read_text(encoding="utf-8"))
     text = json.dumps(whole)
     broken = {
@@ -275,6 +278,6 @@ def test_broken_traces_get_counters_too(name: str, tmp_path: Path) -> None:
     originals = [event for event in events if event["ph"] != "C"]
     assert counters
     assert len(originals) == len(whole["traceEvents"]) - (name != "bare_list.json")
-    # The broken event is the kernel that would have waited with another one.
+    # The broken event is the kernel that would have waited at the same time as another.
     longest = max(event["args"]["Queue Length"] for event in counters)
     assert longest == (1 if name == "broken_event.json" else 2)

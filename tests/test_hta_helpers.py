@@ -1,4 +1,4 @@
-"""HTA's helpers under HTA's paths: flat columns, symbol tables, settings, columns of arguments."""
+"""Tests of HTA's helper modules: flat columns, symbol tables, settings and argument columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SYMBOLS = [
 
 
 def test_flat_columns() -> None:
-    """Column names of several levels become one level; a frame without levels is unchanged."""
+    """Multi-level column names become flat, and flat column names are unchanged."""
     wide = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "sum"), ("b", "")]))
     for _ in range(2):
         flatten_column_names(wide)
@@ -52,7 +52,7 @@ def test_patterns() -> None:
 
 
 def test_symbol_tables() -> None:
-    """Numbers map to groups of symbols, and symbols to numbers."""
+    """Symbol tables return the ids of symbol groups, and map symbols to ids and back."""
     table = TraceSymbolTable(SYMBOLS)
     ids = table.sym_index
     assert table.get_gpu_kernel_cat_ids() == [ids["kernel"], ids["gpu_memcpy"]]
@@ -71,7 +71,7 @@ def test_symbol_tables() -> None:
 
 
 def test_masks_of_symbol_tables() -> None:
-    """Calls are identified by their launches; waits are excluded."""
+    """Masks identify launches by their correlation, and exclude calls that wait."""
     table = TraceSymbolTable(SYMBOLS)
     ids = table.sym_index
     rows = [
@@ -95,7 +95,7 @@ def test_masks_of_symbol_tables() -> None:
 
 
 def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later file overrides keys; missing ones have the default; broken files are reported."""
+    """A later file overrides keys, missing keys have a default, and broken files are errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     own, given = tmp_path / "trace_analyzer.json", tmp_path / "mine.json"
@@ -118,7 +118,7 @@ def test_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_files_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default settings files are HTA's three, in its order."""
+    """The default settings files are HTA's three files, in HTA's order."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = (Path(hta_sql.hta.__file__).parent, tmp_path / "home" / ".hta", tmp_path)
@@ -160,7 +160,7 @@ def test_parser_config() -> None:
 
 
 def test_types_of_arguments_agree() -> None:
-    """The type check of arguments knows each frame column with the same type."""
+    """Each data frame column has the same type in the argument type check."""
     types_of = {"integer": ValueType.Int, "number": ValueType.Float, "text": ValueType.String}
     checked = {a.name: types_of.get(a.checked_type) for a in known_arguments() if a.checked_type}
     for spec in ParserConfig.ARGS_COMPLETE:
@@ -191,7 +191,7 @@ def test_arguments_become_columns(tmp_path: Path) -> None:
 
 
 def test_arguments_of_one_column_name_have_a_column_each(tmp_path: Path) -> None:
-    """Two arguments with one column name have a column each: the second name ends in 2."""
+    """If two arguments map to the same column name, the second column's name ends in ``_2``."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}
     path = tmp_path / "rank0.json"
     path.write_text(json.dumps({"traceEvents": [{**event, "args": {"x y": 1, "x_y": 2}}]}))

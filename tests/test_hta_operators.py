@@ -1,6 +1,7 @@
-"""TraceAnalysis on operators, annotations and kernel sequences, with numbers computed by hand from one trace.
+"""Tests of TraceAnalysis for operators, annotations and kernel sequences.
 
-The trace is tests/traces/annotated_operators.json, whose rows the golden tests explain.
+The numbers are computed by hand from tests/traces/annotated_operators.json, whose rows the golden
+tests explain.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ SIGNATURES = {
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the trace as rank 0 of a job; the first test that opens it ingests it."""
+    """Copy the trace as rank 0 of a job; the first test that opens the job ingests it."""
     folder = tmp_path_factory.mktemp("traces")
     shutil.copy(TRACE, folder / "rank-0.json")
     return folder
@@ -56,7 +57,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def analysis(traces: Path) -> Iterator[TraceAnalysis]:
-    """Open the job."""
+    """Open the job with HTA's class."""
     with TraceAnalysis(trace_dir=traces) as opened:
         yield opened
 
@@ -77,13 +78,13 @@ def overlaid(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
 def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
-    """Names and order of the parameters are HTA's."""
+    """Parameters have HTA's names and order."""
     signature = inspect.signature(getattr(TraceAnalysis, method))
     assert list(signature.parameters)[1:] == parameters
 
 
 def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Two calls of aten::linear launch the same three operations: 34 µs and 40 µs."""
+    """Two calls of aten::linear launch the same three operations, which take 34 µs in total."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -98,7 +99,7 @@ def test_frequent_sequences_have_htas_columns(analysis: TraceAnalysis, tmp_path:
 
 
 def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The file is uncompressed; only the events of the two calls differ, and only in the argument Patterns."""
+    """Uncompressed, only the events of the two calls change: they get the argument Patterns."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_patterns("aten::linear", out, compress_other_kernels=False)
@@ -110,7 +111,7 @@ def test_the_written_trace_marks_the_sequences(analysis: TraceAnalysis, tmp_path
 
 
 def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Other events have a number as their name; an added event maps numbers to names."""
+    """Other events are renamed to numbers, and an added event maps the numbers to names."""
     out = tmp_path / "out"
     out.mkdir()
     analysis.get_frequent_cuda_kernel_sequences("aten::linear", out)
@@ -129,7 +130,7 @@ def test_the_written_trace_can_be_compressed(analysis: TraceAnalysis, tmp_path: 
 
 
 def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path) -> None:
-    """The format is HTA's, and no event is added."""
+    """If the profiler's own span exists, it gets the names as in HTA, and no event is added."""
     folder, out = tmp_path / "traces", tmp_path / "out"
     folder.mkdir()
     out.mkdir()
@@ -145,7 +146,7 @@ def test_meanings_go_to_the_profilers_own_span_where_there_is_one(tmp_path: Path
 
 
 def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """The frame has all sequences; the trace marks only the first, bias, which sorts first."""
+    """The data frame has all sequences, but the trace only marks the first one in sort order."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences(
@@ -159,7 +160,7 @@ def test_only_the_top_sequences_are_marked(analysis: TraceAnalysis, tmp_path: Pa
 def test_nothing_found_is_an_empty_frame_and_no_trace(
     analysis: TraceAnalysis, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The frame has HTA's columns without rows."""
+    """If nothing is found, the data frame only has HTA's columns, and no trace is written."""
     out = tmp_path / "out"
     out.mkdir()
     frame = analysis.get_frequent_cuda_kernel_sequences("aten::clone", out)
@@ -173,7 +174,7 @@ def test_nothing_found_is_an_empty_frame_and_no_trace(
 def test_sequences_say_what_is_wrong_with_an_argument(
     analysis: TraceAnalysis, tmp_path: Path
 ) -> None:
-    """A missing name, folder or rank is an error that says so."""
+    """An empty name, a missing folder or an unknown rank is an error that states the problem."""
     with pytest.raises(ParameterError, match="operator_name is empty"):
         analysis.get_frequent_cuda_kernel_sequences("", tmp_path)
     with pytest.raises(ParameterError, match="is not a folder"):
@@ -183,7 +184,7 @@ def test_sequences_say_what_is_wrong_with_an_argument(
 
 
 def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
-    """A changed trace is not written, because its events are no longer those of the store."""
+    """A trace that changed since it was ingested is an error."""
     source = Path(shutil.copy(TRACE, tmp_path / "rank-0.json"))
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         source.write_text(json.dumps({"traceEvents": original()[:5]}), encoding="utf-8")
@@ -192,7 +193,7 @@ def test_a_trace_that_was_changed_is_not_written_anew(tmp_path: Path) -> None:
 
 
 def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None:
-    """aten::addmm waits 2 µs for its launch, which waits 14 and 36 µs for the kernel."""
+    """aten::addmm launches after 2 µs, and its kernels start 14 and 36 µs after their launch."""
     frames = analysis.get_aten_op_kernels_and_delay(sort_by=["avg_runtime_delay"])
     assert list(frames) == [0]
     assert frames[0].to_dict(orient="records") == [
@@ -217,7 +218,7 @@ def test_aten_ops_have_their_kernels_and_delays(analysis: TraceAnalysis) -> None
 
 @pytest.mark.slow
 def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
-    """Rank 1 does not repeat the rows of rank 0."""
+    """Each rank has its own rows, which rank 1 does not repeat from rank 0."""
     files = {}
     for rank in (0, 1):
         files[rank] = str(tmp_path / f"rank-{rank}.json")
@@ -230,7 +231,7 @@ def test_each_rank_has_its_own_aten_ops(tmp_path: Path) -> None:
 
 
 def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> None:
-    """Outer takes 90 µs on the GPU and 80 on the host; names are sorted."""
+    """Annotations are timed on the GPU or on the host, and sorted by name."""
     on_gpu = analysis.get_gpu_user_annotation_breakdown()
     assert on_gpu is not None
     assert list(on_gpu.columns) == [
@@ -252,7 +253,7 @@ def test_user_annotations_are_timed_on_gpu_and_host(analysis: TraceAnalysis) -> 
 
 
 def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) -> None:
-    """Annotations that match a pattern keep their names."""
+    """Annotations beyond the limit become ``others``, unless they match an allowlist pattern."""
     frame = analysis.get_gpu_user_annotation_breakdown(
         use_gpu_annotation=False, num_kernels=1, allowlist_patterns=["^in"]
     )
@@ -262,7 +263,7 @@ def test_annotations_beyond_the_number_become_others(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) -> None:
-    """Columns are HTA's, in µs; the path has the enclosing annotations."""
+    """Each kernel has the annotations around its launch, in columns named like HTA's."""
     frame = analysis.get_gpu_kernels_with_user_annotations(0)
     assert frame is not None
     known = analysis.t.symbol_table.get_sym_id_map()
@@ -288,7 +289,7 @@ def test_kernels_have_the_annotation_of_their_launch(analysis: TraceAnalysis) ->
 
 @pytest.mark.slow
 def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnalysis) -> None:
-    """Changes to the frames of ``t`` have no effect on annotated kernels."""
+    """Annotated kernels do not change if the data frames of ``t`` are changed."""
     before = analysis.get_gpu_kernels_with_user_annotations(0)
     analysis.t.parse_traces()
     analysis.t.get_trace(0)["dur"] = -1
@@ -299,7 +300,7 @@ def test_annotated_kernels_are_in_the_scope_of_the_analysis(analysis: TraceAnaly
 
 
 def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
-    """Without annotations the result is None, as in HTA."""
+    """Without annotations, the result is None, as in HTA."""
     shutil.copy(TRACE.with_name("overlap_two_streams.json"), tmp_path / "rank-0.json")
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
         assert analysis.get_gpu_user_annotation_breakdown() is None
@@ -315,7 +316,7 @@ def test_without_annotations_there_is_no_frame(tmp_path: Path) -> None:
     ],
 )
 def test_charts_are_saved_on_request(draw: Any, analysis: TraceAnalysis, tmp_path: Path) -> None:
-    """Outside of a notebook a chart is a page in the store."""
+    """Outside a notebook, a chart is saved as a page in the store."""
     out = tmp_path / "out"
     out.mkdir()
     charts = analysis.store.path / "charts"

@@ -1,4 +1,4 @@
-"""HTA's calls for steps, stragglers and CUPTI counters, on jobs with known truth."""
+"""Tests of HTA's methods for steps, stragglers and CUPTI counters, on jobs with known results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIGNATURES = {
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
 def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
-    """Names and order of the positional parameters are HTA's; our additional ones are keywords."""
+    """Positional parameters have HTA's names and order, and additional ones are keyword-only."""
     signature = inspect.signature(getattr(TraceAnalysis, method)).parameters
     by_position = [p.name for p in signature.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position[1:] == parameters
@@ -51,7 +51,7 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
 def test_a_planted_straggler_is_found(
     planted: dict[int, int], options: dict[str, Any], tmp_path: Path
 ) -> None:
-    """The rank that loads data longer in every step is named, for any names of kernels."""
+    """Ranks that load data longer in every step are found, however kernels are named."""
     spec = JobSpec(ranks=4, steps=4, layers=2, stragglers=planted, **options)
     write_job(tmp_path, spec)
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -67,7 +67,7 @@ def test_a_planted_straggler_is_found(
 
 
 def copied(folder: Path, *names: str) -> Path:
-    """Copy tiny traces as ranks 0, 1, ..."""
+    """Copy trace files as ranks 0, 1, … and return their folder."""
     for rank, name in enumerate(names):
         shutil.copy(TRACES / name, folder / f"rank{rank}.json")
     return folder
@@ -77,7 +77,10 @@ def copied(folder: Path, *names: str) -> Path:
 def test_what_cannot_be_told_is_empty_and_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For one rank and for no communication, the result is an empty list with a warning; HTA raises (Q45)."""
+    """Without communication, or with a single rank, the list is empty and a warning says why.
+
+    HTA raises an exception (Q45).
+    """
     with TraceAnalysis(trace_dir=copied(tmp_path, "straggler_0.json")) as alone:
         assert alone.get_potential_stragglers() == []
     assert render("potential_stragglers.single_rank") in caplog.text
@@ -91,7 +94,10 @@ def test_what_cannot_be_told_is_empty_and_says_why(
 
 @pytest.fixture(scope="module")
 def late_traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write three ranks with rank 1 late in both steps; the first test that opens them ingests them."""
+    """Copy three ranks of which rank 1 is late in both steps.
+
+    The first test that opens them ingests them.
+    """
     names = [f"straggler_{rank}.json" for rank in range(3)]
     return copied(tmp_path_factory.mktemp("late"), *names)
 
@@ -103,7 +109,7 @@ def late(late_traces: Path) -> TraceAnalysis:
 
 
 def test_steps_and_candidates_choose(late: TraceAnalysis) -> None:
-    """Unknown steps are ignored unless none remains; more candidates than ranks are no error."""
+    """Unknown steps are ignored unless no step remains, and the candidate count is clamped."""
     with late as analysis:
         assert analysis.get_profiler_steps() == [0, 1]
         assert analysis.get_potential_stragglers() == [1, 2]
@@ -115,7 +121,7 @@ def test_steps_and_candidates_choose(late: TraceAnalysis) -> None:
 
 
 def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
-    """The given function gets the metric with HTA's columns, and its Series decides."""
+    """A custom function gets the metric with HTA's columns, and its result ranks the candidates."""
     seen: list[Any] = []
 
     def latest_start(metric: pd.DataFrame, *rest: Any) -> pd.Series:
@@ -135,7 +141,10 @@ def test_another_way_to_count_can_be_given(late: TraceAnalysis) -> None:
 
 @pytest.mark.slow
 def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) -> None:
-    """Operators are outermost first; without one the result is an empty list and None, whereas HTA raises (Q44)."""
+    """Each profiler range has a row, with its operators outermost first.
+
+    Ranks without counters are omitted, whereas HTA raises an exception (Q44).
+    """
     folder = copied(tmp_path, "cupti_by_position.json", "cupti_more_ranges.json", "host_only.json")
     with TraceAnalysis(trace_dir=folder) as analysis:
         frames: Any = analysis.get_cupti_counter_data_with_operators([0, 1, 2])
@@ -163,7 +172,7 @@ def test_counters_have_a_row_per_range_and_a_column_per_counter(tmp_path: Path) 
 
 
 def test_the_weights_of_counters_are_htas(tmp_path: Path) -> None:
-    """An fma has two operations; the analysis agrees with the dictionary."""
+    """The analysis weights counters like HTA's dictionary, in which an fma counts twice."""
     assert len(CUDA_SASS_INSTRUCTION_COUNTER_FLOPS) == 9
     with TraceAnalysis(trace_dir=copied(tmp_path, "cupti_by_position.json")) as analysis:
         table = analysis.store.run("cupti_counters_by_operator").df()

@@ -1,4 +1,4 @@
-"""Display and completion in a notebook: tables, descriptions, names."""
+"""Tests of display and completion in a notebook: tables, descriptions, charts and names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TRACE = str(TESTS / "traces" / "every_table.json")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Ingest one small rank."""
+    """Ingest a single small rank."""
     path = Path(tmp_path_factory.mktemp("notebook")) / "job.store"
     with hta_sql.ingest([TRACE], path, run="job", jobs=1) as opened:
         yield opened
 
 
 def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
-    """Values have human units, columns and the result a description; names of a trace are text."""
+    """A result is shown as a table with descriptions, in which names are never markup."""
     markup = store.run("gpu_kernels_by_name")._repr_html_()
     assert {"table", "th", "td"} <= set(Elements(markup).tags)
     assert "gpu_kernels_by_name_v1" in markup
@@ -44,7 +44,7 @@ def test_a_result_is_a_table(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) -> None:
-    """The store shows its runs; a description shows parameters, columns and SQL."""
+    """A store shows its runs, and a description shows parameters, columns and SQL."""
     assert ">job</td>" in store._repr_html_()
     markup = store.describe("idle_causes")._repr_html_()
     assert "include_last_profiler_step" in markup
@@ -53,7 +53,7 @@ def test_a_store_and_a_description_show_themselves(store: hta_sql.TraceStore) ->
 
 
 def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
-    """Completion and help take parameters and texts from the SQL file."""
+    """Names, parameters and help of an analysis come from its SQL file."""
     assert "idle_causes" in dir(store.analyses)
     assert "gpu_ops" in dir(store.tables)
     rows = store.analyses.profiler_steps(ranks=0).rows()
@@ -70,7 +70,7 @@ def test_names_are_completed_and_called(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("ranks", [0, np.int64(0), [0], (0,), np.array([0])])
 def test_one_value_stands_for_a_list_of_it(store: hta_sql.TraceStore, ranks: object) -> None:
-    """A single value is accepted as a list, as in pandas; a value of another type is reported."""
+    """A single value is accepted instead of a list, and a value of a wrong type is an error."""
     assert store.run("profiler_steps", ranks=ranks, runs="job").rows() == (
         store.run("profiler_steps", ranks=[0], runs=["job"]).rows()
     )
@@ -87,12 +87,12 @@ def shown(result: Result) -> dict[str, Any]:
 REACHES = re.compile(
     r"""<script|<foreignObject|(?:href|src)=["'](?!#|data:)|url\((?!["']?#)|@import"""
 )
-"""Patterns in a picture that would load something from outside."""
+"""Patterns in a picture that would load an external resource."""
 
 
 @pytest.mark.parametrize("name", ["temporal_breakdown", "stragglers", "gpu_kernels_by_name"])
 def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name: str) -> None:
-    """The output has a picture for pages, and data for front ends with their own Vega; nothing is loaded."""
+    """A chart has an image and data for front ends with their own Vega, and loads nothing."""
     bundle = shown(store.run(name))
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/svg+xml", "text/plain"}
     picture = bundle["image/svg+xml"]
@@ -104,7 +104,7 @@ def test_a_chart_shows_itself_without_a_request(store: hta_sql.TraceStore, name:
 
 
 def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
-    """Altair's renderers create a picture on request; charts sent elsewhere are unchanged."""
+    """Altair's renderers can create a picture, and a pickled chart is equal to the original."""
     chart = store.run("temporal_breakdown").chart()
     for picture in ("png", "svg"):
         with alt.renderers.enable(picture):
@@ -119,7 +119,7 @@ def test_a_picture_on_request(store: hta_sql.TraceStore) -> None:
 def test_a_page_that_altair_saves_holds_its_scripts(
     store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """A page that altair saves contains its scripts, also for a changed chart."""
+    """A page that altair saves contains its scripts, even if the chart was changed."""
     chart = store.run("temporal_breakdown").chart().properties(title="Mine")
     chart.save(tmp_path / "chart.html")
     for page in (chart.to_html(), (tmp_path / "chart.html").read_text(encoding="utf-8")):
@@ -130,7 +130,7 @@ def test_a_page_that_altair_saves_holds_its_scripts(
 def test_the_outputs_of_a_notebook_are_drawn_without_a_network(
     store: hta_sql.TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:
-    """Tables and charts are shown as pages show SVG: as an image, and inline."""
+    """Tables and charts are drawn in a page, with SVG both as an image and inline."""
     names = ("temporal_breakdown", "stragglers", "gpu_kernels_by_name")
     tables = "".join(store.run(name)._repr_html_() for name in names)
     pictures = [shown(store.run(name))["image/svg+xml"] for name in names]

@@ -1,6 +1,7 @@
-"""The interval macros of sql/lib compared with simple reference functions, and their laws.
+"""Tests that compare the interval macros of sql/lib with simple reference functions.
 
-The intervals are small integers, so a reference function may check every point in time.
+They also test laws such as idempotence. Intervals are small integers, so that a reference function
+can check every point in time.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ LANES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
-    """Draw lists of intervals: nested, touching, repeated, before 0 and of zero length."""
+    """Draw lists of intervals that nest, touch, repeat, start before 0 or have zero length."""
     span = st.builds(
         Span,
         st.sampled_from(LANES[lane_kind][1]),
@@ -72,7 +73,7 @@ def spans_of(lane_kind: str) -> st.SearchStrategy[list[Span]]:
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros."""
     return engine_with(MACROS)
 
 
@@ -84,7 +85,7 @@ def _closed_at_the_end() -> Iterator[None]:
 
 
 def ask(macro: str, lane_kind: str, *relations: Iterable[Span]) -> list[Row]:
-    """Return the sorted rows of a macro over one or two relations of intervals."""
+    """Return the sorted rows of a macro call with one or two relations of intervals."""
     con = connection()
     names = ["left_spans", "right_spans"][: len(relations)]
     for name, spans in zip(names, relations, strict=True):
@@ -101,7 +102,7 @@ def ask(macro: str, lane_kind: str, *relations: Iterable[Span]) -> list[Row]:
 
 
 def canonical(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows whose lane may be NULL or a struct, which Python cannot order."""
+    """Sort rows by their representation, because Python cannot order NULL or struct lanes."""
     return sorted(((repr(row[0]), *row[1:]) for row in rows), key=repr)
 
 
@@ -114,12 +115,12 @@ def by_lane(spans: Iterable[Span]) -> list[tuple[Any, list[Span]]]:
 
 
 def touch(a: Span, b: Span) -> bool:
-    """Return whether two closed intervals have a common point."""
+    """Return whether two closed intervals have a point in common."""
     return a.ts <= b.end and b.ts <= a.end
 
 
 def merged_twin(spans: list[Span]) -> list[Row]:
-    """Merge any two intervals that touch, until none do."""
+    """Merge any two intervals that touch until no two of them do."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         islands = [(span, 1) for span in members]
@@ -137,7 +138,7 @@ def merged_twin(spans: list[Span]) -> list[Row]:
 
 
 def gaps_twin(spans: list[Span]) -> list[Row]:
-    """Return every pair of an end and a later start without an interval between."""
+    """Return each pair of an end and a later start that has no interval between them."""
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         pairs = {(a.end, b.ts) for a in members for b in members if a.end < b.ts}
@@ -150,12 +151,12 @@ def gaps_twin(spans: list[Span]) -> list[Row]:
 
 
 def cells(spans: Iterable[Span]) -> set[int]:
-    """Return the covered unit cells [n, n + 1)."""
+    """Return the unit cells [n, n + 1) that the intervals cover."""
     return {cell for span in spans for cell in range(span.ts, span.end)}
 
 
 def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
-    """Return the unit cells covered on both sides, with adjacent cells merged."""
+    """Return the time that both sides cover, as merged unit cells."""
     rows: list[Row] = []
     for lane, _ in by_lane([*left, *right]):
         sides = ([s for s in side if repr(s.lane) == repr(lane)] for side in (left, right))
@@ -167,17 +168,17 @@ def intersected_twin(left: list[Span], right: list[Span]) -> list[Row]:
 
 
 def bounds(spans: list[Span]) -> list[int]:
-    """Return every distinct start and end."""
+    """Return the distinct starts and ends in sorted order."""
     return sorted({s.ts for s in spans} | {s.end for s in spans})
 
 
 def covering(spans: Iterable[Span], start: int, end: int) -> list[Span]:
-    """Return the intervals that cover a whole segment."""
+    """Return the intervals that cover the whole segment."""
     return [s for s in spans if s.ts <= start and s.end >= end]
 
 
 def depth_twin(spans: list[Span]) -> list[Row]:
-    """Count the intervals that cover each segment between two bounds."""
+    """Count the intervals that cover each segment between two consecutive bounds."""
     return canonical(
         (lane, start, end - start, len(covering(members, start, end)))
         for lane, members in by_lane(spans)
@@ -186,7 +187,10 @@ def depth_twin(spans: list[Span]) -> list[Row]:
 
 
 def classes_twin(spans: list[Span]) -> list[Row]:
-    """Return the classes of the intervals that cover each segment, and an empty segment at the last end."""
+    """Return the classes of the intervals that cover each segment.
+
+    An empty segment follows at the last end.
+    """
     rows: list[Row] = []
     for lane, members in by_lane(spans):
         for start, end in pairwise(bounds(members)):
@@ -204,7 +208,7 @@ many = settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 @many
 def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
-    """Touching intervals become one island, with their count."""
+    """Touching intervals become one island, with the number of its intervals."""
     spans = data.draw(spans_of(lanes))
     assert ask("merged_intervals", lanes, spans) == merged_twin(spans)
 
@@ -213,7 +217,7 @@ def test_merged_intervals_is_the_union(lanes: str, data: st.DataObject) -> None:
 @given(data=st.data())
 @many
 def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject) -> None:
-    """A gap lies between an end and a start, without even a point of an interval in between."""
+    """A gap extends from an end to the next start, and no interval touches its inside."""
     spans = data.draw(spans_of(lanes))
     assert ask("gaps", lanes, spans) == gaps_twin(spans)
 
@@ -222,7 +226,7 @@ def test_gaps_are_the_time_without_any_interval(lanes: str, data: st.DataObject)
 @given(data=st.data())
 @many
 def test_intersected_intervals_run_on_both_sides(lanes: str, data: st.DataObject) -> None:
-    """The common time is returned in merged pieces, by lane."""
+    """The time common to both sides is returned for each lane as merged intervals."""
     left, right = data.draw(spans_of(lanes)), data.draw(spans_of(lanes))
     assert ask("intersected_intervals", lanes, left, right) == intersected_twin(left, right)
 
@@ -231,7 +235,7 @@ def test_intersected_intervals_run_on_both_sides(lanes: str, data: st.DataObject
 @given(data=st.data())
 @many
 def test_overlap_depth_counts_what_runs(lanes: str, data: st.DataObject) -> None:
-    """Each segment between two bounds has the number of intervals that cover it."""
+    """Each segment between two consecutive bounds has the number of intervals that cover it."""
     spans = data.draw(spans_of(lanes))
     assert ask("overlap_depth", lanes, spans) == depth_twin(spans)
 
@@ -240,7 +244,7 @@ def test_overlap_depth_counts_what_runs(lanes: str, data: st.DataObject) -> None
 @given(data=st.data())
 @many
 def test_class_segments_know_the_classes_that_run(lanes: str, data: st.DataObject) -> None:
-    """Each segment between two bounds has the classes of its intervals; syncs are excluded."""
+    """Each segment has the classes of the intervals that cover it, without synchronizations."""
     spans = data.draw(spans_of(lanes))
     assert ask("class_segments", lanes, spans) == classes_twin(spans)
 
@@ -249,7 +253,7 @@ def test_class_segments_know_the_classes_that_run(lanes: str, data: st.DataObjec
 @given(data=st.data())
 @settings(max_examples=examples(40), deadline=None)
 def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject) -> None:
-    """Shuffled input gives the same rows."""
+    """The order of the input rows does not change the result."""
     spans = data.draw(spans_of("number"))
     shuffled = data.draw(st.permutations(spans))
     assert ask(macro, "number", spans) == ask(macro, "number", shuffled)
@@ -259,7 +263,7 @@ def test_the_order_of_the_input_does_not_matter(macro: str, data: st.DataObject)
 @given(spans_of("number"), spans_of("number"))
 @settings(max_examples=examples(60), deadline=None)
 def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]) -> None:
-    """Left with right equals right with left."""
+    """Swapping the two sides does not change the intersection."""
     there = ask("intersected_intervals", "number", left, right)
     assert there == ask("intersected_intervals", "number", right, left)
 
@@ -267,7 +271,7 @@ def test_intersection_does_not_prefer_a_side(left: list[Span], right: list[Span]
 @given(spans_of("number"))
 @many
 def test_merging_twice_is_merging_once(spans: list[Span]) -> None:
-    """Islands do not touch each other, and every interval is in one of them."""
+    """Islands do not touch each other, and each interval is in exactly one of them."""
     once = ask("merged_intervals", "number", spans)
     islands = [Span(None if lane == "None" else int(lane), ts, dur) for lane, ts, dur, _ in once]
     twice = ask("merged_intervals", "number", islands)
@@ -278,7 +282,7 @@ def test_merging_twice_is_merging_once(spans: list[Span]) -> None:
 @given(spans_of("number"))
 @many
 def test_islands_and_gaps_make_up_the_hull(spans: list[Span]) -> None:
-    """The time from the first start to the last end consists of islands and gaps."""
+    """Islands and gaps add up to the time from the first start to the last end."""
     total: Counter[str] = Counter()
     for lane, _, dur, *_ in [
         *ask("merged_intervals", "number", spans),
@@ -293,20 +297,23 @@ def test_islands_and_gaps_make_up_the_hull(spans: list[Span]) -> None:
 @given(spans_of("number"))
 @many
 def test_depth_times_length_is_the_sum_of_durations(spans: list[Span]) -> None:
-    """No duration is lost or counted twice."""
+    """Depth times length, summed over all segments, equals the sum of all durations."""
     rows = ask("overlap_depth", "number", spans)
     assert sum(dur * depth for _, _, dur, depth in rows) == sum(s.dur for s in spans)
 
 
 def test_touching_nested_and_repeated_intervals_are_one_island() -> None:
-    """[0, 5) twice, [1, 2) inside and [5, 9) after it make [0, 9); [10, 11) is separate."""
+    """Touching, nested and repeated intervals form one island.
+
+    [0, 5) twice, [1, 2) inside it and [5, 9) after it make [0, 9). [10, 11) is separate.
+    """
     spans = [Span(1, 0, 5), Span(1, 0, 5), Span(1, 1, 1), Span(1, 5, 4), Span(1, 10, 1)]
     assert ask("merged_intervals", "number", spans) == [("1", 0, 9, 4), ("1", 10, 1, 1)]
     assert ask("gaps", "number", spans) == [("1", 9, 1)]
 
 
 def test_absolute_nanoseconds_are_exact() -> None:
-    """Unix times of 19 digits lose nothing."""
+    """Unix times in nanoseconds, which have 19 digits, stay exact."""
     now = 1_750_000_000_123_456_789
     spans = [Span(1, now, 1), Span(1, now + 2, 1)]
     assert ask("gaps", "number", spans) == [("1", now + 1, 1)]

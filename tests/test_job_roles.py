@@ -1,4 +1,4 @@
-"""Jobs of several roles: each analysis by role equals that of the role's traces alone."""
+"""Tests of jobs with multiple roles: filtering by role equals ingesting only that role's traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PER_RANK = ("step_accounting", "temporal_breakdown", "kernel_table", "gpu_kernel
 
 
 def write_role(folder: Path, role: str, count: int, first: int, world: int) -> dict[int, str]:
-    """Write the traces of a role, with groups in the rank numbers of the whole job."""
+    """Write the traces of a role, with ranks numbered within the whole job."""
     job = write_job(folder / role, JobSpec(ranks=count, steps=3, layers=2, seed=first, gzip=False))
     found = {}
     for path in job.files:
@@ -41,7 +41,7 @@ def write_role(folder: Path, role: str, count: int, first: int, world: int) -> d
 
 
 class Roles:
-    """A job, its traces by role, and its store."""
+    """A job with multiple roles: its traces by role, and its store."""
 
     def __init__(self, folder: Path, roles: dict[str, int]) -> None:
         self.traces: dict[str, dict[int, str]] = {}
@@ -53,7 +53,7 @@ class Roles:
         self.folder = folder
 
     def alone(self, role: str) -> hta_sql.TraceStore:
-        """Ingest the traces of one role."""
+        """Ingest only the traces of one role."""
         return hta_sql.ingest(self.traces[role], self.folder / f"{role}.store", run="job", jobs=1)
 
 
@@ -61,14 +61,14 @@ class Roles:
 def job(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Roles]:
-    """Build a reinforcement learning job, and a job whose servers prefill or decode."""
+    """Ingest a reinforcement learning job, or a serving job with prefill and decode servers."""
     made = Roles(tmp_path_factory.mktemp("roles"), request.param)
     with made.store:
         yield made
 
 
 def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
-    """Ranks without a stated rank in their role are numbered within it."""
+    """Traces that do not state a rank within their role are numbered in rank order."""
     rows = job.store.sql("SELECT rank, role, role_rank FROM ranks ORDER BY rank").rows()
     assert rows == [
         (rank, role, place)
@@ -79,7 +79,7 @@ def test_each_rank_has_its_role_and_rank_in_it(job: Roles) -> None:
 
 @pytest.mark.slow  # tests/test_roles_alone.py has its quick cases
 def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
-    """Every row and column agrees, and there is no row of another role."""
+    """All rows and columns match those of the role's traces alone."""
     for role, traces in job.traces.items():
         with job.alone(role) as alone:
             for name in PER_RANK:
@@ -89,7 +89,7 @@ def test_analyses_by_role_are_those_of_its_traces_alone(job: Roles) -> None:
 
 
 def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
-    """A rank that is alone in its role has no peer to be compared with."""
+    """Stragglers are only compared with ranks of the same role, so a single rank has no peers."""
     rows = job.store.run("stragglers").arrow().to_pylist()
     assert {row["rank"] for row in rows} == {rank for one in job.traces.values() for rank in one}
     assert not any(row["is_straggler"] for row in rows)
@@ -101,7 +101,7 @@ def test_stragglers_compare_ranks_of_one_role_only(job: Roles) -> None:
 
 
 def test_roles_narrow_the_requested_ranks(job: Roles) -> None:
-    """Roles and ranks together select their intersection; an empty one is refused."""
+    """Roles and ranks together select their intersection, and an empty intersection is an error."""
     role = next(iter(job.traces))
     rows = job.store.run("temporal_breakdown", roles=[role], ranks=[1, 99]).arrow().to_pylist()
     assert [row["rank"] for row in rows] == [1]
@@ -117,7 +117,7 @@ def test_an_unknown_role_is_refused_with_those_there_are(job: Roles) -> None:
 
 
 def test_a_role_may_have_other_ranks_in_another_run(job: Roles, tmp_path: Path) -> None:
-    """A role selects in each run the ranks that it has there."""
+    """A role selects the ranks that have it in each run, even if they differ between runs."""
     first = next(iter(job.traces))
     with hta_sql.ingest(job.traces[first], tmp_path / "s", run="base", jobs=1):
         pass
@@ -131,7 +131,7 @@ def test_a_role_may_have_other_ranks_in_another_run(job: Roles, tmp_path: Path) 
 
 
 def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[str]) -> None:
-    """--roles selects the ranks of a role."""
+    """The option --roles selects the ranks of a role."""
     role, traces = next(iter(job.traces.items()))
     asked = ["run", str(job.store.path), "temporal_breakdown", "--roles", role, "--format", "json"]
     assert main(asked) == 0
@@ -140,7 +140,7 @@ def test_the_command_line_takes_roles(job: Roles, capsys: pytest.CaptureFixture[
 
 @pytest.mark.slow
 def test_a_report_of_a_role_is_that_of_its_traces_alone(job: Roles, tmp_path: Path) -> None:
-    """Only the SQL to copy differs: it names the ranks of the role."""
+    """Reports differ only in the SQL to copy, which names the ranks of the role."""
     role, traces = next(iter(job.traces.items()))
     page = write_report(job.store, tmp_path / "role.html", roles=[role]).read_text("utf-8")
     with job.alone(role) as alone:

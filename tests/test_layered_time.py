@@ -1,4 +1,7 @@
-"""Time by the lowest of several running layers, in lanes and in steps, compared with reference functions."""
+"""Tests of the time of the lowest running layer, in lanes and in steps.
+
+The results are compared with a reference function.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ MACROS = ("layer_segments", "layers_in_steps")
 LAYERS = range(1, 9)
 
 MOST_AT_ONCE = 8191
-"""Maximum number of spans of each layer; a counter has 13 bits."""
+"""Maximum number of concurrent spans of a layer, whose counter has 13 bits."""
 
 
 class Span(NamedTuple):
-    """A span of a rank, and its layer."""
+    """A span on a rank, and its layer."""
 
     run: str
     rank: int
@@ -37,7 +40,7 @@ class Span(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of a rank."""
+    """A step on a rank."""
 
     run: str
     rank: int
@@ -51,7 +54,7 @@ RANKS = (("a", 0), ("a", 1), ("b", 0))
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros and their input tables."""
     con = engine_with(MACROS)
     con.execute(
         "CREATE TABLE spans (run VARCHAR, rank INTEGER, layer INTEGER, ts BIGINT, dur BIGINT)"
@@ -73,7 +76,7 @@ def fill(table: str, rows: Sequence[tuple[object, ...]]) -> None:
 
 @st.composite
 def spans(draw: st.DrawFn) -> list[Span]:
-    """Draw a few spans of all layers: nested, touching, of zero length."""
+    """Draw a few spans of any layer that nest, touch or have zero length."""
     layers, starts, lengths = st.sampled_from(LAYERS), st.integers(0, 12), st.integers(0, 6)
     span = st.tuples(st.sampled_from(RANKS), layers, starts, lengths).map(
         lambda drawn: Span(*drawn[0], *drawn[1:])
@@ -83,7 +86,7 @@ def spans(draw: st.DrawFn) -> list[Span]:
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[Step]:
-    """Draw consecutive steps, with and without gaps, some of zero length."""
+    """Draw consecutive steps with or without gaps, some of which have zero length."""
     found = []
     for run, rank in RANKS:
         bounds = draw(st.lists(st.integers(0, 18), max_size=6))
@@ -93,14 +96,14 @@ def steps(draw: st.DrawFn) -> list[Step]:
 
 
 def lowest(some: Sequence[Span], at: int) -> int:
-    """Return the lowest layer in a unit of time; 0 if none runs."""
+    """Return the lowest layer that runs in a unit of time, or 0 if no layer does."""
     return min((s.layer for s in some if s.ts <= at < s.ts + s.dur), default=0)
 
 
 @given(some=spans())
 @settings(max_examples=examples(25), deadline=None)
 def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
-    """Segments extend from each start or end in a lane to the next, including empty ones."""
+    """Segments extend between consecutive bounds in a lane, and empty segments are included."""
     fill("spans", some)
     found = connection().execute("FROM lib.layer_segments('lanes')").fetchall()
     wanted = []
@@ -114,7 +117,7 @@ def test_segments_have_the_lowest_layer_that_runs(some: list[Span]) -> None:
 @given(some=spans(), rows=steps())
 @settings(max_examples=examples(25), deadline=None)
 def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Step]) -> None:
-    """Each unit of a step counts for the lowest running layer, if there is one."""
+    """Each unit of time in a step counts for the lowest running layer, if any."""
     fill("spans", some)
     fill("steps", rows)
     found = connection().execute("FROM lib.layers_in_steps('steps', 'spans')").fetchall()
@@ -131,7 +134,7 @@ def test_layers_of_a_step_are_those_of_its_time(some: list[Span], rows: list[Ste
 @pytest.mark.parametrize("count", [4096, MOST_AT_ONCE])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_many_spans_at_once_are_no_other_layer(layer: int, count: int) -> None:
-    """Many spans, up to the maximum of a layer's counter, are not taken for another layer."""
+    """Many concurrent spans of one layer do not overflow into the counter of another layer."""
     con = connection()
     con.execute("DELETE FROM spans")
     con.execute(

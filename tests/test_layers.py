@@ -1,4 +1,4 @@
-"""The structure of the package: imports, SQL and the contents of the wheel."""
+"""Tests of the package structure: imports, SQL and the contents of the wheel."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ ROOMS = (
     *("charts", "critical_path", "report", "exports", "overlay", "authoring", "serve"),
     *("hta", "trace_analysis", "trace_diff", "__init__", "cli", "__main__"),
 )
-"""Packages in the order of the data flow; each imports only earlier ones."""
+"""Packages in the order of the data flow; each imports only packages before it."""
 
 STORE_FOLDERS = ("disk", "catalog", "query", "maintenance")
-"""The folders of the store; each imports only earlier ones."""
+"""Subpackages of the store; each imports only those before it."""
 
 BELOW_INGESTION = ("hta_sql.store.disk", "hta_sql.store.catalog")
-"""The folders of the store that ingestion uses; it needs no query and no maintenance."""
+"""Subpackages of the store that ingestion may import; it needs neither queries nor maintenance."""
 
-# Names of objects cannot be bound, so a few modules put them into SQL text: names of the
-# library, never values.
+# Identifiers cannot be bound as parameters, so a few modules insert them into SQL. They insert
+# names of the library, never values.
 SQL_TEXT_ALLOWED = {
     "library/sqltext.py": "the one place where names and literals become SQL, quoted",
     "library/argument_sql.py": "columns of the list of arguments, names quoted",
@@ -58,18 +58,18 @@ PRINTING_ALLOWED: dict[str, str] = {}
 
 
 def name_of(path: Path) -> str:
-    """Return the dotted name of a module: hta_sql.ingestion.rank."""
+    """Return the dotted name of a module, such as hta_sql.ingestion.rank."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def tree_of(path: Path) -> ast.Module:
-    """Parse a module."""
+    """Parse a module into a syntax tree."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def imports_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Return every import of a module at any position: (module, name), with an empty name for a whole module."""
+    """Yield each import in a module as (module, name); the name is empty for ``import a``."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
@@ -79,12 +79,15 @@ def imports_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def within(name: str, packages: tuple[str, ...]) -> bool:
-    """Return whether a module is one of these or inside one of them."""
+    """Return whether a module is one of the packages or inside one of them."""
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return the modules that an import may mean: for ``from a import b`` a, and a.b if that is a module."""
+    """Return the modules that a file may import.
+
+    For ``from a import b``, these are a and a.b, whether or not a.b is a module.
+    """
     found = set()
     for module, name in imports_of(path):
         found.add(module)
@@ -94,7 +97,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def test_the_rules_see_the_package() -> None:
-    """The import rules find modules, or other tests would pass vacuously."""
+    """The import rules see modules and imports; otherwise, the other tests would pass vacuously."""
     assert len(MODULES) > 20
     assert "hta_sql.ingestion.rank" in map(name_of, MODULES)
     assert "hta_sql.library.sql_files" in imported_modules(PACKAGE / "ingestion" / "rank.py")
@@ -102,7 +105,7 @@ def test_the_rules_see_the_package() -> None:
 
 
 def arrows() -> Iterator[tuple[str, str]]:
-    """Return every import between packages: (importing module, imported module)."""
+    """Yield each import between packages as (importing module, imported module)."""
     known = {name_of(path) for path in MODULES}
     for path in MODULES:
         for module, name in imports_of(path):
@@ -114,12 +117,12 @@ def arrows() -> Iterator[tuple[str, str]]:
 
 
 def short(name: str) -> str:
-    """Return the name of a module without the package's."""
+    """Return the name of a module without the prefix ``hta_sql.``."""
     return name.partition(".")[2] or "__init__"
 
 
 def room_of(name: str) -> str:
-    """Return the package that contains a module."""
+    """Return the top-level package or module that contains a module."""
     return short(name).partition(".")[0]
 
 
@@ -129,7 +132,7 @@ def test_every_room_is_on_the_list() -> None:
 
 
 def test_how_it_works_lists_the_folders_in_that_order() -> None:
-    """The page lists the folders in import order, for newcomers who look for a line of code."""
+    """docs/how_it_works.md lists all packages, in import order."""
     text = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
     table = text.split("| folder or module | responsible for |")[1].split("\n\n")[0]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
@@ -138,7 +141,7 @@ def test_how_it_works_lists_the_folders_in_that_order() -> None:
 
 
 def test_data_flows_one_way() -> None:
-    """A package imports only earlier ones of the list."""
+    """A package imports only packages that come before it in the list."""
     place = {room: at for at, room in enumerate(ROOMS)}
     back = {
         (importing, imported)
@@ -149,7 +152,7 @@ def test_data_flows_one_way() -> None:
 
 
 def store_arrows() -> Iterator[tuple[str, str]]:
-    """Return every import between folders of the store: (importing folder, imported folder)."""
+    """Yield each import between subpackages of the store as (importing, imported)."""
     for path in (PACKAGE / "store").rglob("*.py"):
         folder = path.relative_to(PACKAGE / "store").parts[0]
         for module in imported_modules(path):
@@ -160,14 +163,14 @@ def store_arrows() -> Iterator[tuple[str, str]]:
 
 
 def test_every_module_of_the_store_stands_in_one_of_its_folders() -> None:
-    """Only shared names are in the package itself."""
+    """The store package has no modules of its own apart from __init__.py."""
     store = PACKAGE / "store"
     assert [path.name for path in store.glob("*.py")] == ["__init__.py"]
     assert sorted(path.parent.name for path in store.glob("*/__init__.py")) == sorted(STORE_FOLDERS)
 
 
 def test_folders_of_the_store_import_only_lower_ones() -> None:
-    """Files do not import the catalog, the catalog no query, and queries no maintenance."""
+    """Folders import only lower ones: disk is lowest, then catalog, query and maintenance."""
     floor = {folder: at for at, folder in enumerate(STORE_FOLDERS)}
     found = set(store_arrows())
     assert len(found) >= 5
@@ -175,7 +178,7 @@ def test_folders_of_the_store_import_only_lower_ones() -> None:
 
 
 def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
-    """An ingest writes files and the catalog, and opens no store for queries."""
+    """Ingestion imports only the disk and catalog parts of the store."""
     found = {
         (name_of(path), module)
         for path in (PACKAGE / "ingestion").rglob("*.py")
@@ -187,7 +190,7 @@ def test_ingestion_imports_only_files_and_catalog_of_the_store() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """No module imports itself through others, not even within a package or for type imports."""
+    """There are no import cycles, not even within a package or for type imports."""
     known = {name_of(path): path for path in MODULES}
     graph = {
         name: {
@@ -204,13 +207,16 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """Modules are short enough to be read at once."""
+    """Modules have at most 400 lines."""
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
 def sql_with_values(path: Path) -> Iterator[int]:
-    """Return lines that insert a value into text that begins like a statement, in any of Python's ways."""
+    """Yield the lines that insert a value into a string that begins like an SQL statement.
+
+    This covers f-strings, +, %, format and replace.
+    """
     for node in ast.walk(tree_of(path)):
         head: ast.AST | None = None
         match node:
@@ -226,7 +232,7 @@ def sql_with_values(path: Path) -> Iterator[int]:
 
 
 def test_no_sql_is_assembled_from_values() -> None:
-    """SQL is in .sql files, and values are bound. Listed exceptions insert names."""
+    """SQL is in .sql files and values are bound; the exceptions only insert names."""
     found = {
         f"{name_of(path)}:{line}"
         for path in MODULES
@@ -253,7 +259,7 @@ def test_the_sql_rule_finds_what_it_looks_for(tmp_path: Path) -> None:
 
 
 def test_nothing_prints() -> None:
-    """Only the command line writes to stdout."""
+    """Only the command line interface may write to stdout."""
     calls = {
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES
@@ -268,7 +274,7 @@ def test_nothing_prints() -> None:
 
 @pytest.mark.slow
 def test_the_wheel_holds_all_of_sql(tmp_path: Path) -> None:
-    """sql/ is at top level in the repository and inside the package in the wheel."""
+    """The wheel contains all of sql/ inside the package, and the package data."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 - our own command
     (wheel,) = tmp_path.glob("*.whl")

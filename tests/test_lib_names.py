@@ -1,4 +1,4 @@
-"""Macros of sql/lib that interpret names: groups, frames, captures, types; and quantiles."""
+"""Tests of the sql/lib macros that interpret names, and of the quantiles."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ KEPT = (
     *("train.py(1): step", "torch/autograd/__init__.py(3): grad", "torch/tensor.py(2): add"),
     *(f"{TESTED}other", "my.py(1): prof_callable", "my.py(2): backward", "_make_grads"),
 )
-"""Frames that torch shows."""
+"""Stack frames that torch shows."""
 
 LEFT_OUT = (
     *("torch/autograd/__init__.py(3): backward", "torch/autograd/__init__.py(4): _make_grads"),
@@ -84,55 +84,58 @@ TYPES = {
     16: "10",
     None: "16 17 22 -1 Float",
 }
-"""Types of c10/core/ScalarType.h; packed types have no whole number of bytes."""
+"""Type numbers of c10/core/ScalarType.h by size in bytes; the size of packed types is unknown."""
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros."""
     return engine_with(MACROS)
 
 
 def value(call: str, *values: object) -> object:
-    """Return the value of a macro."""
+    """Evaluate a macro call and return its value."""
     return value_in(connection(), call, values)
 
 
 @pytest.mark.parametrize("kind", GROUPS)
 def test_kinds_of_groups(kind: str | None) -> None:
-    """Frameworks name their groups in words; parts of words do not count."""
+    """Only whole words in the name of a process group determine its kind."""
     names = GROUPS[kind].split()
     assert {name: value("lib._group_kind(?)", name) for name in names} == dict.fromkeys(names, kind)
 
 
 @pytest.mark.parametrize(("raw", "steady"), STEADY)
 def test_names_without_what_changes_from_capture_to_capture(raw: str, steady: str) -> None:
-    """Addresses, folders, lines and instance numbers are removed, which differ between captures."""
+    """Parts of a name that differ between captures, such as addresses and lines, are removed."""
     assert value("lib.stable_name(?)", raw) == steady
 
 
 @pytest.mark.parametrize("frame", LEFT_OUT)
 def test_frames_that_torch_leaves_out(frame: str) -> None:
-    """Frames that start the backward pass or belong to torch's tests are omitted, as in torch."""
+    """Frames that start the backward pass or belong to torch's tests are omitted, as torch does."""
     assert value("lib.counted_stack(?)", f"a;{frame};b") == ["a", "b"]
 
 
 def test_frames_that_torch_shows() -> None:
-    """All other frames are returned in order; an empty stack has none."""
+    """All other frames are returned in order, and an empty stack has no frames."""
     assert value("lib.counted_stack(?)", ";".join([*KEPT, ""])) == list(KEPT)
     assert value("lib.counted_stack(NULL)") == []
 
 
 @pytest.mark.parametrize("size", TYPES)
 def test_bytes_of_a_numbered_type(size: int | None) -> None:
-    """The numbered type of an operator's argument has the right size in bytes."""
+    """Each type number has the right size in bytes."""
     numbers = TYPES[size].split()
     found = {number: value("lib._scalar_type_bytes(?)", number) for number in numbers}
     assert found == dict.fromkeys(numbers, size)
 
 
 def within(t: float, freedom: int) -> float:
-    """Return the probability of Student's distribution between -t and t, by its finite series."""
+    """Return the probability that Student's distribution assigns to [-t, t].
+
+    It is computed as a finite series.
+    """
     angle = math.atan(t / math.sqrt(freedom))
     odd = freedom % 2
     term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
@@ -145,7 +148,7 @@ def within(t: float, freedom: int) -> float:
 
 @pytest.mark.parametrize(("of_many", "share"), [(True, 0.999), (False, 0.99)])
 def test_quantiles_of_students_distribution(of_many: bool, share: float) -> None:
-    """Quantiles are right to three decimals; above 30 degrees of freedom those of 30 apply."""
+    """Quantiles are right to three decimals, and those of 30 degrees of freedom apply above 30."""
     for freedom in range(1, 31):
         t = value("lib.student_t(?, ?)", of_many, freedom)
         assert isinstance(t, float)

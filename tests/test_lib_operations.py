@@ -1,4 +1,4 @@
-"""Macros of sql/lib for operations, compared with simple reference functions."""
+"""Tests that compare sql/lib macros for operations with simple reference functions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Span = tuple[int | None, int, int]
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros."""
     return engine_with(MACROS)
 
 
 def relation(spans: list[Span]) -> pa.Table:
-    """Create a table of numbered spans."""
+    """Return a table of numbered spans."""
     columns: list[list[Any]] = [list(column) for column in zip(*spans, strict=True)] or [[], [], []]
     return pa.table(
         {
@@ -42,14 +42,14 @@ def relation(spans: list[Span]) -> pa.Table:
 
 
 def spans_up_to(last: int) -> st.SearchStrategy[list[Span]]:
-    """Draw intervals that nest, cross, touch and repeat."""
+    """Draw intervals that nest, overlap, touch or repeat."""
     span = st.tuples(st.sampled_from([None, 1, 2]), st.integers(-5, last), st.integers(0, last))
     return st.lists(span, max_size=12)
 
 
 @pytest.mark.parametrize("extent", [4095, 4096, 4097, 9000])
 def test_each_instant_encloses_itself(extent: int) -> None:
-    """Each instant encloses itself, in any part of a cell."""
+    """Each instant encloses only itself, at any position within a cell."""
     instants: list[Span] = [
         (1, ts, 0) for ts in (*range(0, extent - 2, 97), extent - 2, extent - 1)
     ]
@@ -65,7 +65,7 @@ def test_each_instant_encloses_itself(extent: int) -> None:
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.DataObject) -> None:
-    """Each pair of a lane with one interval inside the other is returned exactly once."""
+    """Each pair of intervals in a lane in which one encloses the other is returned exactly once."""
     inner, outer = data.draw(spans_up_to(last)), data.draw(spans_up_to(last))
     con = connection()
     con.register("validation_inner", relation(inner))
@@ -84,7 +84,7 @@ def test_enclosing_intervals_are_the_pairs_that_enclose(last: int, data: st.Data
 
 
 def shortened(name: str) -> str:
-    """Return the name by the rule in the macro's comment, with a stack."""
+    """Return the short name by the rule in the macro's comment, implemented with a stack."""
     if name.startswith(("Memcpy", "Memset", "dma")) or not ("<" in name or "(" in name):
         return name
     kept: list[str] = []
@@ -98,7 +98,7 @@ def shortened(name: str) -> str:
 
 
 def short_names(names: list[str]) -> dict[str, str]:
-    """Return the names of the macro."""
+    """Return the short names that the macro computes, by name."""
     con = connection()
     con.register("validation_names", pa.table({"name": pa.array(names, pa.string())}))
     rows = con.execute("FROM lib.short_names('validation_names')").fetchall()
@@ -109,7 +109,7 @@ def short_names(names: list[str]) -> dict[str, str]:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet="ab<>()- \n:{", max_size=14), max_size=8))
 def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
-    """Short names follow the rule for any balanced or unbalanced brackets."""
+    """Short names follow the rule even if brackets are unbalanced."""
     assert short_names(names) == {name: shortened(name) for name in names}
 
 
@@ -132,7 +132,7 @@ def test_short_names_are_what_a_stack_leaves(names: list[str]) -> None:
     ],
 )
 def test_short_names_of_kernels(name: str, short: str) -> None:
-    """Kernel names as profilers write them have the expected short names."""
+    """Kernel names as profilers record them have the expected short names."""
     assert short_names([name]) == {name: short}
 
 
@@ -148,7 +148,7 @@ def test_short_names_of_kernels(name: str, short: str) -> None:
     ],
 )
 def test_wanted(asked: list[int] | None, value: int | None, expected: bool | None) -> None:
-    """A missing list selects everything; an unknown value is in no list."""
+    """NULL instead of a list selects everything, and NULL is in no list."""
     row = connection().execute(
         "SELECT lib.is_requested($asked::BIGINT[], $value::BIGINT)",
         {"asked": asked, "value": value},
@@ -159,7 +159,7 @@ def test_wanted(asked: list[int] | None, value: int | None, expected: bool | Non
 @given(values=st.lists(st.one_of(st.none(), st.integers(0, 2**40)), max_size=8))
 @settings(max_examples=examples(40))
 def test_exact_std(values: list[int | None]) -> None:
-    """The standard deviation equals that of fractions; it is NULL for fewer than two values."""
+    """The standard deviation matches exact fractions, and is NULL for fewer than two values."""
     known = [Fraction(value) for value in values if value is not None]
     (((found,),)) = (
         connection()

@@ -1,4 +1,4 @@
-"""Macros of sql/lib that return one value: sizes, factors and peaks."""
+"""Tests of the sql/lib macros that return one value, such as sizes, factors and peaks."""
 
 from __future__ import annotations
 
@@ -66,37 +66,37 @@ FACTORS = {
     1.0: "broadcast reduce send recv send_recv",
     None: "barrier",
 }
-"""Factors for four ranks."""
+"""Expected bus bandwidth factors for four ranks."""
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros for all examples."""
+    """Return one shared engine with the macros."""
     return engine_with(MACROS)
 
 
 def value(call: str, *arguments: object) -> object:
-    """Return the value of a macro."""
+    """Evaluate a macro call and return its value."""
     return value_in(connection(), call, arguments)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_bytes_of_an_element(size: int | None) -> None:
-    """Type names of PyTorch, Ascend and MindSpore are known; an unknown type is NULL."""
+    """Type names of PyTorch, Ascend and MindSpore have a size, and unknown types have none."""
     sizes = {name: value("lib.elem_bytes(?)", name) for name in SIZES[size].split()}
     assert sizes == dict.fromkeys(sizes, size)
 
 
 @pytest.mark.parametrize("peak", PEAKS)
 def test_peak_of_the_links(peak: float | None) -> None:
-    """The peak depends on the model [GB/s], and is NULL for a card without links."""
+    """The peak link bandwidth [GB/s] depends on the device model, and is NULL for other models."""
     peaks = {model: value("lib.link_peak(?)", model) for model in PEAKS[peak]}
     assert peaks == dict.fromkeys(peaks, peak)
 
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
-    """The factors equal those of nccl-tests for four ranks."""
+    """For four ranks, the factors equal those of nccl-tests."""
     factors = {name: value("lib.busbw_factor(?, 4)", name) for name in FACTORS[factor].split()}
     assert factors == dict.fromkeys(factors, factor)
 
@@ -120,18 +120,22 @@ def test_factor_of_the_bus_bandwidth(factor: float | None) -> None:
 def test_bytes_of_a_message(
     collective: str, sent: int | None, received: int | None, size: int | None
 ) -> None:
-    """The size is the larger of a rank's output and input, two bytes each; 0 elements mean unknown."""
+    """The size is that of the output for all_gather, gather and recv, and otherwise of the input.
+
+    If the element count is unknown (NULL or 0), that of the other side counts. Elements have two
+    bytes.
+    """
     call = "lib.message_bytes(?, 'Half', ?::BIGINT, ?::BIGINT)"
     assert value(call, collective, sent, received) == size
 
 
 def test_a_message_of_unknown_type() -> None:
-    """The size of a message of unknown type is unknown."""
+    """A message whose element type is unknown has an unknown size."""
     assert value("lib.message_bytes('all_reduce', 'Nothing', 1, 1)") is None
 
 
 IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
-"""Two images of six channels; four filters over the three channels of a group."""
+"""Input shapes: two images of six channels, and four filters over three channels per group."""
 
 
 @pytest.mark.parametrize(
@@ -147,14 +151,15 @@ IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
         ("aten::mul", "[[],[2,3]]", None, 1),
         ("aten::add", None, None, None),
         ("aten::sub", "[[2,3],[2,3],[]]", None, None),
-        # The image of 9 x 8 becomes 9 x 7: 2 x 2 images x 4 filters x 3 x 3 x 2 x 63 places.
+        # The output of a 9 x 8 image has 9 x 7 positions: 2 x 2 images x 4 filters x 3 x 3 x 2 x
+        # 63.
         (
             "aten::conv2d",
             IMAGE,
             '["","","","[1, 1]","[1, 0]","[1, 1]","2"]',
             2 * 2 * 4 * 3 * 3 * 2 * 9 * 7,
         ),
-        # Strides of 2 and 3, padding 1, dilation 2 and 1: 4 x 3 places.
+        # With strides 2 and 3, padding 1, and dilation 2 and 1, there are 4 x 3 positions.
         (
             "aten::conv2d",
             IMAGE,
@@ -162,7 +167,7 @@ IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
             2 * 2 * 4 * 3 * 3 * 2 * 4 * 3,
         ),
         ("aten::conv2d", IMAGE, None, None),
-        # As nn.Conv2d(padding="same") has it.
+        # This is how nn.Conv2d(padding="same") is recorded.
         ("aten::conv2d", IMAGE, '["","","","[1, 1]","same","[1, 1]","2"]', None),
         ("aten::conv2d", "[[6,9,8],[4,3,3,2]]", '["","","","[1]","[0]","[1]","2"]', None),
     ],
@@ -170,7 +175,7 @@ IMAGE = "[[2,6,9,8],[4,3,3,2],[4],[],[],[],[]]"
 def test_operations_of_an_operator(
     operator: str, shapes: str | None, scalars: str | None, flops: int | None
 ) -> None:
-    """The formulas are torch's; without inputs, or for other operators, the count is unknown."""
+    """Operations are counted by torch's formulas, and are unknown without inputs or a formula."""
     assert value("lib._operator_flops(?, ?, ?)", operator, shapes, scalars) == flops
 
 
@@ -186,7 +191,7 @@ def test_operations_of_an_operator(
     ],
 )
 def test_names_without_overload(recorded: str, name: str) -> None:
-    """Only a name in the form of an operator has an overload."""
+    """An overload is only removed from a name that has the form of an operator."""
     assert value("lib.op_base_name(?)", recorded) == name
 
 
@@ -201,7 +206,7 @@ def test_names_without_overload(recorded: str, name: str) -> None:
     ],
 )
 def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown: str) -> None:
-    """A list of tensors has no shape; an unrecorded shape is empty."""
+    """A list of tensors has an empty shape, and so has an operator without recorded shapes."""
     assert value("lib._counted_shapes(?, ?)", shapes, types) == shown
 
 
@@ -224,7 +229,7 @@ def test_shapes_as_torch_shows_them(shapes: str | None, types: str | None, shown
     ],
 )
 def test_names_in_mangled_ones(mangled: str, name: str) -> None:
-    """Up to twelve parts of a mangled name are parsed by their lengths; others are unchanged."""
+    """Up to twelve parts of a mangled name are parsed by length; other names are unchanged."""
     assert value("lib.demangled_name(?)", mangled) == name
 
 
@@ -240,7 +245,7 @@ def test_names_in_mangled_ones(mangled: str, name: str) -> None:
     ],
 )
 def test_annotations_that_load_data(name: str, loads: bool) -> None:
-    """Torch's own annotations and common user annotations are recognized."""
+    """Torch's annotations and common user annotations for data loading are recognized."""
     assert value("lib.loads_data(?)", name) == loads
 
 
@@ -257,14 +262,14 @@ def test_annotations_that_load_data(name: str, loads: bool) -> None:
     ],
 )
 def test_means_by_weight(pairs: list[tuple[float | None, int]], mean: float | None) -> None:
-    """A weighted mean of known values is exact to a millionth, and NULL for zero weight."""
+    """The mean ignores unknown values, is exact to a millionth, and is NULL for zero weight."""
     call = "lib.weighted_mean(p.x, p.w) FROM (SELECT unnest(?::STRUCT(x DOUBLE, w BIGINT)[]) AS p)"
     given = [{"x": x, "w": w} for x, w in pairs]
     assert value(call, given) == (mean if mean is None else pytest.approx(mean, abs=1e-9))
 
 
 def test_operators_of_the_backward_pass() -> None:
-    """Operators of the backward pass are recognized by their forward operator, or by their name."""
+    """Backward operators are recognized by their forward operator or by their name."""
     names = (
         *("AddmmBackward0", "CompiledFunctionBackward", "torch::autograd::AccumulateGrad"),
         "autograd::engine::evaluate_function: NllLossBackward0",
@@ -287,6 +292,6 @@ def test_operators_of_the_backward_pass() -> None:
 def test_modules_have_a_name_and_a_class(
     frame: str | None, name: str | None, kind: str | None
 ) -> None:
-    """A module has a name and a class; the number after its name distinguishes instances."""
+    """A module has a name and a class, which is the name without the instance number."""
     sql = "SELECT lib.module_name($frame), lib.module_class(lib.module_name($frame))"
     assert connection().execute(sql, {"frame": frame}).fetchall() == [(name, kind)]

@@ -1,4 +1,4 @@
-"""The longest path through edges, compared with an exhaustive search."""
+"""Tests that compare the longest path in a graph with an exhaustive search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ edges_of_dags = st.lists(
 
 
 def paths(edges: Edges) -> Iterator[Edges]:
-    """Return every path of at least one edge."""
+    """Yield every path of at least one edge."""
     for first in edges:
         yield [first]
         for rest in paths([e for e in edges if e[0] >= first[1]]):
@@ -35,7 +35,7 @@ def paths(edges: Edges) -> Iterator[Edges]:
 
 
 def solved(edges: Edges) -> tuple[Edges, int]:
-    """Return the edges of longest_path."""
+    """Return the edges and the length that longest_path computes."""
     begin, end, weight = (np.array([e[i] for e in edges], np.int64) for i in range(3))
     path, length = longest_path(begin, end, weight, 8)
     return [edges[at] for at in path.tolist()], length
@@ -52,14 +52,17 @@ def test_no_path_is_longer(edges: Edges) -> None:
 
 @given(edges_of_dags, st.randoms())
 def test_ties_do_not_depend_on_the_order_of_edges(edges: Edges, random: Any) -> None:
-    """Among equally long paths the same one is always returned."""
+    """The choice between equally long paths does not depend on the order of the edges."""
     shuffled = list(edges)
     random.shuffle(shuffled)
     assert solved(edges) == solved(shuffled)
 
 
 def test_ties_go_through_the_latest_node() -> None:
-    """0-1-3 and 0-2-3 have the same length; 4 follows with zero length."""
+    """Of the equally long paths 0-1-3 and 0-2-3, the one through the latest node is chosen.
+
+    The final edge to node 4 has zero length.
+    """
     assert solved([(0, 1, 5), (0, 2, 5), (1, 3, 2), (2, 3, 2), (3, 4, 0)])[0] == [
         (0, 2, 5),
         (2, 3, 2),

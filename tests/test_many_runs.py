@@ -1,4 +1,4 @@
-"""A store of 200 runs of 8 ranks: opening it, listing it, and queries of one run."""
+"""Tests of a store with 200 runs of 8 ranks: opening it, listing runs, and querying one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cpu_s(task: Callable[[], object]) -> float:
-    """Return the CPU time of a task, the best of five."""
+    """Return the shortest CPU time of five calls to a task [s]."""
     times = []
     for _ in range(5):
         started = time.process_time()
@@ -30,7 +30,7 @@ def cpu_s(task: Callable[[], object]) -> float:
 def test_a_store_of_many_runs_is_opened_like_one(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """Opening takes at most twice the time, and a query of one run opens only its own files."""
+    """Opening takes less than twice as long, and a query of one run reads only its own files."""
     with ingest_trace("gap_causes.json") as opened:
         one = opened.path
     many = tmp_path / "many.store"

@@ -1,4 +1,4 @@
-"""Materialized answers of single runs: views read them and compute the others, with equal rows."""
+"""Tests that views return the same rows, whether the answers of a run are materialized or not."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parent / "traces"
 
 NAMES = ("temporal_breakdown", "gpu_kernels_by_name")
-"""An analysis whose columns determine its order, and one whose columns do not."""
+"""An analysis whose columns determine its row order, and one whose columns do not."""
 
 Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest three runs of a tiny trace with different kernels; their names are not in the order of ingest."""
+    """Ingest three runs with different kernels, in a different order than that of their names."""
     store = tmp_path_factory.mktemp("whole") / "job.store"
     for run, name in (("b", "two_ranks_0"), ("c", "gap_causes"), ("a", "overlap_two_streams")):
         traces = {0: str(TRACES / f"{name}.json")}
@@ -58,20 +58,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(whole: Path, tmp_path: Path) -> Path:
-    """Copy the ingested store, so that a test can change it."""
+    """Copy the ingested store so that a test can change it."""
     copied = Path(shutil.copytree(whole, tmp_path / "tiny.store"))
     build_catalog(copied)
     return copied
 
 
 def shown(store: Path, query: str = "FROM {name}", names: tuple[str, ...] = NAMES) -> list[Rows]:
-    """Return the rows of the views for a client without this package."""
+    """Return the rows of the views as a client without this package sees them."""
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         return [con.sql(query.format(name=name)).fetchall() for name in names]
 
 
 def kept_files(store: Path, run: str) -> list[Path]:
-    """Return the files of the materialized answers of a run."""
+    """Return the files that hold the materialized answers of a run."""
     kept = (
         one for one in read_manifest(store).materialized if one.run == run and one.table in NAMES
     )
@@ -79,12 +79,12 @@ def kept_files(store: Path, run: str) -> list[Path]:
 
 
 def is_kept(store: Path) -> set[tuple[str, str]]:
-    """Return the answers that are materialized and current."""
+    """Return the materialized answers that are current, as pairs of analysis and run."""
     return set(kept_tables(read_manifest(store), load_library()))
 
 
 def all_of(*runs: str) -> set[tuple[str, str]]:
-    """Return both analyses for some runs."""
+    """Return all pairs of an analysis in ``NAMES`` and one of the runs."""
     return {(name, run) for name in NAMES for run in runs}
 
 
@@ -97,7 +97,7 @@ def all_of(*runs: str) -> set[tuple[str, str]]:
     ids="-".join,
 )
 def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
-    """Views return the same rows and order whichever runs are materialized, also in µs."""
+    """Views, even those in µs, have the same rows in the same order, whatever is materialized."""
     computed = shown(store), shown(store, "FROM us.{name}")
     assert all(len(rows) > 2 for rows in computed[0])
     materialize_answers(store, NAMES, runs)
@@ -107,7 +107,7 @@ def test_views_show_the_same_rows(store: Path, runs: list[str]) -> None:
 
 @pytest.mark.slow
 def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
-    """A query of one run reads only its materialized answer or, without one, its table files."""
+    """A query of one run reads only that run's materialized answer, and no table files."""
     materialize_answers(store, NAMES)
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         for name in NAMES:
@@ -119,7 +119,10 @@ def test_a_question_about_one_run_reads_one_file(store: Path) -> None:
 
 @pytest.mark.slow
 def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Python reads materialized answers for default parameters, and computes all others."""
+    """Python reads materialized answers for default parameters, and computes other results.
+
+    Files that cannot be read are recomputed with a warning.
+    """
     questions: list[dict[str, Any]] = [{}, {"runs": ["c"]}, {"runs": ["c", "a"]}, {"ranks": [0]}]
     with hta_sql.open(store) as opened:
         computed = [opened.run("temporal_breakdown", **given).arrow() for given in questions]
@@ -133,13 +136,16 @@ def test_python_reads_what_is_kept(store: Path, caplog: pytest.LogCaptureFixture
     with hta_sql.open(store) as opened:
         assert opened.run("temporal_breakdown", runs=["c"]).arrow() == computed[1]
         assert opened.run("temporal_breakdown", ranks=[0]).arrow() == computed[3]
-    (said,) = caplog.messages  # which shows that it was looked at
+    (said,) = caplog.messages  # the warning shows that the file was read
     assert "materialized files cannot be read and are recomputed" in said
 
 
 @pytest.mark.slow
 def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: IngestTrace) -> None:
-    """The old rows are never visible, and the next write deletes the old files; other runs are unchanged."""
+    """Re-ingesting a run makes its answers stale, and the next ingest deletes the old files.
+
+    Answers of other runs stay valid.
+    """
     materialize_answers(store, NAMES)
     old = kept_files(store, "b")
     ingest_trace("gap_causes.json", run="b").close()
@@ -156,7 +162,7 @@ def test_a_run_that_is_read_again_is_computed_again(store: Path, ingest_trace: I
 
 @pytest.mark.slow
 def test_a_rank_more_is_another_answer(store: Path, ingest_trace: IngestTrace) -> None:
-    """A new rank changes the key: it may start first, which shifts all times of the run."""
+    """A new rank changes the key of a run: if it starts first, all times in the run shift."""
     materialize_answers(store, NAMES)
     ingest_trace({1: "two_ranks_1.json"}, run="b").close()
     assert is_kept(store) == all_of("a", "c")
@@ -177,7 +183,7 @@ def test_a_run_that_is_taken_out(store: Path) -> None:
 
 @pytest.mark.slow
 def test_other_sql_is_another_answer(store: Path) -> None:
-    """A changed version, macro or table row invalidates an answer; a comment does not."""
+    """A newer analysis or a changed macro makes an answer stale, but a changed comment does not."""
     library = load_library()
     materialize_answers(store, NAMES)
     manifest = read_manifest(store)
@@ -206,7 +212,7 @@ def test_other_sql_is_another_answer(store: Path) -> None:
 
 
 def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
-    """If a new relation depends on more than files, the key of a run must include its rows."""
+    """The key of a run covers every relation in the catalog that does not only depend on files."""
     with duckdb.connect(str(store / CATALOG), read_only=True) as con:
         query = (
             "SELECT view_name FROM duckdb_views() WHERE schema_name = 'stored' "
@@ -217,10 +223,10 @@ def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
     from_csv = set(
         re.findall(r'VIEW stored\."(\w+)"', "\n".join(data_views(load_library().tables)))
     )
-    # rank_scope comes from what keys_of looks at; no answer reads the others.
+    # rank_scope is computed from inputs of keys_of, and no answer reads the other relations.
     others = {"rank_scope", "run_tags", "store_info", "kept_answers", "manifest_copy"}
     assert names - from_files - from_csv == others
-    # Tags change, and nothing else does: no answer may read them.
+    # Tags can change without a new key, so no answer may read them.
     of_tags = re.compile(r"(FROM|JOIN)\s+(runs|run_tags)\b")
     for about in answers(load_library()).values():
         used = [one for one in load_library().stands_on(about) if one.path.parent.name != "tables"]
@@ -228,7 +234,7 @@ def test_all_that_a_catalog_knows_of_a_run_is_in_its_key(store: Path) -> None:
 
 
 def test_keys_tell_what_rank_scope_says(store: Path) -> None:
-    """The key includes the zero of a run, its steps, the columns and the definitions of its files."""
+    """The key includes the time origin of a run, its steps, its columns and its definitions."""
     manifest = read_manifest(store)
     library = load_library()
     before = keys_of(manifest, library, NAMES)
@@ -245,7 +251,7 @@ def test_keys_tell_what_rank_scope_says(store: Path) -> None:
 
 @pytest.mark.slow
 def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large answers are materialized by name only; otherwise they are computed and not stored."""
+    """Large answers are materialized only if they are named, and otherwise computed on demand."""
     computed = shown(store)
     monkeypatch.setattr(compute, "SMALL_BYTES", 0)
     monkeypatch.setattr("hta_sql.store.catalog.materialized_tables.answers", few)
@@ -261,12 +267,12 @@ def test_large_answers_are_kept_by_name(store: Path, monkeypatch: pytest.MonkeyP
 
 
 def few(library: Any) -> dict[str, Any]:
-    """Replace the list of all analyses by a few."""
+    """Limit the answers to the two analyses of this test."""
     return {name: about for name, about in answers(library).items() if name in NAMES}
 
 
 def test_the_command_says_what_is_kept(store: Path) -> None:
-    """The command prints a line for each analysis, and logs the answers that it computes."""
+    """The command logs the answers that it computes, and --list prints a line for each analysis."""
     done = CliRunner().invoke(program, ["materialize", str(store), *NAMES, "--runs", "a"])
     assert "Computed temporal_breakdown of run a: " in done.stderr
     said = CliRunner().invoke(program, ["materialize", str(store), "--list"])
@@ -279,7 +285,7 @@ def test_the_command_says_what_is_kept(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["call_stack", "trace_diff", "comparison"])
 def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
-    """An analysis across runs is not materialized, and the message gives the reason."""
+    """An analysis that combines runs cannot be materialized, and the error gives the reason."""
     with pytest.raises(ParameterError, match="cannot be materialized"):
         materialize_answers(store, [name])
 
@@ -289,7 +295,10 @@ def test_what_is_not_of_one_run_is_not_kept(store: Path, name: str) -> None:
 def test_a_broken_file_is_computed_again(
     store: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A broken file causes a warning and is computed again, and later materialized again."""
+    """If a file is missing or truncated, a warning is logged and its rows are recomputed.
+
+    A later call materializes them again.
+    """
     computed = shown(store)
     materialize_answers(store, NAMES)
     hta_sql.open(store).close()
@@ -309,7 +318,7 @@ def test_a_broken_file_is_computed_again(
 
 @pytest.mark.slow
 def test_a_catalog_without_a_broken_file(store: Path) -> None:
-    """A catalog built without the file computes that run, and reads the others."""
+    """A catalog that is built without a missing file computes that run and reads the others."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     for path in kept_files(store, "a"):
@@ -332,7 +341,7 @@ materialize_answers(sys.argv[1], sys.argv[2:])
 
 @pytest.mark.slow
 def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
-    """One materializes an answer, one another, and one ingests: all results are stored."""
+    """If two processes materialize while one ingests, all results are stored."""
     processes = [
         subprocess.Popen([sys.executable, "-c", KEEP, str(store), name])  # noqa: S603 - our own
         for name in NAMES
@@ -348,7 +357,7 @@ def test_two_writers(store: Path, ingest_trace: IngestTrace) -> None:
 
 @pytest.mark.slow
 def test_a_moved_store(store: Path, tmp_path: Path) -> None:
-    """The moved store's catalog is rebuilt with the materialized answers that it had."""
+    """After a move, the store's catalog is rebuilt with the existing materialized answers."""
     computed = shown(store)
     materialize_answers(store, NAMES)
     moved = Path(shutil.move(store, tmp_path / "moved.store"))
@@ -362,7 +371,7 @@ def test_a_moved_store(store: Path, tmp_path: Path) -> None:
 
 
 def test_orders_by_columns() -> None:
-    """Most analyses are sorted by columns; for others the order is unknown."""
+    """Most analyses are sorted by columns, and the order of the others is unknown."""
     library = answers(load_library())
     assert order_of(library["temporal_breakdown"]) == '"run" , "rank"'
     assert order_of(library["gpu_kernels_by_name"]) is None
@@ -370,17 +379,17 @@ def test_orders_by_columns() -> None:
 
 
 def test_the_columns_that_an_answer_is_ordered_by_first() -> None:
-    """The sort columns end at the first item that is not a column; descending ones are marked."""
+    """The sort columns end at the first term that is not a column; descending ones are marked."""
     library = answers(load_library())
     assert first_terms(library["temporal_breakdown"]) == [("run", False), ("rank", False)]
     names = [term.name for term in first_terms(library["gpu_kernels_by_name"])]
-    assert names == ["run", "rank", "class"]  # then l.is_kept, which is no column
+    assert names == ["run", "rank", "class"]  # the next term is l.is_kept, which is not a column
     assert ("device_self_ns", True) in first_terms(library["operator_table"])
 
 
 @pytest.mark.slow
 def test_an_ingest_keeps_what_is_small(ingest_trace: IngestTrace) -> None:
-    """On request an ingest materializes small answers, even of traces ingested before."""
+    """If requested, an ingest materializes small answers, even for unchanged traces."""
     ingest_trace("two_ranks_0.json", run="a").close()
     with ingest_trace("two_ranks_0.json", run="a", materialize=True) as opened:
         found = is_kept(Path(opened.path))

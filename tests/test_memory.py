@@ -1,4 +1,7 @@
-"""Memory of a training job of known size, which torch 2.13 recorded on the CPU (tests/traces/recorded)."""
+"""Tests of the memory analyses on a training job of known size.
+
+torch 2.13 recorded the job on the CPU (tests/traces/recorded).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ import hta_sql
 TRACE = Path(__file__).parent / "traces" / "recorded" / "memory_cpu_torch_2_13.json.gz"
 
 STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS = 4, 32, 64, 256, 10
-"""Sizes in record_memory.py."""
+"""Sizes from record_memory.py."""
 
 FLOAT = 4
 LAYERS = [INPUTS * HIDDEN, HIDDEN, HIDDEN * OUTPUTS, OUTPUTS]
 PARAMETERS = FLOAT * sum(LAYERS)
-"""Bytes of the weights, of their gradients, and of the optimizer's momentum."""
+"""Bytes of the weights, which are also those of their gradients and of the optimizer's momentum."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def test_parameters_states_and_gradients_have_the_size_of_the_network(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Parameters and momentum are allocated once and stay; each step has gradients, which zero_grad frees."""
+    """Parameters and momentum are allocated once and never freed; zero_grad frees the gradients."""
     query = """
         SELECT category, step, state, count(*), sum(bytes)::BIGINT
         FROM memory_allocations
@@ -47,7 +50,10 @@ def test_parameters_states_and_gradients_have_the_size_of_the_network(
 
 
 def test_gradients_and_activations_are_of_their_layers(store: hta_sql.TraceStore) -> None:
-    """A gradient belongs to the module of its forward operator; bias gradients are sums without a module."""
+    """A weight gradient belongs to the module and line of its forward operator.
+
+    Bias gradients are sums without a module.
+    """
     query = """
         SELECT category, operator_name, module, frame, bytes
         FROM memory_allocations(steps := [2])
@@ -65,7 +71,7 @@ def test_gradients_and_activations_are_of_their_layers(store: hta_sql.TraceStore
 
 
 def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.TraceStore) -> None:
-    """The retained output of each step grows; parameters and momentum do not."""
+    """The output that the loop retains grows in each step, but parameters and momentum do not."""
     query = """
         SELECT is_growing, operator_name, frame, category, growth_bytes, live_bytes
         FROM memory_leaks
@@ -82,7 +88,7 @@ def test_what_each_step_leaves_behind_is_found_with_its_line(store: hta_sql.Trac
 def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_step(
     store: hta_sql.TraceStore,
 ) -> None:
-    """The peak is in the backward pass of the last step, and its parts sum to it."""
+    """The parts at the peak add up to the peak, which is in a backward pass."""
     ((highest,),) = store.sql("SELECT max(total_allocated_bytes) FROM memory_events").rows()
     query = "SELECT category, sum(bytes)::BIGINT FROM live_at_peak GROUP BY ALL"
     parts = dict(store.sql(query).rows())
@@ -93,15 +99,15 @@ def test_the_peak_is_what_the_allocator_wrote_and_its_parts_are_those_of_the_ste
         "optimizer state": PARAMETERS,
         "gradient": PARAMETERS,
         "autograd": FLOAT * BATCH * HIDDEN,
-        # The batch is freed in the backward pass, too.
+        # The backward pass also frees the batch.
         "activation": FLOAT * BATCH * INPUTS + output,
-        # Outputs of the steps before, the loss and its gradient.
+        # Outputs of the previous steps, plus the loss and its gradient.
         None: (STEPS - 1) * output + 2 * FLOAT,
     }
 
 
 def test_what_operators_keep_is_what_more_is_in_use(store: hta_sql.TraceStore) -> None:
-    """The initial memory is 0, and the curve has the peak."""
+    """The increases of all operators add up to the growth of memory; the curve has the peak."""
     ((before, after, at),) = store.sql(
         "SELECT before_bytes, end_bytes, peak_event_id FROM memory_peaks"
     ).rows()

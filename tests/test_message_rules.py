@@ -1,4 +1,8 @@
-"""A message template may be corrected after a release; a code or a placeholder in use may not be removed."""
+"""Tests of the rules for message templates.
+
+The wording of a template may be corrected after a release, but a code or a placeholder in use may
+not be removed.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,7 @@ def write(path: Path, text: str) -> None:
 
 
 def problems_with(root: Path, old: str, new: str, file: str = "messages/timeline.csv") -> list[str]:
-    """Change a text of a file and list the problems."""
+    """Replace a string in a library file and return the problems that the rules then find."""
     path = root / file
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -96,7 +100,7 @@ def problems_with(root: Path, old: str, new: str, file: str = "messages/timeline
 
 
 def test_a_word_is_corrected_after_a_release(root: Path) -> None:
-    """A corrected word or another order of placeholders needs no new version and no new lock."""
+    """Rewording a message or reordering its placeholders needs no new version of the analysis."""
     assert freeze(root) == ["device_work_v1"]
     assert find_problems(root) == []
     library = parse_library(root)
@@ -113,12 +117,12 @@ def test_a_word_is_corrected_after_a_release(root: Path) -> None:
 
 
 def digest(library: Library, root: Path) -> str:
-    """Return the lock's digest of the answers."""
+    """Return the lock's digest of the golden answers of the analysis."""
     return answers_digest(root, library.find("device_work"))
 
 
 def test_the_lock_keeps_other_columns_of_golden_answers(root: Path) -> None:
-    """Only messages of golden answers may change; the lock covers all other columns."""
+    """Only messages in golden answers may change, and the lock covers all other columns."""
     library = parse_library(root)
     before = digest(library, root)
     golden = root.parent / "tests" / "golden" / "timeline" / "device_work_v1.test"
@@ -173,7 +177,7 @@ def test_the_lock_keeps_other_columns_of_golden_answers(root: Path) -> None:
 def test_a_catalogue_that_does_not_fit_is_refused(
     root: Path, old: str, new: str, problem: str
 ) -> None:
-    """The rule names the code, the field or the placeholder."""
+    """The problem names the code, the field or the placeholder."""
     found = problems_with(root, old, new)
     assert any(problem in one for one in found), found
 
@@ -187,7 +191,7 @@ def test_a_catalogue_that_does_not_fit_is_refused(
     ],
 )
 def test_a_sentence_in_sql_is_refused(root: Path, literal: str) -> None:
-    """A sentence in SQL is refused, because messages must be in the catalog."""
+    """A sentence in SQL is a problem, because messages must be in the catalog."""
     file = "analyses/timeline/device_work_v1.sql"
     found = problems_with(root, "'device_work.nothing' AS", f"{literal} AS", file)
     assert any("move it to sql/messages and return lib.message" in one for one in found), found

@@ -1,4 +1,4 @@
-"""Messages: analyses return codes with values, and the texts are in the catalog."""
+"""Tests of messages: analyses return codes with values, and the catalog has the templates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def con() -> duckdb.DuckDBPyConnection:
-    """Return an engine with only the macros of messages."""
+    """Return an engine that has only the message macros."""
     con = duckdb.connect(":memory:")
     con.execute("CREATE SCHEMA lib")
     for path in sorted((sql_root() / "lib" / "messages").glob("*.sql")):
@@ -31,7 +31,7 @@ def con() -> duckdb.DuckDBPyConnection:
 
 
 def text_of(con: duckdb.DuckDBPyConnection, template: str, fields: str) -> str | None:
-    """Render a template."""
+    """Render a template with the given fields."""
     query = f"SELECT lib.message_text($template, to_json({fields}))"
     found: list[tuple[str | None]] = con.execute(query, {"template": template}).fetchall()
     ((text,),) = found
@@ -71,23 +71,23 @@ def text_of(con: duckdb.DuckDBPyConnection, template: str, fields: str) -> str |
 def test_a_placeholder_is_rendered_by_its_format(
     con: duckdb.DuckDBPyConnection, form: str, value: str, expected: str
 ) -> None:
-    """Numbers have units and a sensible scale; a choice has two texts."""
+    """Numbers have units and a sensible scale, and a choice selects one of two strings."""
     assert text_of(con, f"[{{x{form}}}]", f"{{'x': {value}}}") == f"[{expected}]"
 
 
 def test_a_name_with_braces_is_no_placeholder(con: duckdb.DuckDBPyConnection) -> None:
-    """Braces in a name from a trace are not rendered as a placeholder."""
+    """Braces in a name that comes from a trace are not rendered as a placeholder."""
     fields = """{'name': 'k{n:count}<"x">', 'n': 7}"""
     assert text_of(con, "{name} ran {n} times.", fields) == 'k{n:count}<"x"> ran 7 times.'
 
 
 def test_a_missing_template_has_no_sentence(con: duckdb.DuckDBPyConnection) -> None:
-    """A row whose code has no template has no message."""
+    """Without a template, there is no message."""
     assert con.execute("SELECT lib.message_text(NULL, to_json({'n': 1}))").fetchall() == [(None,)]
 
 
 def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
-    """An unknown format is an error, which the rules of the library find beforehand."""
+    """An unknown format is an error, which the rules of the library find before a release."""
     with pytest.raises(duckdb.Error, match="seconds"):
         text_of(con, "{n:seconds}", "{'n': 1}")
 
@@ -95,7 +95,7 @@ def test_an_unknown_format_is_an_error(con: duckdb.DuckDBPyConnection) -> None:
 def test_fields_of_an_analysis_are_added_to_those_of_a_message(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
-    """The fields of an analysis are added to those of a message, even if the message has none."""
+    """An analysis can add fields to those of a message, even to a message without fields."""
     for fields in ("{'n': 1}", "NULL"):
         message = f"lib.message('a.b', {fields}).fields"
         query = f"SELECT lib.message_text('{{x}}', lib.with_fields({message}, {{'x': 2}}))"
@@ -104,7 +104,7 @@ def test_fields_of_an_analysis_are_added_to_those_of_a_message(
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two ranks, one of which is late."""
+    """Ingest two ranks, one of which is late, and return the path of the store."""
     path = tmp_path_factory.mktemp("messages") / "job.store"
     traces = {rank: str(TRACES / f"late_{rank}.json") for rank in (0, 1)}
     hta_sql.ingest(traces, path).close()
@@ -112,7 +112,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None:
-    """Rows have the code, the message and its values."""
+    """Python and a plain DuckDB client return the same codes and messages."""
     with hta_sql.open(store) as opened:
         frame = opened.run("advice").df()
     told = list(zip(frame["message_code"], frame["message"], frame["remedy"], strict=True))
@@ -127,7 +127,7 @@ def test_python_and_a_plain_shell_return_the_same_sentences(store: Path) -> None
 
 
 def test_each_sentence_stands_next_to_its_code() -> None:
-    """Each message is next to its code, by which programs filter or translate."""
+    """Each message column comes with the code column that programs use to filter or translate."""
     for analysis in load_library().newest():
         names = [column.name for column in analysis.columns]
         for name in SENTENCES & {"message", "reason", "about"} & set(names):
@@ -140,7 +140,7 @@ def test_each_sentence_stands_next_to_its_code() -> None:
 def test_a_corrected_word_makes_materialized_answers_stale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A corrected template makes materialized answers stale, although no analysis has changed."""
+    """A corrected template makes answers with messages stale, although no analysis has changed."""
     library = parse_library(sql_root())
     advice = library.find("advice")
     before = sql_digest(library, advice), definition_digest(advice)

@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks: saved outputs are current."""
+"""Tests that the saved outputs of the notebooks in docs/notebooks are current."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ QUICK = ("trace_analysis_demo",)
 
 
 def saved(name: str) -> dict[str, Any]:
-    """Return a notebook of the repository."""
+    """Return a saved notebook by name."""
     notebook: dict[str, Any] = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
     return notebook
 
 
 def shown(notebook: dict[str, Any]) -> list[str]:
-    """Return the outputs of code cells; for a chart, only that there is one."""
+    """Return the outputs of the code cells as text; a chart is only a placeholder."""
     texts = []
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
@@ -35,7 +35,7 @@ def shown(notebook: dict[str, Any]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Return the folder in which the notebooks run in order; later ones reuse ingests."""
+    """Set up the folder in which the notebooks run in order, so that later ones reuse ingests."""
     with standing_in(tmp_path_factory.mktemp("notebooks") / "root"):
         yield
 
@@ -46,14 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 )
 @pytest.mark.usefixtures("place")
 def test_outputs_are_current(name: str) -> None:
-    """``make docs`` would not change the outputs, except for another chart library."""
+    """Running the notebook gives the saved outputs, apart from the drawing of charts."""
     before = saved(name)
     assert shown(executed(before)) == shown(before)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_saved_and_name_no_place(name: str) -> None:
-    """Outputs have tables and, except the cookbook's, charts; they name no local folder."""
+    """Outputs have tables and, except in the cookbook, charts, but no paths of local folders."""
     outputs = [output for cell in saved(name)["cells"] for output in cell.get("outputs", [])]
     kinds = {kind for output in outputs for kind in output.get("data", {})}
     assert ("image/svg+xml" in kinds) == (name != COOKBOOK)
@@ -66,7 +66,7 @@ def test_outputs_are_saved_and_name_no_place(name: str) -> None:
 
 
 def test_the_cookbook_is_that_of_the_page() -> None:
-    """The notebook has the recipes of the page, except those without rows for its job."""
+    """Each recipe in the notebook is on the page."""
     page = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
     made = {"".join(cell["source"]) for cell in cookbook(page)["cells"]}
     kept = ["".join(cell["source"]) for cell in saved(COOKBOOK)["cells"]]

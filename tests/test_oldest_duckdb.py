@@ -1,4 +1,4 @@
-"""A catalog of the current DuckDB opens in the oldest supported one, with equal answers."""
+"""Tests that the oldest supported DuckDB opens a current catalog and returns the same answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Environment = dict[str, str]
 
 @pytest.fixture(scope="module")
 def oldest(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """Create an environment in which Python finds the oldest supported DuckDB first."""
+    """Return an environment in which Python imports the oldest supported DuckDB."""
     folder = tmp_path_factory.mktemp("oldest")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run(  # noqa: S603 - our own interpreter
@@ -86,7 +86,11 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[object]]]:
-    """Query everything in a catalog; return the engine's version and name ─▶ rows, hash."""
+    """Query all views and macros of a catalog.
+
+    Returns:
+        The DuckDB version, and name ─▶ row count and hash of the rows.
+    """
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK, str(catalog)],
         env=environment,
@@ -101,7 +105,7 @@ def asked(environment: Environment, catalog: Path) -> tuple[str, dict[str, list[
 
 @pytest.mark.slow
 def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
-    """Each view and macro returns the same rows in both versions, for every kind of event."""
+    """Each view and macro returns the same rows in both DuckDB versions."""
     write_job(tmp_path / "traces", JobSpec(ranks=2, steps=3, layers=2))
     store = tmp_path / "job.store"
     hta_sql.ingest(tmp_path / "traces", store, run="job").close()
@@ -123,7 +127,7 @@ def test_every_view_and_macro(oldest: Environment, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_cookbook(oldest: Environment, tmp_path: Path) -> None:
-    """The cookbook's answers are right in the oldest version, too."""
+    """The oldest version returns the right answers for the cookbook."""
     catalog = ingest_cookbook(tmp_path) / CATALOG
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", ASK_QUERIES, str(catalog)],

@@ -1,4 +1,4 @@
-"""Kind of work of an operation by its name: the list operation_categories."""
+"""Tests that the table operation_categories assigns the right kind of work to a name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KERNELS = {
 
 
 def categories(side: str, names: list[str]) -> dict[str, str]:
-    """Return name ─▶ category of the names that a rule knows."""
+    """Return the category of each name that matches a rule."""
     library = load_library()
     with duckdb.connect(":memory:") as con:
         create_empty_tables(con, library)
@@ -82,14 +82,14 @@ def categories(side: str, names: list[str]) -> dict[str, str]:
     ids=["operators", "kernels"],
 )
 def test_categories_of_names(side: str, examples: dict[str | None, list[str]]) -> None:
-    """The first matching rule decides; other names have no category."""
+    """The first matching rule decides, and names that match no rule have no category."""
     wanted = {name: category for category, names in examples.items() for name in names if category}
     found = categories(side, [name for names in examples.values() for name in names])
     assert found == wanted
 
 
 def test_the_constant_rules_are_those_of_the_list() -> None:
-    """For every name in this module, the macro agrees with the first matching rule of the list."""
+    """The macro that contains the rules agrees with the first matching rule in the table."""
     library = load_library()
     joined = """
         SELECT arg_min(r.category, r.priority)

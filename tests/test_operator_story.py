@@ -1,8 +1,10 @@
-"""PyTorch's tutorial "Profiling your PyTorch module": find, fix and compare the slowest operator.
+"""Tests that follow PyTorch's tutorial "Profiling your PyTorch module".
 
-Three versions of one module, recorded with torch 2.13 for the CPU (traces/recorded/masked_linear/record.py):
-a mask of doubles that is copied for NumPy, one of floats, and torch.nonzero instead of NumPy. Two of the three
-steps count. docs/notebooks/operator_story.ipynb has the same analysis.
+The tutorial finds the slowest operator of a module, fixes it, and compares the versions. The three
+versions were recorded with torch 2.13 on the CPU (traces/recorded/masked_linear/record.py). The
+first copies a mask of doubles for NumPy, the second a mask of floats, and the third calls
+torch.nonzero instead of NumPy. Two of the three steps count. docs/notebooks/operator_story.ipynb
+has the same analysis.
 """
 
 from __future__ import annotations
@@ -29,20 +31,20 @@ MASK_BYTES = {"version1": 8 * ELEMENTS, "version2": 4 * ELEMENTS}
 
 
 def make(path: Path) -> None:
-    """Ingest a run for each version."""
+    """Ingest one run per version."""
     for version in VERSIONS:
         ingest_only(str(TRACES / f"{version}.json.gz"), path, run=version)
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Return a store of the three versions."""
+    """Open a store with the three versions."""
     with hta_sql.open(made_once(tmp_path_factory, "operator_story", make)) as opened:
         yield opened
 
 
 def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -> dict[str, Any]:
-    """Return the first row of an analysis, which is its answer."""
+    """Return the first row of an analysis, which has the answer to the test's question."""
     return store.run(analysis, runs=[run], **given).records()[0]
 
 
@@ -57,7 +59,7 @@ def first(store: hta_sql.TraceStore, analysis: str, *, run: str, **given: Any) -
 def test_which_operator_takes_most_time(
     store: hta_sql.TraceStore, run: str, operator: str, self_ns: int
 ) -> None:
-    """The copies take the most time; in the third version the operator that searches does."""
+    """The copies take the most time; in the third version, the search does."""
     row = first(store, "operator_table", run=run)
     assert (row["name"], row["host_self_ns"]) == (operator, self_ns)
 
@@ -73,21 +75,21 @@ def test_which_operator_takes_most_time(
 def test_in_which_line_of_mine(
     store: hta_sql.TraceStore, run: str, frame: str, total_ns: int
 ) -> None:
-    """The function that searches positions includes the operations of PyTorch and NumPy that it calls."""
+    """The time of the function that searches the mask includes PyTorch and NumPy calls."""
     hidden = r"^<built-in|^nn\.Module: |^torch/|^numpy/"
     row = first(store, "source_lines", run=run, hidden=hidden)
     assert (row["frame"], row["host_self_ns"], row["call_count"]) == (frame, total_ns, STEPS)
 
 
 def test_by_stack_the_operator_names_the_line(store: hta_sql.TraceStore) -> None:
-    """Four of the six copies are of large tensors, and are called from the line of the mask."""
+    """The stack shows the line that makes the four copies of large tensors."""
     row = first(store, "operator_table", run="version1", stack_frames=2)
     assert (row["name"], row["call_count"], row["host_self_ns"]) == ("aten::copy_", 4, 23_550_555)
     assert row["stack"].endswith(f'"{FRAME}"]')
 
 
 def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> None:
-    """Frames in the Python tracer equal the five that verbose=True recorded on each operator."""
+    """The innermost frames of the Python tracer equal the five that torch recorded per operator."""
     query = """
         SELECT count(*), count_if(f.frames = lib.counted_stack(c.call_stack)[:5])
         FROM cpu_ops AS c
@@ -99,7 +101,7 @@ def test_frames_around_a_call_are_those_recorded(store: hta_sql.TraceStore) -> N
 
 
 def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
-    """The mask is of doubles, and the number of positions is right."""
+    """The mask has dtype double, and the number of positions found is right."""
     rows = store.run("operator_unique_args", runs=["version1"]).records()
     copies = {row["input_shapes"]: row["input_types"] for row in rows if row["name"] == "aten::to"}
     assert copies["[[128,128,128],[],[],[],[],[],[],[]]"].startswith('["double"')
@@ -117,7 +119,7 @@ def test_of_what_shapes(store: hta_sql.TraceStore) -> None:
 def test_which_operator_takes_most_memory(
     store: hta_sql.TraceStore, run: str, operator: str, each_step: int
 ) -> None:
-    """Copies allocate the mask and the positions; the last version only the positions."""
+    """Copies allocate the mask and the positions; the last version only allocates positions."""
     row = first(store, "memory_by_operator", run=run)
     small = 4 * STEPS if operator == "aten::empty_strided" else 0
     assert row["operator_name"] == operator
@@ -135,7 +137,7 @@ def test_which_operator_takes_most_memory(
 def test_who_holds_the_memory_at_the_peak(
     store: hta_sql.TraceStore, run: str, operator: str, frame: str, held: int
 ) -> None:
-    """The peak has this step's mask and positions, and those that the loop still references."""
+    """At the peak, a step's mask and positions are live, and so are the previous positions."""
     row = first(store, "live_at_peak", run=run)
     assert (row["operator_name"], row["frame"], row["bytes"]) == (operator, frame, held)
 
@@ -147,7 +149,8 @@ def test_it_is_mended(store: hta_sql.TraceStore) -> None:
     peaks = [first(store, "memory_peaks", run=run)["peak_allocated_bytes"] for run in VERSIONS]
     assert times == [71_887_400, 63_200_105, 35_893_445]
     assert peaks == [41_951_184, 33_562_576, 27_271_120]
-    # Half of the mask; then all of it, but for a byte an element that says what is above.
+    # The second version saves half of the mask. The third saves the rest, but needs one byte per
+    # element to compare.
     assert peaks[0] - peaks[1] == MASK_BYTES["version2"]
     assert peaks[1] - peaks[2] == MASK_BYTES["version2"] - ELEMENTS
 
@@ -166,7 +169,7 @@ def test_the_versions_are_compared(
     label_ns: tuple[int, int],
     copies_ns: tuple[int, int],
 ) -> None:
-    """The versions are compared by the enclosing label and by operator."""
+    """The versions are compared by the enclosing annotation and by operator."""
     rows = {row["name"]: row for row in store.run("trace_diff", runs=["version1", test]).records()}
     label, copies = rows["MASK INDICES"], rows["aten::copy_"]
     assert (label["control_sum_ns"], label["test_sum_ns"]) == label_ns
@@ -175,7 +178,7 @@ def test_the_versions_are_compared(
 
 
 def test_as_torch_prints_it(store: hta_sql.TraceStore) -> None:
-    """Grouped by stack over all three steps, as in the tutorial's call, the copies come first."""
+    """Grouped by stack over all three steps, as in the tutorial, the copies come first."""
     with TraceAnalysis(store=store.path, run="version1") as analyzer:
         averages = analyzer.key_averages(group_by_stack_n=5)
     by_time = sorted(averages, key=lambda row: row.self_cpu_time_total, reverse=True)

@@ -1,4 +1,4 @@
-"""Work of operators for their inputs: formulas with literals, and operators with shapes."""
+"""Tests of the work of operators, by formulas on literals and by operators with shapes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MACROS = (
     *("_attended_pairs", "_attention_flops", "gemm_bytes", "_operator_models", "_operator_work"),
     *("roofline_ns", "_vector_flops"),
 )
-"""Macros that are tested here."""
+"""Macros that this module tests."""
 
 HALF, BF16, FP8 = "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn"
 
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return one engine with the macros that need no tables, for all examples."""
+    """Return one shared engine with the tested macros."""
     library = load_library()
     (work,) = (macro for macro in library.macros if macro.name == "_operator_work")
     wanted = {"gemm_bytes", "roofline_ns"} | {m.name for m in library.stands_on(work)}
@@ -38,7 +38,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def value(call: str) -> Any:
-    """Return the value of a macro for literals."""
+    """Return the value of a macro call that has only literal arguments."""
     (found,) = connection().execute(f"SELECT {call}").fetchall()[0]
     return found
 
@@ -51,16 +51,16 @@ def value(call: str) -> Any:
         ("lib.gemm_flops(65536, 65536, 65536)", 2 * 65536**3),
         ("lib.gemm_bytes(2, 3, 4, 2, 4)", (2 * 4 + 4 * 3) * 2 + 2 * 3 * 4),
         ("lib.gemm_bytes(2, 3, 4, 2, 4, batch := 5)", 5 * 64),
-        # An image of 32 x 32 with padding 1 stays so: 16 filters of 3 x 3 x 3 for each of its places.
+        # With padding 1, the output is also 32 x 32. Each position needs 16 filters of 3 x 3 x 3.
         ("lib.conv_output_shape([8, 3, 32, 32], [16, 3, 3, 3], [1], [1], [1])", [8, 16, 32, 32]),
         ("lib.conv_flops([16, 3, 3, 3], [8, 16, 32, 32])", 2 * 8 * 32 * 32 * 16 * 27),
-        # One and three dimensions; stride and dilation.
+        # Convolutions in one and three dimensions, with stride and dilation.
         ("lib.conv_output_shape([1, 2, 9], [4, 2, 3], [2], [1], [2])", [1, 4, 4]),
         ("lib.conv_output_shape([1, 1, 4, 5, 6], [1, 1, 2, 2, 2], [1, 2, 3], [0], [1])", [1, 1, 3, 2, 2]),
         ("lib.conv_flops([4, 2, 3], [1, 4, 4])", 2 * 4 * 24),
         ("lib.conv_flops([4, 2], [1, 4])", None),
         ("lib.conv_output_shape([1, 2, 9], [4, 2, 3], NULL, [1], [2])", None),
-        # Two products forward, five backward; causal about half.
+        # Forward has two products and backward five. A causal mask halves the work.
         ("lib._attention_flops(2, 8, 128 * 128, 64, 64)", 4 * 2 * 8 * 128 * 128 * 64),
         ("lib._attention_flops(2, 8, 128 * 128, 64, 64, is_backward := true)", 10 * 2 * 8 * 128 * 128 * 64),
         ("lib._attention_flops(1, 1, 10, 3, 5)", 2 * 10 * (3 + 5)),
@@ -75,7 +75,7 @@ def value(call: str) -> Any:
         ("lib._vector_flops('elementwise', 10)", 10),
         ("lib._vector_flops('reduce', 10)", 10),
         ("lib._vector_flops('nothing', 10)", None),
-        # 1e12 operations at 100 TFLOP/s take 10 ms, 1e9 bytes at 1 TB/s 1 ms.
+        # 1e12 operations at 100 TFLOP/s take 10 ms, and 1e9 bytes at 1 TB/s take 1 ms.
         ("lib.roofline_ns(1e12, 1e9, 100, 1)", 1e7),
         ("lib.roofline_ns(1e10, 1e9, 100, 1)", 1e6),
         ("lib.roofline_ns(0, 1e9, NULL, 1)", 1e6),
@@ -86,12 +86,12 @@ def value(call: str) -> Any:
     ],
 )  # fmt: skip
 def test_formulas_with_literals(call: str, expected: Any) -> None:
-    """A formula needs a shape and no trace."""
+    """The formulas only need literal arguments, not a trace."""
     assert value(call) == expected
 
 
 def test_pairs_of_an_attention() -> None:
-    """The number of attention pairs equals a count one by one, for any mask window."""
+    """The number of attention pairs matches a count of each pair, for any mask window."""
     sides = (None, -1, 0, 1, 2, 9)
     masks = list(product(range(1, 6), range(1, 6), sides, sides))
     columns = [list(column) for column in zip(*masks, strict=True)]
@@ -104,7 +104,7 @@ def test_pairs_of_an_attention() -> None:
 
 
 def counted(queries: int, keys: int, left: int | None, right: int | None) -> int:
-    """Count pairs that are not masked; the last query is aligned with the last key."""
+    """Count the pairs that are not masked; the last query is aligned with the last key."""
     opposite = keys - queries
     return sum(
         (left is None or left < 0 or j >= i + opposite - left)
@@ -125,7 +125,7 @@ NO_GROUPS = ("operator_work.group_sizes_not_recorded",)
 
 # fmt: off
 CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
-    # Products of matrices: a, b, the result, and what is added.
+    # Matrix products: a, b, the result, and what is added to it.
     ("aten::mm", [[2, 3], [3, 4]], [HALF] * 2, ["", ""], (HALF, 48, 52)),
     ("aten::bmm", [[5, 2, 3], [5, 3, 4]], [HALF] * 2, ["", ""], (HALF, 240, 260)),
     ("aten::addmm", [[4], [2, 3], [3, 4], [], []], [BF16] * 3 + [S, S], ["", "", "", "1", "1"], (BF16, 48, 60)),
@@ -140,10 +140,10 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::mv", [[2, 3], [3]], ["double"] * 2, [""] * 2, ("double", 12, 11 * 8)),
     ("aten::dot", [[3], [3]], ["float"] * 2, [""] * 2, ("float", 6, 28)),
     ("aten::_int_mm", [[2, 3], [3, 4]], ["signed char"] * 2, [""] * 2, ("signed char", 48, 18 + 32)),
-    # Eight bits come out as type 15, two bytes.
+    # The inputs have eight bits. The output type is number 15, which has two bytes.
     ("aten::_scaled_mm", [[2, 3], [3, 4], *[[]] * 6], [FP8, FP8, "float", "float", "", "", S, S],
      [""] * 6 + ["15", "True"], (FP8, 48, 18 + 16)),
-    # The buffer of 10 rows is longer than its groups, which end at 7; mostly nobody records where.
+    # The groups end at row 7 of a buffer of 10 rows. Usually, the trace does not record these ends.
     ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
     ("aten::_grouped_mm", [[3, 10], [10, 4], [2]], [BF16, BF16, "int"], [""] * 5, NO_GROUPS),
     ("aten::_grouped_mm", [[10, 3], [2, 3, 4], [2]], [BF16, BF16, "int"], ["", "", "[2, 7]", "", ""],
@@ -153,21 +153,22 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::_grouped_mm", [[2, 3, 5], [5, 10], [2]], [BF16, BF16, "int"], ["", "", "[2, 7]", "", ""],
      (BF16, 210, (30 + 35 + 21) * 2)),
     ("aten::_grouped_mm", [[2, 3, 5], [2, 5, 4]], [BF16, BF16], [""] * 5, (BF16, 240, (30 + 40 + 24) * 2)),
-    # Convolutions: one product of the weight for each place of the output, transposed of the input.
+    # Convolutions: one product of the weight for each position of the output. A transposed
+    # convolution has one for each position of the input.
     ("aten::conv2d", [[1, 2, 8, 8], [4, 2, 3, 3], [4]], ["float"] * 3, CONV, ("float", 2 * 36 * 72, (128 + 72 + 144 + 4) * 4)),
     ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2,
      ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1"], (HALF, 2 * 16 * 72, (128 + 72 + 64) * 2)),
     ("aten::cudnn_convolution_transpose", [[1, 4, 4, 4], [4, 2, 2, 2]], [BF16] * 2,
      ["", "", "[0, 0]", "[0, 0]", "[2, 2]", "[1, 1]", "1"], (BF16, 2 * 16 * 32, (64 + 32 + 128) * 2)),
     ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2, None, UNKNOWN),
-    # Padding by name, as nn.Conv2d(padding="same") has it; lists that were not recorded.
+    # Padding by name, as nn.Conv2d(padding="same") records it, and lists that were not recorded.
     ("aten::conv2d", [[1, 2, 8, 8], [4, 2, 3, 3], [4]], ["float"] * 3, ["", "", "", "[1, 1]", "same", "[1, 1]", "1"], UNKNOWN),
     ("aten::cudnn_convolution", [[1, 2, 8, 8], [4, 2, 3, 3]], [HALF] * 2, ["", "", "[1, 1]", "", "[1, 1]", "1"], UNKNOWN),
     ("aten::cudnn_convolution_transpose", [[1, 4, 4, 4], [4, 2, 2, 2]], [BF16] * 2,
      ["", "", "[0, 0]", "", "[2, 2]", "[1, 1]", "1"], UNKNOWN),
     ("aten::convolution_backward", [[1, 4, 6, 6], [1, 2, 8, 8], [4, 2, 3, 3]], ["float"] * 3,
      [""] * 7 + ["False", "[0, 0]", "1", ""], UNKNOWN),
-    # Gradients of input and weight; of the weight alone.
+    # Gradients of input and weight, then of the weight alone.
     ("aten::convolution_backward", [[1, 4, 6, 6], [1, 2, 8, 8], [4, 2, 3, 3]], ["float"] * 3,
      [""] * 7 + ["False", "[0, 0]", "1", "[True, True, False]"], ("float", 4 * 36 * 72, (144 + 2 * 128 + 2 * 72) * 4)),
     ("aten::convolution_backward", [[1, 4, 6, 6], [1, 2, 8, 8], [4, 2, 3, 3]], ["float"] * 3,
@@ -179,10 +180,10 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
      (BF16, 2 * 8 * (128 * 16 - 120) * 128, 8 * 128 * 64 * 8 + 4096)),
     ("aten::_flash_attention_forward", [[128, 4, 64]] * 3 + [[3]], [BF16] * 3 + ["int"], [*FLASH, "True"], SEQUENCES),
     ("aten::_flash_attention_forward", QKV, [BF16] * 3, None, UNKNOWN),
-    # Fewer heads of keys and values; heads before the sequence.
+    # Fewer heads of keys and values than of queries; the head dimension precedes the sequence.
     ("aten::scaled_dot_product_attention", [[2, 4, 8, 64], [2, 2, 16, 64], [2, 2, 16, 32]], [HALF] * 3,
      ["", "", "", "", "0.", "False"], (HALF, 2 * 8 * 8 * 16 * 96, (4096 + 4096 + 2048 + 2048) * 2 + 256)),
-    # A causal mask begins at the first query and the first key.
+    # A causal mask starts at the first query and the first key.
     ("aten::scaled_dot_product_attention", [[1, 1, 8, 64], [1, 1, 16, 64], [1, 1, 16, 64]], [HALF] * 3,
      ["", "", "", "", "0.", "True"], (HALF, 2 * 36 * 128, (512 + 1024 + 1024 + 512) * 2 + 32)),
     ("aten::scaled_dot_product_attention", [[1, 1, 16, 64], [1, 1, 8, 64], [1, 1, 8, 64]], [HALF] * 3,
@@ -191,7 +192,7 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
      [""] * 11 + ["0.", "", "", "2"], (HALF, 2 * 8 * 8256 * 320, 2 * 4 * 131072 + 4096)),
     ("flash_attn::_flash_attn_forward", QKV, [HALF] * 3, ["", "", "", "0.", "1.", "True", "-1", "-1"],
      (HALF, 2 * 8 * 8256 * 128, 8 * 128 * 64 * 8 + 4096)),
-    # Everything is read; the result is as large as the first input.
+    # All inputs are read, and the result is as large as the first input.
     ("aten::native_layer_norm", [[2, 3, 8], [], [8], [8], []], [BF16, "ScalarList", BF16, BF16, S], ["", "[8]", "", "", "1e-5"],
      ("c10::BFloat16", 48 * 8, 96 + 32 + 96)),
     ("aten::_fused_rms_norm", [[6, 8], [], [8], []], ["float", "ScalarList", "float", S], ["", "[8]", "", ""],
@@ -199,7 +200,7 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::_softmax", [[2, 3], [], []], [BF16, S, S], ["", "-1", "False"], (BF16, 30, 24)),
     ("aten::_softmax", [[2, 3], [], []], [BF16, S, S], ["", "-1", "True"], (BF16, 30, 36)),
     ("aten::_log_softmax_backward_data", [[2, 3], [2, 3], [], []], ["float", "float", S, S], ["", "", "1", "6"], ("float", 24, 72)),
-    # Shapes are stretched to each other; a number of another kind decides the type of the result.
+    # Shapes are broadcast, and a scalar of a different kind decides the result type.
     ("aten::add", [[2, 1, 3], [4, 1], []], ["float", "float", S], ["", "", "1"], ("float", 24, (6 + 4 + 24) * 4)),
     ("aten::add", [[2, 3], [], []], ["long int", "double", S], ["", "", "1"], ("float", 6, 48 + 8 + 24)),
     ("aten::add", [[2, 3], [], []], [BF16, "double", S], ["", "", "1"], ("float", 6, 12 + 8 + 12)),
@@ -216,7 +217,7 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::copy_", [[2, 3], [3], []], ["float", BF16, S], ["", "", "False"], ("float", 0, 24 + 6)),
     ("aten::fill_", [[2, 3], []], ["float", S], ["", "0"], ("float", 0, 24)),
     ("aten::gelu", [[2, 0], []], ["float", ""], ["", ""], ("float", 0, 0)),
-    # Sums over dimensions, over all; positions and truths have types of their own.
+    # Sums over some or all dimensions. Positions and booleans have types of their own.
     ("aten::sum", [[2, 3, 4], [], [], []], ["float", "ScalarList", S, ""], ["", "[-1]", "False", ""], ("float", 24, 96 + 24)),
     ("aten::sum", [[2, 3, 4], [], [], []], [BF16, "ScalarList", S, S], ["", "[0, 1]", "False", "6"], ("float", 24, 48 + 16)),
     ("aten::sum", [[2, 3, 4], []], ["bool", ""], ["", ""], ("float", 0, 24 + 8)),
@@ -225,23 +226,26 @@ CALLS: list[tuple[str, Any, Any, Any, tuple[Any, ...] | None]] = [
     ("aten::argmax", [[2, 3], [], []], ["float", S, S], ["", "-1", "False"], ("float", 6, 24 + 16)),
     ("aten::all", [[2, 3]], ["bool"], [""], ("float", 0, 7)),
     ("aten::cumsum", [[2, 3], [], []], ["int", S, ""], ["", "0", ""], ("float", 0, 24 + 48)),
-    # Rows that are chosen are read and written.
+    # The selected rows are read and written.
     ("aten::index_select", [[10, 4], [], [3]], [HALF, S, "long int"], ["", "0", ""], ("float", 0, 24 + 2 * 24)),
     ("aten::embedding", [[10, 4], [3]], ["float", "long int"], ["", ""], ("float", 0, 24 + 2 * 48)),
     ("aten::gather", [[10, 4], [], [3, 4]], ["float", S, "long int"], ["", "0", ""], ("float", 0, 96 + 2 * 48)),
-    # What is not known has a reason; what has no formula nothing.
+    # Unknown work has a reason. An operator without a formula has no row.
     ("aten::mm", None, None, None, ("operator_work.shapes_not_recorded",)),
     ("aten::mm", [[2, 3]], None, None, UNKNOWN),
     ("triton_poi_fused_add_0", [[2, 3]], ["float"], [""], ("operator_work.unrecorded_operations",)),
     ("aten::cat", [[[2], [3]], []], ["TensorList", S], ["", "0"], None),
 ]
 # fmt: on
-"""Operator, shapes, types, scalars; math type, operations, bytes, or the reason; None without a formula."""
+"""Operator, shapes, types, scalars, and expected work.
+
+The work is math type, operations and bytes, a reason code, or None without a formula.
+"""
 
 
 @cache
 def answers() -> dict[int, tuple[Any, ...]]:
-    """Return the rows of the macro for all calls at once, because binding it takes longest."""
+    """Return the rows of a single macro call over all cases, because binding takes longest."""
     con = connection()
     con.execute(
         "CREATE OR REPLACE TABLE calls (call_id BIGINT, name VARCHAR, input_shapes VARCHAR, "
@@ -258,7 +262,7 @@ def answers() -> dict[int, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("place", range(len(CALLS)), ids=[call[0] for call in CALLS])
 def test_work_of_an_operator(place: int) -> None:
-    """The result has the math type, operations, and bytes of inputs and outputs, each counted once."""
+    """An operator has the expected math type, operations, and bytes of inputs and outputs."""
     assert answers().get(place) == CALLS[place][-1]
 
 
@@ -294,7 +298,7 @@ def test_work_of_an_operator(place: int) -> None:
     ],
 )  # fmt: skip
 def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None) -> None:
-    """The first pattern that matches a device's name gives its peaks; others have none."""
+    """The first pattern that matches the device name gives its peaks; unknown devices have none."""
     rows = (
         connection()
         .execute(
@@ -308,7 +312,7 @@ def test_peaks_of_a_device(model: str, bf16: float | None, memory: float | None)
 
 
 def test_every_peak_has_a_source() -> None:
-    """Patterns are tried in order of priority; each line has the source of its numbers."""
+    """Priorities are unique and in order, and each row states the source of its numbers."""
     rows = connection().execute("SELECT priority, source FROM device_peaks").fetchall()
     assert [place for place, _ in rows] == sorted({place for place, _ in rows})
     assert all("NVIDIA" in source or "AMD" in source for _, source in rows)

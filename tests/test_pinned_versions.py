@@ -1,4 +1,4 @@
-"""Calls under HTA's names use pinned versions: a new version of an analysis changes none of their answers."""
+"""Tests that HTA's methods use pinned analysis versions, so that newer ones change no result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print([frame.to_csv() for frame in job.get_gpu_kernel_breakdown(visualize=False)
 
 
 def test_new_versions_change_no_answer_of_hta(tmp_path: Path) -> None:
-    """Five analyses get a version without rows; the default of SQL and Python changes, HTA's names do not."""
+    """New versions without rows change the default of SQL and Python, but not HTA's methods."""
     copy = Copy(tmp_path)
     trace = str(TRACES / "recorded_with_everything.json")
     before = copy.run("-c", CALLS, trace, str(tmp_path / "before.store"))
@@ -48,7 +48,7 @@ def test_new_versions_change_no_answer_of_hta(tmp_path: Path) -> None:
 
 
 def test_hta_names_no_analysis_without_its_version() -> None:
-    """Every call under HTA's names, in Python and in SQL, states the version of its analysis."""
+    """Each call to an analysis in hta_sql.hta, in Python or SQL, states its version."""
     names = {analysis.base_name for analysis in load_library().newest()}
     called = {"result", "_told", "run", "run_over"}
     for path in (ROOT / "hta_sql" / "hta").rglob("*.py"):

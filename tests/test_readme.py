@@ -1,4 +1,4 @@
-"""The README is correct: its Python and SQL run, its commands and links exist."""
+"""Tests that the README is correct: its Python and SQL run, and its commands and links exist."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    """Return the fenced blocks of a language."""
+    """Return all fenced code blocks in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a folder with a completed demo."""
+    """Change to a folder that looks as if ``make demo`` has been run."""
     monkeypatch.chdir(tmp_path)
     write_job(tmp_path / "hta_sql_demo" / "traces" / "8ranks-4steps", JobSpec(ranks=6, steps=2))
     return tmp_path
@@ -38,7 +38,7 @@ def test_python_runs(demo: Path) -> None:
 
 @pytest.mark.slow
 def test_sql_runs(demo: Path) -> None:
-    """Every statement of the SQL blocks runs on a store."""
+    """Every statement in the SQL blocks runs on a store."""
     with hta_sql.ingest(str(demo / "hta_sql_demo"), demo / "job.store", jobs=1) as store:
         for block in blocks("sql"):
             for statement in block.split(";\n"):
@@ -47,7 +47,7 @@ def test_sql_runs(demo: Path) -> None:
 
 
 def test_each_command_exists() -> None:
-    """Every ``hta-sql NAME`` on the page exists, and so does each analysis after it."""
+    """Every ``hta-sql NAME`` on the page is a command, and every analysis that it runs exists."""
     commands = re.findall(r"(?:^|`|\$ )hta-sql ([a-z][\w-]*)", README, re.MULTILINE)
     assert len(commands) > 15
     assert all(map(command_of, commands))
@@ -56,7 +56,7 @@ def test_each_command_exists() -> None:
 
 
 def test_each_link_leads_to_a_file() -> None:
-    """Links lead to pages, pictures and folders."""
+    """Each relative link leads to an existing file or folder."""
     links = re.findall(r"\]\(([^)#:]+)\)", README)
     assert len(links) > 20
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -1,4 +1,7 @@
-"""Fields and categories of Kineto since 2025: a column, or complete in event_args or other_events."""
+"""Tests that fields and categories that Kineto added since 2025 are stored.
+
+They have a column, or are stored whole in event_args or other_events.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ TRACE = Path(__file__).parent / "traces" / "recent_fields.json"
 def store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[hta_sql.TraceStore]:
-    """Ingest the trace with both readers."""
+    """Ingest the trace with each of the two readers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTA_SQL_NATIVE", "1" if request.param == "compiled" else "0")
         with hta_sql.ingest({0: str(TRACE)}, tmp_path_factory.mktemp("job") / "store") as opened:
@@ -27,7 +30,7 @@ def store(
 def test_arguments_without_a_column_are_complete_in_event_args(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Priority, channel, occupancy, communicators, and devices of copies are complete."""
+    """Arguments such as priority, channel and occupancy are stored whole in event_args."""
     rows = store.sql("SELECT event_id, args FROM event_args ORDER BY event_id").rows()
     found = {event: json.loads(args) for event, args in rows if args}
     assert found[0]["Comms Id"] == 42
@@ -41,7 +44,10 @@ def test_arguments_without_a_column_are_complete_in_event_args(
 def test_categories_without_a_table_are_complete_in_other_events(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Host synchronizations and collectives of XPUs, and records of CUDA events, are complete."""
+    """Events of unknown categories are stored with all arguments in other_events.
+
+    The trace has host synchronizations and collectives of XPUs, and CUDA event records.
+    """
     rows = store.sql("SELECT category, name, args FROM other_events ORDER BY event_id").rows()
     assert [(category, name) for category, name, _ in rows] == [
         ("xpu_sync", "zeEventHostSynchronize"),
@@ -56,7 +62,7 @@ def test_categories_without_a_table_are_complete_in_other_events(
 
 
 def test_counters_of_a_kernel_on_xpus_are_no_second_kernel(store: hta_sql.TraceStore) -> None:
-    """Kineto writes XPU counters as a second kernel; busy time counts their time once."""
+    """XPU counters, which Kineto writes as a second kernel, do not count as device time."""
     rows = store.run("kernel_table").arrow().to_pylist()
     assert [(row["name"], row["sum_ns"]) for row in rows] == [("gemm", 20_000)]
     assert store.sql("SELECT device, value FROM counters ORDER BY ts").rows() == [

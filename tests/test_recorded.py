@@ -1,4 +1,7 @@
-"""A trace that torch 2.13 recorded on the CPU: two steps of a small network, with all options."""
+"""Tests on a trace that torch 2.13 recorded on the CPU with all options.
+
+It has two steps of a small network.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 def test_every_event_is_there(store: hta_sql.TraceStore) -> None:
-    """Each event of the file is one row of exactly one table."""
+    """Each event in the file is one row in exactly one table."""
     in_file = len(json.loads(gzip.decompress(TRACE.read_bytes()))["traceEvents"])
     assert store.sql("SELECT count(*), count(DISTINCT event_id) FROM events").rows() == [
         (in_file, in_file)
@@ -31,7 +34,7 @@ def test_every_event_is_there(store: hta_sql.TraceStore) -> None:
 
 
 def test_python_parents_are_those_of_torch(store: hta_sql.TraceStore) -> None:
-    """If a frame's parent in our call tree is a frame, it is the one that torch recorded."""
+    """If a frame's parent in the call tree is a frame, torch recorded the same parent."""
     query = """
         SELECT count(*), count(*) FILTER (p.python_id = c.python_parent_id)
         FROM python_calls AS c
@@ -43,7 +46,7 @@ def test_python_parents_are_those_of_torch(store: hta_sql.TraceStore) -> None:
 
 
 def test_operators_know_their_surroundings(store: hta_sql.TraceStore) -> None:
-    """The two forward passes are inside of their annotation, and of the modules that torch names."""
+    """Operators of the two forward passes are in their annotation and in the right modules."""
     query = """
         SELECT a.name, m.name, count(*)
         FROM cpu_ops AS c
@@ -60,7 +63,7 @@ def test_operators_know_their_surroundings(store: hta_sql.TraceStore) -> None:
 
 
 def test_backward_operators_know_their_forward_operator(store: hta_sql.TraceStore) -> None:
-    """AddmmBackward0 belongs to aten::addmm, by the recorded arrows."""
+    """AddmmBackward0 is linked to aten::addmm by the recorded arrows."""
     query = """
         SELECT DISTINCT f.name
         FROM cpu_ops AS b
@@ -71,7 +74,7 @@ def test_backward_operators_know_their_forward_operator(store: hta_sql.TraceStor
 
 
 def test_memory_events_know_their_operator(store: hta_sql.TraceStore) -> None:
-    """Every allocation of the forward pass happened inside of an operator."""
+    """Every allocation in the forward pass happened inside an operator."""
     query = """
         SELECT count(*) FILTER (m.op_id IS NULL), count(*) > 10
         FROM memory_events AS m
@@ -82,7 +85,7 @@ def test_memory_events_know_their_operator(store: hta_sql.TraceStore) -> None:
 
 
 def test_steps(store: hta_sql.TraceStore) -> None:
-    """The schedule recorded two steps; the later one is the last."""
+    """The trace has two steps, of which only the later one is marked as the last."""
     assert store.sql("SELECT step, is_last FROM steps ORDER BY step").rows() == [
         (2, False),
         (3, True),

@@ -1,4 +1,7 @@
-"""Three jobs on the CPU that torch 2.13 recorded, with one fault each (tests/traces/recorded/faults)."""
+"""Tests on three CPU jobs that torch 2.13 recorded, with one fault each.
+
+The traces are in tests/traces/recorded/faults.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ FAULTS = {
     "row_loop": ("indexing_loops", "aten::select"),
     "unfused_optimizer": ("unfused_optimizer", "Optimizer.step#Adam.step"),
 }
-"""Job ─▶ the expected rule, and its subject."""
+"""Job ─▶ the expected rule and its subject."""
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """Return job ─▶ its advice; assert that each piece of evidence has rows."""
+    """Return the advice for each job, after checking that each evidence query has rows."""
     store = tmp_path_factory.mktemp("faults") / "store"
     for job in FAULTS:
         traces = {0: str(JOBS / job / "rank0.json.gz")}
@@ -38,7 +41,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, A
 def test_the_fault_is_what_advice_speaks_of(
     job: str, rows: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Only the rule of the fault applies, with the message for a trace without a device."""
+    """Only the rule for the fault applies, with the message for a trace without a GPU."""
     (row,) = rows[job]
     assert (row["rule"], row["subject"]) == FAULTS[job]
     assert row["severity"] == "high"
@@ -47,7 +50,7 @@ def test_the_fault_is_what_advice_speaks_of(
 
 
 def test_a_loop_tells_its_turns_and_its_body(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """The finding counts the forty turns of the loop, and names the operators of its body."""
+    """The advice counts the forty iterations of the loop and names the operators in its body."""
     (row,) = rows["row_loop"]
     assert row["event_count"] == 40
     assert "aten::select, aten::mul_" in row["message"]

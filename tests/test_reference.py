@@ -1,4 +1,4 @@
-"""The generated pages of docs/ are current, and their diagram uses existing names."""
+"""Tests that generated pages in docs/ are current, and that the diagram uses existing names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_page_is_current(page: str, begin: str, reference: object) -> None:
 
 
 def test_the_diagram_names_tables_and_columns_that_exist() -> None:
-    """Each line of the entity diagram names two tables, and columns of them."""
+    """Each line of the entity diagram names two tables and columns of these tables."""
     columns = {t.name: {c.name for c in t.columns} for t in load_library().tables}
     text = SCHEMA.read_text(encoding="utf-8")
     lines = re.findall(r"^    (\w+) \S+ (\w+) : \"([^\"]+)\"$", text, re.MULTILINE)
@@ -42,19 +42,19 @@ def test_the_diagram_names_tables_and_columns_that_exist() -> None:
 
 
 def test_every_table_is_on_the_page() -> None:
-    """Every table has an entry on the page."""
+    """Every table has a heading on the page."""
     text = SCHEMA.read_text(encoding="utf-8")
     for table in load_library().tables:
         assert f"\n## {table.name}\n" in text
 
 
 def test_what_people_wrote_around_it_stays() -> None:
-    """Only the part between the markers is generated; the text around it is unchanged."""
+    """Only the text between the markers is generated, and the text around it is kept."""
     page = "above\n<b>\nold\n<!-- end of reference -->\nbelow\n"
     new = with_reference(page, "<b>", "new")
     assert new == "above\n<b>\n\nnew\n\n<!-- end of reference -->\nbelow\n"
 
 
 def test_the_stored_columns_are_those_that_the_ingest_makes() -> None:
-    """``make docs`` would not change the file of stored columns, including their order."""
+    """``make docs`` would not change the list of stored columns or their order."""
     assert (sql_root() / "stored_columns.json").read_text(encoding="utf-8") == stored_columns.text()

@@ -1,4 +1,4 @@
-"""The report: one file that opens anywhere, shows the highest costs, and never runs content of a trace."""
+"""Tests of the report: one file that opens anywhere and never runs content of a trace."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ PAYLOADS = [
 
 @pytest.fixture(scope="module")
 def job_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest a simulated job of four ranks."""
+    """Open the store of a simulated job of four ranks."""
     with hta_sql.open(job_report(tmp_path_factory)[0]) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report of the simulated job."""
+    """Return the path of the report on the simulated job."""
     return job_report(tmp_path_factory)[1]
 
 
 def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
-    """Links are within the page, there are no handlers, and every chart has its data."""
+    """Links stay within the page, no element has an event handler, and every chart has its data."""
     text = page.read_text(encoding="utf-8")
     elements = Elements(text)
     assert elements.handlers == []
@@ -74,7 +74,7 @@ def test_the_page_is_whole_and_reaches_nothing(page: Path) -> None:
 
 
 def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: TraceStore) -> None:
-    """Each cost of at least 0.1 % is a statement, the highest first."""
+    """Each cost of at least 0.1 % has an entry, and the highest cost comes first."""
     costs = section_of(page.read_text(encoding="utf-8"), "costs")
     shares = [float(share) for share in re.findall(r'class="share">([\d.]+) %', costs)]
     rows = job_store.run("top_costs").df()
@@ -84,7 +84,7 @@ def test_what_costs_most_stands_first_with_its_numbers(page: Path, job_store: Tr
 
 
 def test_every_topic_has_its_analyses(page: Path) -> None:
-    """Each analysis has a chart or rows with its SQL, or is in the list of omitted ones."""
+    """Each analysis has a chart or a table with its SQL, or is in the list of omitted sections."""
     text = page.read_text(encoding="utf-8")
     sections = [section for topic in topics(load_library()) for section in topic.sections]
     assert {"temporal_breakdown", "gpu_kernel_types", "rank_health"} <= {s.name for s in sections}
@@ -100,7 +100,7 @@ def test_every_topic_has_its_analyses(page: Path) -> None:
 
 
 def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
-    """Each question is answered by a section or states what is missing, in the documented order."""
+    """The page answers the documented questions in order, or links to the reason for no answer."""
     text = (Path(__file__).parents[1] / "docs" / "questions.md").read_text(encoding="utf-8")
     asked = re.findall(r"^\| (.+?) \| `hta-sql run STORE (\w+)` \|", text, re.MULTILINE)
     assert list(QUESTIONS.items()) == asked
@@ -112,7 +112,7 @@ def test_the_questions_are_those_of_the_documentation(page: Path) -> None:
 
 
 def test_a_message_calls_analyses_by_their_headings() -> None:
-    """A message links to the analyses on the page that it names; names from a trace are text."""
+    """Analysis names in a message become links or headings, and names from a trace are escaped."""
     message = "Rank 1 is late in <b>; look at step_accounting. links says more than no_such_thing"
     assert linked(message, {"step_accounting"}) == (
         'Rank 1 is late in &lt;b&gt;; look at <a href="#step_accounting">“Where a step goes”</a>. '
@@ -125,7 +125,7 @@ def test_a_message_calls_analyses_by_their_headings() -> None:
 def narrow_page(
     job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, str]:
-    """Write the page about two ranks with three rows per table by the command; return its output."""
+    """Write a report on two ranks with three rows per table; return its path and the output."""
     out, err = io.StringIO(), io.StringIO()
     page = tmp_path_factory.mktemp("narrow") / "out.html"
     scope = ("--runs", "job", "--ranks", "1,2", "--rows", "3")
@@ -140,7 +140,7 @@ def narrow_page(
 def test_the_sql_on_the_page_gives_the_rows_on_the_page(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """The call can be pasted: it contains the quoted scope."""
+    """The SQL of a section can be pasted, because it contains the scope, and returns its rows."""
     text = narrow_page[0].read_text(encoding="utf-8")
     call = html.unescape(re.findall(r"<pre>(.*?)</pre>", section_of(text, "temporal_breakdown"))[0])
     assert call == "FROM temporal_breakdown_v1(runs := ['job'], ranks := [1, 2]);"
@@ -154,7 +154,7 @@ def test_the_sql_on_the_page_gives_the_rows_on_the_page(
 def test_rows_that_are_left_out_are_counted(
     job_store: TraceStore, narrow_page: tuple[Path, str, str]
 ) -> None:
-    """A note states how many rows are shown, by which values they were chosen, and their order."""
+    """A note states how many rows are shown, how they were selected, and how they are sorted."""
     section = section_of(narrow_page[0].read_text(encoding="utf-8"), "idle_time_breakdown")
     rows = job_store.run("idle_time_breakdown", ranks=[1, 2]).df()
     said = f"Of {len(rows):,} rows the 3 with the largest values of “Idle” are here; "
@@ -166,7 +166,7 @@ def test_rows_that_are_left_out_are_counted(
 
 @pytest.mark.slow
 def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_path: Path) -> None:
-    """Pages are equal byte by byte, without times of day or random names."""
+    """Equal stores give byte-identical pages."""
     again = write_report(job_store, tmp_path / "again.html")
     assert again.read_bytes() == page.read_bytes()
 
@@ -175,7 +175,7 @@ def test_equal_stores_give_equal_pages(job_store: TraceStore, page: Path, tmp_pa
 def test_without_gpu_activity_sentences_stand_in_for_charts(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """Instead of empty charts, the report has sentences that state the requirement."""
+    """Sections without rows are replaced by sentences that state what they need."""
     store = ingest_trace("host_only.json")
     text = write_report(store, tmp_path / "a.html").read_text(encoding="utf-8")
     left = section_of(text, "not-shown").partition("<p>Needs: GPU activity.</p>")[0]
@@ -197,7 +197,7 @@ def test_without_gpu_activity_sentences_stand_in_for_charts(
 def test_odd_traces_have_reports(
     trace: str, ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """Traces that are empty, or have kernels of zero or impossible duration, have a report."""
+    """Traces that are empty or have kernels of zero or impossible duration still have a report."""
     text = write_report(ingest_trace(trace), tmp_path / "a.html").read_text(encoding="utf-8")
     assert "The chart could not be drawn" not in text
     assert section_of(text, "rank_health")
@@ -205,7 +205,7 @@ def test_odd_traces_have_reports(
 
 @pytest.mark.slow
 def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> None:
-    """Each run has statements, and tables have a column with the run; --runs selects runs."""
+    """Each run has its own sections, and tables have a run column; ``runs`` selects runs."""
     both = write_report(tiny_store, tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<title>base, test: GPU performance</title>" in both
     assert "<h3>Run base</h3>" in both
@@ -220,7 +220,7 @@ def test_several_runs_are_told_apart(tiny_store: TraceStore, tmp_path: Path) -> 
 
 
 def page_of_kernels(folder: Path, names: list[str]) -> Path:
-    """Write the report about a kernel of each name."""
+    """Write a report on one kernel per name."""
     trace = {"traceEvents": [kernel(number, name) for number, name in enumerate(names)]}
     (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
     with hta_sql.ingest(folder / "trace.json", folder / "a.store", run="run") as store:
@@ -229,29 +229,29 @@ def page_of_kernels(folder: Path, names: list[str]) -> Path:
 
 @pytest.fixture(scope="module")
 def payload_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report about kernels with harmful names."""
+    """Write a report on kernels with hostile names."""
     return page_of_kernels(tmp_path_factory.mktemp("payloads"), PAYLOADS)
 
 
 @pytest.mark.slow
 def test_names_make_no_elements(payload_page: Path, tmp_path: Path) -> None:
-    """The page has the same elements as one with plain names."""
+    """A page with hostile names has the same elements as one with plain names."""
     plain = page_of_kernels(tmp_path, [f"k{number}" for number in range(len(PAYLOADS))])
     plain_tags = Elements(plain.read_text(encoding="utf-8")).tags
-    # Long names have a middle that is folded away.
+    # Long names have a folded middle, which is an <s> element.
     tags = Elements(payload_page.read_text(encoding="utf-8")).tags
     assert [tag for tag in tags if tag != "s"] == plain_tags
 
 
 def test_names_of_a_trace_are_text(payload_page: Path, page: Path) -> None:
-    """No name of a kernel becomes an element or a handler."""
+    """No kernel name becomes an element or an event handler."""
     text = payload_page.read_text(encoding="utf-8")
     elements = Elements(text)
     assert set(elements.tags) <= set(Elements(page.read_text(encoding="utf-8")).tags) | {"s"}
     assert not {"img", "svg"} & set(Elements(text.rpartition("</main>")[0]).tags)
     assert elements.handlers == []
     assert "&lt;img src=x onerror=" in text
-    # Newlines are the page's own; all else that a terminal or a bidi algorithm acts on is written out.
+    # Only the page itself has newlines. Other control and bidi characters are escaped.
     names = text.rpartition("</main>")[0]
     assert not [c for c in names if not c.isprintable() and c != "\n"]
     assert "x" * 6_000 not in names
@@ -264,7 +264,7 @@ def test_the_command_writes_it(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The command prints one line on stderr and nothing on stdout, also for a wrong rank."""
+    """The command prints one line to stderr and nothing to stdout; an unknown rank is an error."""
     page, out, err = narrow_page
     assert out == ""
     assert err.startswith("Wrote ")
@@ -280,7 +280,7 @@ def test_the_command_writes_it(
 def test_the_command_opens_it(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --open the report opens after it is written."""
+    """With --open, the report is opened after it is written."""
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
     page = tmp_path / "a.html"
@@ -292,14 +292,14 @@ def test_the_command_opens_it(
 
 @pytest.fixture(scope="module")
 def many_page(job_store: TraceStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report about 4,096 ranks."""
+    """Write a report on 4,096 ranks."""
     path = tmp_path_factory.mktemp("many") / "many.html"
     return write_report(ManyRanks(job_store), path)  # type: ignore[arg-type]  # what a report needs of a store
 
 
 @pytest.mark.slow
 def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
-    """Rows are omitted with a note; every chart is there."""
+    """Rows that do not fit are omitted with a note, but the main charts are complete."""
     text = many_page.read_text(encoding="utf-8")
     assert 1 * MEGABYTE < len(text) < 10 * MEGABYTE
     for name in ("temporal_breakdown", "idle_time_breakdown", "comm_comp_overlap"):
@@ -313,7 +313,7 @@ def test_4096_ranks_make_a_page_below_10_mb(many_page: Path) -> None:
 
 @pytest.mark.slow
 def test_4096_ranks_open_in_seconds(many_page: Path, chromium: Browser) -> None:
-    """A page of 4,096 ranks is readable at once, and drawn within 20 s on a slow machine."""
+    """A page with 4,096 ranks opens in less than 20 s."""
     chromium.complaints()
     started = time.perf_counter()
     chromium.open(many_page)
@@ -334,7 +334,7 @@ DRAWN_ALONE = {"temporal_breakdown", "gpu_timeline", "stragglers", "memory_bandw
 def test_chart_pages_draw_by_themselves(
     name: str, job_store: TraceStore, chromium: Browser, tmp_path: Path
 ) -> None:
-    """The output of --chart FILE.html needs nothing else."""
+    """A page that --chart FILE.html writes needs no other file."""
     path = tmp_path / "chart.html"
     charts.save(job_store.run(name).chart(), path)
     chromium.complaints()
@@ -349,12 +349,12 @@ def test_chart_pages_draw_by_themselves(
 
 @pytest.mark.slow
 def test_payloads_do_not_run(payload_page: Path, chromium: Browser) -> None:
-    """The policy of the page allows only its own scripts, even if a name became an element."""
+    """The page's policy only allows its own scripts, even for an element that is injected later."""
     chromium.open(payload_page)
     assert chromium.ask("return document.title") == "Safe: GPU performance"
     assert chromium.ask("return document.querySelectorAll('main img, main [onload]').length") == 0
     assert chromium.complaints() == []
-    # Selenium's own script is let through; what it writes into the page is not.
+    # Selenium's own script may run, but handlers in what it writes into the page may not.
     injected = "<img src=x onerror=\"document.title = 'owned'\">"
     chromium.ask(
         "document.querySelector('main').insertAdjacentHTML('beforeend', arguments[0])", injected

@@ -1,4 +1,4 @@
-"""The report in a browser without a network: charts, selection, search, sorting, printing."""
+"""Tests of the report in an offline browser: charts, selection, search, sorting and printing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from tests.report_pages import Browser, job_report
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report about a simulated job of four ranks."""
+    """Return the path of the report on a simulated job of four ranks."""
     return job_report(tmp_path_factory)[1]
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, width: int) -> None:
-    """Panel by panel, every chart has marks, without console messages or requests other than the file itself."""
+    """Every chart in every panel has marks, and the browser logs no messages.
+
+    It requests no file except the page itself.
+    """
     chromium.complaints()
     chromium.requests()
     chromium.open(page, width)
@@ -29,7 +32,7 @@ def test_every_chart_is_drawn_without_a_network(page: Path, chromium: Browser, w
         chromium.go(key)
         places = "[...document.querySelectorAll('.panel.open .chart')]"
         drawn += chromium.ask(f"return {places}.filter(p => p.dataset.drawn === 'yes').length")
-        # A chart that would have no marks has a sentence in their place.
+        # A chart without marks shows a sentence instead.
         marks = "'.role-mark path, .role-mark line'"
         sentence = (
             "[...p.querySelectorAll('.role-mark text')].some(t => t.textContent.includes(' '))"
@@ -55,7 +58,7 @@ return [...document.querySelectorAll('.panel.open .chart .role-axis-label')].fil
 
 
 def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browser) -> None:
-    """If both ends of names are equal, the parts between are shown; captions explain what is above."""
+    """Names with equal ends are shortened to distinct labels, and captions explain them."""
     chromium.open(page, 390)
     chromium.go("#topic-kernels")
     assert "…" in chromium.ask("return document.querySelector('#kernel_table .chart').textContent")
@@ -67,7 +70,7 @@ def test_names_that_are_cut_on_a_phone_differ_still(page: Path, chromium: Browse
 
 
 def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> None:
-    """At 1400 x 900 the whole first screen is visible, including the recommendations."""
+    """At a width of 1400 pixels, the first screen with its recommendations needs no scrolling."""
     chromium.open(page, 1400)
     last = (
         "[...document.querySelectorAll('#overview .advice')].pop().getBoundingClientRect().bottom"
@@ -79,7 +82,7 @@ def test_the_first_screen_needs_no_scrolling(page: Path, chromium: Browser) -> N
 def test_what_is_written_into_the_bar_of_a_step_is_whole(
     page: Path, chromium: Browser, width: int
 ) -> None:
-    """A text that does not fit is in the key; the widest part has its text."""
+    """A label that does not fit into its part of the bar is omitted; the others are whole."""
     chromium.open(page, width)
     parts = (
         "return [...document.querySelectorAll('[data-run] .step span')].filter(p => p.textContent)"
@@ -95,7 +98,7 @@ def test_what_is_written_into_the_bar_of_a_step_is_whole(
 
 
 def test_a_link_opens_its_panel(page: Path, chromium: Browser) -> None:
-    """Only this panel is visible, and the side bar marks it."""
+    """Only the panel of the link target is visible, and the side bar marks it."""
     chromium.open(page)
     chromium.go("#stragglers")
     seen = "[...document.querySelectorAll('.panel')].filter(p => p.offsetHeight)"
@@ -114,7 +117,7 @@ select.dispatchEvent(new Event('change'));
 
 
 def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> None:
-    """Tables and the bar of a step are filtered; other parts have a note."""
+    """The selected rank filters the tables and the step bar; unfiltered parts have a note."""
     chromium.open(page)
     before = chromium.ask("return document.querySelector('#overview .key').textContent")
     chromium.ask(CHOOSE, "rank", "3")
@@ -141,7 +144,7 @@ def test_a_rank_is_chosen_for_the_whole_page(page: Path, chromium: Browser) -> N
 
 
 def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser) -> None:
-    """The bar of a rank then shows the step, and the note about all steps is removed."""
+    """A selected step changes the bar of a rank, and the note about all steps disappears."""
     chromium.open(page)
     chromium.go("#step_accounting")
     read = "return [...document.querySelectorAll('#step_accounting .mark-rect path')].map(p => p.getAttribute('d'))"
@@ -161,7 +164,7 @@ def test_a_step_is_chosen_for_bars_that_are_means(page: Path, chromium: Browser)
 
 @pytest.mark.slow
 def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> None:
-    """Each question links from the first screen to its answer, or states what the traces lack."""
+    """Each question on the first screen links to its answer."""
     chromium.open(page)
     links = "[...document.querySelectorAll('#overview .questions a:not(.why)')]"
     for at, answer in enumerate(chromium.ask(f"return {links}.map(a => a.hash)")):
@@ -176,7 +179,7 @@ def test_a_question_is_answered_by_one_click(page: Path, chromium: Browser) -> N
 
 
 def test_rows_are_searched(page: Path, chromium: Browser) -> None:
-    """A search leaves the rows with the words, and states their number."""
+    """A search keeps only matching rows and states how many there are."""
     chromium.open(page)
     chromium.go("#kernel_table")
     find = (
@@ -194,12 +197,12 @@ def test_rows_are_searched(page: Path, chromium: Browser) -> None:
 
 
 def _light(color: str) -> float:
-    """Return the mean of red, green and blue, as a share of 1."""
+    """Return the mean of red, green and blue, as a fraction of 1."""
     return sum(map(int, re.findall(r"\d+", color))) / 3 / 255
 
 
 def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None:
-    """A button, reached by keys, toggles the theme. High values contrast with either background."""
+    """A button toggles the theme, and high values contrast with either background."""
     chromium.open(page)
     chromium.go("#stragglers")
     ground = "return getComputedStyle(document.body).backgroundColor"
@@ -235,7 +238,7 @@ def test_the_theme_changes_the_charts_too(page: Path, chromium: Browser) -> None
 
 
 def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -> None:
-    """Before printing, charts are drawn and tables open; the names of omitted sections are printed."""
+    """For printing, charts are drawn, tables are open, and omitted sections are listed by name."""
     chromium.open(page)
     chromium.ask("dispatchEvent(new Event('beforeprint'))")
     seen = "[...document.querySelectorAll('main section')].filter(s => s.offsetHeight)"
@@ -257,7 +260,10 @@ def test_paper_shows_what_matters_of_each_topic(page: Path, chromium: Browser) -
 
 
 def test_tables_sort_by_exact_values(page: Path, chromium: Browser) -> None:
-    """A click sorts numbers in descending order, another one in ascending order; texts the other way round."""
+    """The first click sorts numbers in descending order, and the second in ascending order.
+
+    Strings are first sorted in ascending order.
+    """
     chromium.open(page)
     chromium.go("#temporal_breakdown")
     read = (
@@ -292,7 +298,7 @@ WIDE = "const box = document.querySelector('#kernel_table .table'); const shown 
 
 @pytest.mark.parametrize("width", [1400, pytest.param(390, marks=pytest.mark.slow)])
 def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, width: int) -> None:
-    """The most important columns fit; a button, reached by keys, shows and hides the others."""
+    """The most important columns fit, and a button shows or hides the others."""
     chromium.open(page, width)
     chromium.go("#kernel_table")
     chromium.ask("document.querySelector('#kernel_table details.rows').open = true")
@@ -312,7 +318,10 @@ def test_a_wide_table_shows_the_columns_that_fit(page: Path, chromium: Browser, 
 
 @pytest.mark.slow
 def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
-    """Keys lead from the side bar to a topic and open, sort and search a table; the focus is visible."""
+    """A panel can be selected and a table opened and sorted with the keyboard only.
+
+    The focus is visible.
+    """
     chromium.complaints()
     chromium.open(page, 1400)
     chromium.tab_to("nav a[href='#topic-timeline']")
@@ -336,7 +345,7 @@ def test_the_page_is_used_by_keys_alone(page: Path, chromium: Browser) -> None:
 
 @pytest.mark.slow
 def test_names_and_sql_are_copied_whole(page: Path, chromium: Browser) -> None:
-    """The button copies a call; a long name that is folded in its cell is copied in full."""
+    """The button copies the SQL, and a folded name in a cell is copied in full."""
     chromium.complaints()
     chromium.open(page, 1400)
     chromium.allow_clipboard()

@@ -1,4 +1,4 @@
-"""Sections of the report that are not computed, because a relation that they need has no rows."""
+"""Tests of report sections that are skipped because a relation that they need has no rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = {
     for case in all_cases()
     if case.path.stem.rpartition("_v")[0] in SECTIONS or case.traces.startswith("every_table")
 }
-"""A case of each ``traces`` line on which such a section is tested."""
+"""One case for each ``traces`` line that is used to test these sections."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def _has_rows(engine: GoldenEngine, traces: str, relation: str) -> bool:
 def test_a_section_has_rows_only_if_its_relation_has_rows(
     traces: str, engine: GoldenEngine
 ) -> None:
-    """A section has rows only if its relation has, so no section with rows is omitted."""
+    """A section whose relations have no rows has no rows either, so skipping it loses nothing."""
 
     def is_allowed(section: Section) -> bool:
         return any(_has_rows(engine, traces, relation) for relation in section.relations)
@@ -62,7 +62,7 @@ def test_a_section_has_rows_only_if_its_relation_has_rows(
 
 
 def test_relations_of_sections_are_tables_or_analyses() -> None:
-    """Conditions of sections name existing relations; others would fail in the report only."""
+    """Sections refer to existing relations; others would fail only when a report is written."""
     known = {about.base_name for about in (*LIBRARY.tables, *LIBRARY.analyses)}
     assert {"hang", "memory_curve", "serving_roofline"} <= SECTIONS.keys()
     for section in SECTIONS.values():

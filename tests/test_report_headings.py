@@ -1,4 +1,4 @@
-"""Column headings of a report for people."""
+"""Tests of the readable column headings in a report."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from hta_sql.report.headings import column_texts, column_words, headings
     ],
 )
 def test_names_are_words(name: str, words: str) -> None:
-    """Headings are words: the unit is removed, acronyms are uppercase, and counts are plurals."""
+    """Headings are words: units are removed, acronyms are uppercase, and counts become plurals."""
     assert column_words(name, None) == words
 
 
 def test_a_column_has_one_unit() -> None:
-    """The unit suits most numbers of a column; unknown values are a dash, and none becomes 0."""
+    """A column has the unit that suits most of its numbers.
+
+    Unknown values are shown as a dash, and only zero is shown as 0.
+    """
     heading, cells = column_texts("wait_ns", [1_500_000, 2_000_000, 900_000, 20, 0, None], None)
     assert heading == "Wait (ms)"
     assert cells == ["1.500", "2.000", "0.900", "<0.001", "0", "–"]  # noqa: RUF001 - an en dash
@@ -40,16 +43,16 @@ def test_a_column_has_one_unit() -> None:
 
 
 def test_the_unit_of_a_column_is_not_that_of_its_largest_number_alone() -> None:
-    """One second among microseconds does not change the unit of the column."""
+    """A single value of seconds among microseconds does not change the unit of the column."""
     heading, cells = column_texts("self_ns", [1_500_000_000, 890_000, 37_000, 41_000], None)
     assert heading == "Self (ms)"
     assert cells == ["1,500.000", "0.890", "0.037", "0.041"]
-    # Nor are lines filled by it.
+    # A much larger value does not get a long row of digits either.
     assert column_texts("self_ns", [10**12, 37_000, 37_000], None)[1][0] == "1,000.000"
 
 
 def test_columns_of_the_same_words_are_told_apart() -> None:
-    """Columns with one heading get a prefix if their units do not distinguish them."""
+    """Columns with equal headings get a suffix unless their units distinguish them."""
     rows: dict[str, Any] = {
         "self_ns": [5, 6],
         "self_bytes": None,
@@ -70,7 +73,7 @@ def test_columns_of_the_same_words_are_told_apart() -> None:
 
 
 def test_a_point_in_time_stays_a_number() -> None:
-    """Nanoseconds since 1970 are not shown as days."""
+    """Nanoseconds since 1970 are not converted to a larger unit."""
     assert column_texts("start_ns", [1765622428262054711], None) == (
         "Start (ns)",
         ["1765622428262054711"],

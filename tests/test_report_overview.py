@@ -1,4 +1,4 @@
-"""The first screen of the report: its sentences about a run."""
+"""Tests of the sentences about a run on the first screen of the report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JOBS = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Ingest a job with a slow rank, one with too little data, and one of a single rank."""
+    """Ingest jobs with a slow rank, too little data, a single rank, and no device."""
     folder = tmp_path_factory.mktemp("overview") / "store"
     for run, names in JOBS.items():
         traces = {rank: str(TRACES / name) for rank, name in enumerate(names)}
@@ -45,7 +45,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 @pytest.fixture(scope="module")
 def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
-    """Run the analyses of the first screen for some runs or all, each once."""
+    """Return a cached function that runs the analyses of the first screen for some or all runs."""
     return cache(lambda *runs: first_screen(store, {"runs": [*runs]} if runs else {}))
 
 
@@ -63,19 +63,19 @@ def answered(store: hta_sql.TraceStore) -> Callable[..., FirstScreen]:
 def test_who_is_late_stands_in_a_sentence(
     answered: Callable[..., FirstScreen], run: str, words: str
 ) -> None:
-    """A sentence names the slow rank, or states that there is none, or no verdict."""
+    """A sentence names the slow rank, or states why no rank can be named."""
     page, sentence = overview_markup(answered(run), set()), linked(words, set())
     assert unescape(sentence) in unescape(page)
 
 
 def test_what_ran_stands_in_a_line(answered: Callable[..., FirstScreen]) -> None:
-    """The line omits facts that no trace states, instead of showing zero."""
+    """The line about the job omits facts that the trace does not state."""
     told = job_text(answered("alone"), ["alone"])
     assert told == "1 rank on 1 device · no profiler steps · 6 events, none lost"
 
 
 def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
-    """Each run has a column of figures, and the bars of their steps share one scale."""
+    """Each run has a column of figures and a step bar."""
     markup = overview_markup(answered(), set())
     for run in JOBS:
         assert f'<th scope="col">{run}</th>' in markup
@@ -85,7 +85,7 @@ def test_runs_stand_side_by_side(answered: Callable[..., FirstScreen]) -> None:
 def test_what_is_not_in_the_traces_is_not_nought(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """Without a device, compute time is not shown as 0 %."""
+    """Without a device in the traces, GPU compute time is not shown as 0 %."""
     assert "; no GPU is in the traces</h2>" in unescape(overview_markup(answered("host"), set()))
     assert "; GPUs compute " in unescape(overview_markup(answered("alone"), set()))
 
@@ -93,7 +93,7 @@ def test_what_is_not_in_the_traces_is_not_nought(
 def test_summaries_alone_lead_to_what_they_tell(
     answered: Callable[..., FirstScreen],
 ) -> None:
-    """Ranks with only summaries have a link to these; others have a note on steps."""
+    """Ranks with only summaries get a link to them; otherwise, a note states what steps need."""
     accounted = answered("host").step_accounting
     nothing = Result.of_rows(accounted.arrow().slice(0, 0), accounted.analysis)
     answers = replace(answered("host"), step_accounting=nothing)
@@ -113,7 +113,7 @@ def test_summaries_alone_lead_to_what_they_tell(
     ],
 )
 def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
-    """Shares add up to 100 after rounding to tenths, which changes each by at most a tenth."""
+    """Rounded shares add up to 100, and each differs from its exact value by at most 0.1."""
     whole = {"step_ns": sum(parts), **dict(zip(STEP_PARTS, parts, strict=True))}
     told = shares(whole)
     assert round(sum(told.values()), 6) == 100
@@ -121,7 +121,7 @@ def test_shares_add_up_to_100(parts: tuple[int, ...]) -> None:
 
 
 def test_a_part_too_small_for_a_tenth_is_none() -> None:
-    """A part too small for a tenth of a percent is not rounded up to 0.1 %."""
+    """A part that is too small for 0.1 % is not rounded up."""
     parts = dict.fromkeys(STEP_PARTS, 1) | {"compute_ns": 50_004, "exposed_wait_ns": 49_990}
     told = shares({"step_ns": sum(parts.values()), **parts})
     assert {name: share for name, share in told.items() if share} == {
@@ -131,7 +131,7 @@ def test_a_part_too_small_for_a_tenth_is_none() -> None:
 
 
 def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) -> None:
-    """The JSON of the first screen contains the exact rows of its marks."""
+    """The JSON on the first screen contains the exact values."""
     text = figures_markup(answered("late"))
     held = json.loads(text.partition(">")[2].rpartition("</")[0])
     rows = [dict(zip(held["steps"]["columns"], row, strict=True)) for row in held["steps"]["rows"]]
@@ -141,7 +141,7 @@ def test_a_program_can_read_the_figures(answered: Callable[..., FirstScreen]) ->
 
 
 def test_a_page_without_steps_links_to_what_the_files_contain(tmp_path: Path) -> None:
-    """Dumps of a hang have no step; the first screen names the section on the hang."""
+    """Hang dumps have no steps, so the first screen links to the section on the hang."""
     dumps = TRACES / "recorded" / "hangs" / "rank_missing"
     with hta_sql.ingest(dumps, tmp_path / "store", run="job") as store:
         page = write_report(store, tmp_path / "page.html").read_text(encoding="utf-8")

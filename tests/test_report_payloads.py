@@ -1,7 +1,7 @@
-"""Hostile names of a trace are text in the report, in a browser without a network.
+"""Tests that hostile names in a trace are plain text in the report, in an offline browser.
 
-``REPORT_PAYLOADS=5000 REPORT_SEED=1 pytest -m slow tests/test_report_payloads.py`` opens as many pages as
-it takes to show so many.
+With ``REPORT_PAYLOADS=5000 REPORT_SEED=1 pytest -m slow tests/test_report_payloads.py``, the test
+opens pages until it has shown 5,000 names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ const within = (node) => [...node.querySelectorAll('*')].flatMap(
 );
 const all = within(document);
 """
-"""Selector of all elements, including those in shadow roots."""
+"""JavaScript that collects all elements, including those in shadow roots."""
 
 ELEMENTS = (
     f"{ALL} return all.map(one => one.localName + [...one.attributes]"
@@ -51,7 +51,7 @@ NOT_OURS = {"img", "iframe", "object", "embed", "base", "video", "marquee", "mat
 
 @pytest.mark.slow
 def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
-    """Without escaping the payloads run, so the test can fail."""
+    """Some payloads run if they are not escaped, so the other test can fail."""
     ran = 0
     for number, name in enumerate(itertools.islice(payloads(SEED), 40)):
         page = tmp_path / f"{number}.html"
@@ -68,7 +68,7 @@ def test_they_would_run(chromium: Browser, tmp_path: Path) -> None:
 def test_names_of_every_kind_do_not_run(
     chromium: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Names of kernels, operators, modules, frames, groups, devices and metadata never run."""
+    """Hostile names of kernels, operators, modules, frames, groups and devices never run."""
     names, shown, pages = payloads(SEED), 0, 0
     while shown < COUNT:
         folder = tmp_path / f"{pages}"
@@ -85,7 +85,7 @@ def test_names_of_every_kind_do_not_run(
 
 
 def safe_on(page: Path, chromium: Browser) -> int:
-    """Open a page, draw everything, and assert that nothing ran; return the number of names that it shows."""
+    """Open all panels of a page and assert that nothing ran; return how many names it shows."""
     chromium.complaints()
     chromium.requests()
     chromium.open(page)

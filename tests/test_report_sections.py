@@ -1,4 +1,4 @@
-"""Sections of the report: empty ones, and the most important columns of a table."""
+"""Tests of report sections: empty ones, and which columns and rows a table shows first."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTHING: dict[str, float | None] = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Ingest two ranks without steps, one of them late, and operators without shapes."""
+    """Ingest two ranks without steps, one of them late, and a run without a device."""
     folder = tmp_path_factory.mktemp("sections") / "store"
     traces = {rank: str(TRACES / f"late_{rank}.json") for rank in (0, 1)}
     ingest_only(traces, folder, run="late")
@@ -53,7 +53,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 def test_nothing_found_is_told_from_nothing_recorded() -> None:
-    """GPU activity and calls, none of which waits, are not reported as incomplete."""
+    """A section states that nothing was found only if the events that it needs were recorded."""
     analysis = load_library().find("synchronizations")
     lacks = no_rows(analysis, [NOTHING])
     assert "Needs: GPU activity and runtime calls; source lines" in lacks
@@ -79,13 +79,13 @@ def test_nothing_found_is_told_from_nothing_recorded() -> None:
 def test_sections_say_of_which_steps_they_are(
     name: str, values: dict[str, list[int]], steps: int, said: str
 ) -> None:
-    """A section is about steps or the whole capture; most exclude the last step, in which profilers stop."""
+    """A section states whether it covers steps or the capture, and if it excludes the last step."""
     analysis = load_library().find(name)
     assert scope_of(analysis, values, [{"step_count": steps}, {"step_count": None}]) == said
 
 
 def test_what_asks_for_a_value_says_how_to_give_one() -> None:
-    """A section that needs a value shows the parameter and the command."""
+    """A section that needs a parameter value states the value used and how to pass another."""
     said = no_rows(load_library().find("frequent_kernel_sequences"), [NOTHING])
     assert "named like aten::, each of which launches 3 or more kernels and copies" in said
     assert said.endswith(
@@ -94,7 +94,7 @@ def test_what_asks_for_a_value_says_how_to_give_one() -> None:
 
 
 def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceStore) -> None:
-    """The question about shapes states what is missing, and has no link."""
+    """Without recorded shapes, the section on shapes states how to record them."""
     found = (s for topic in topics(store.library) for s in topic.sections)
     section = next(section for section in found if section.name == "operator_unique_args")
     given = {"runs": ["host"]}
@@ -107,7 +107,7 @@ def test_operators_by_shape_are_not_shown_without_shapes(store: hta_sql.TraceSto
 def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
     store: hta_sql.TraceStore,
 ) -> None:
-    """Without steps advice refers to the capture, because no step could become shorter."""
+    """Without steps, advice refers to the capture instead of a step."""
     scope = {"runs": ["late"]}
     cards = advice_markup(first_screen(store, scope), scope, set(), 10).partition("<details>")[0]
     assert "≤ 100 µs of the capture, 20.4 %" in cards
@@ -118,7 +118,7 @@ def test_advice_about_a_capture_without_steps_speaks_of_the_capture(
 
 
 def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
-    """Columns are ordered as on a terminal: messages, numbers, then full names."""
+    """Columns have the same priority as in a terminal: messages, numbers, then full names."""
     names = ["rank", "short_name", "name", "sum_ns", "message", "next_analysis"]
     table = pa.table({name: [1, 2] if name in {"rank", "sum_ns"} else ["a", "b"] for name in names})
     markup = table_markup(TableRows(table), 10)
@@ -129,7 +129,7 @@ def test_columns_have_the_places_that_they_have_on_a_terminal() -> None:
 
 
 def test_names_of_roofs_do_not_touch() -> None:
-    """Labels of peaks that differ by a factor of two do not overlap on a scale of eight decades."""
+    """Labels of peaks that differ by a factor of two do not overlap."""
     kinds = {"fp8": 1979.0, "bf16": 989.0, "tf32": 495.0}
     shared = {"run": "a", "rank": 0, "name": "aten::mm", "input_shapes": None, "kernels": None}
     rows = [
@@ -150,7 +150,7 @@ def test_names_of_roofs_do_not_touch() -> None:
 
 
 def test_sentences_are_whole_and_names_are_folded() -> None:
-    """Messages are readable without a pointer; the middle of a long name is folded."""
+    """Messages are shown in full, but the middle of a long name is folded."""
     words = "The host waits " * 9
     table = pa.table({"name": ["k" * 99], "message": [words], "rank": [0]})
     markup = table_markup(TableRows(table), 10)
@@ -159,7 +159,7 @@ def test_sentences_are_whole_and_names_are_folded() -> None:
 
 
 def test_names_in_a_flame_graph_fit_at_any_width() -> None:
-    """Names in a flame graph are fitted to their rectangle as drawn."""
+    """Names in a flame graph are clipped to their rectangle as drawn."""
     rows = {"run": "a", "rank": 0, "stack": "main;step", "device_ns": 0, "host_ns": 5}
     spec = spec_of(folded_stacks(pd.DataFrame([rows])))
     text = next(
@@ -170,7 +170,7 @@ def test_names_in_a_flame_graph_fit_at_any_width() -> None:
 
 
 def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
-    """The sort key of the analysis decides which rows are kept, not the first column of times."""
+    """The sort key of the analysis decides which rows are kept, not the first time column."""
     analysis = load_library().find("operator_unique_args")
     rows = {"run": "a", "rank": [0, 0, 1, 1], "name": ["w", "x", "y", "z"], "kernel_count": 1}
     times = {"host_total_ns": [9_000, 1_000, 8_000, 2_000], "device_self_ns": [70, 60, 90, 80]}
@@ -180,13 +180,13 @@ def test_the_largest_rows_by_the_order_of_an_analysis_are_kept() -> None:
     said = "Of 4 rows the 2 with the largest values of “Device self” are here; they are in the order of "
     assert f"{said}“Rank”, then “Device self”, largest first." in markup
     assert "are here" not in table_markup(TableRows(table, analysis), 4)
-    # Where nothing says what is large, the first ones are kept.
+    # Without a sort key, the first rows are kept.
     plain = pa.table({"rank": [0, 1, 2], "name": ["x", "y", "z"]})
     assert "Of 3 rows the first 2 are here." in table_markup(TableRows(plain, None), 2)
 
 
 def test_a_narrow_page_shows_what_tells_rows_apart_and_what_they_are_about() -> None:
-    """Constant columns, ids and start times are hidden; shapes are shown if names are equal."""
+    """Constant columns, ids and start times come last; shapes come early if names repeat."""
 
     def first(analysis: str, **rows: object) -> list[str]:
         table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
@@ -216,13 +216,13 @@ def test_a_question_about_waits_needs_ranks_that_wait() -> None:
 
 
 def test_titles_are_unique() -> None:
-    """Titles are unique, because two equal entries of the side bar would be ambiguous."""
+    """Titles are unique, because equal entries in the side bar would be ambiguous."""
     titles = Counter(analysis.title for analysis in load_library().newest())
     assert [title for title, count in titles.items() if count > 1] == []
 
 
 def test_each_position_in_a_topic_is_taken_once() -> None:
-    """Positions in a topic have no gap, so the header of a new section states its position."""
+    """Positions of sections within a topic are unique and consecutive."""
     for topic in topics(load_library()):
         stated = [s.position for s in topic.sections if math.isfinite(s.position)]
         assert stated == [*range(1, len(stated) + 1)], topic.key

@@ -1,4 +1,4 @@
-"""The first screen of a report on a serving engine: pace, rates, and what bounds it."""
+"""Tests of the first screen for serving engines: time per token, token rates, and bounds."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TRACES = Path(__file__).parent / "traces"
 DECODE = decode(requests=8, is_graph=True, schedule_ns=100_000)
 MIXED = decode(requests=8, contexts=((512, 512),), kernels=layers(4, 30_000), schedule_ns=100_000)
 BEHIND = replace(DECODE, kernels=(*DECODE.kernels, Kernel(ALL_REDUCE, 500_000)))
-"""An engine with an all-reduce that takes longer than all else."""
+"""An engine whose all-reduce takes longer than everything else."""
 
 
 @pytest.fixture
 def screen(tmp_path: Path) -> Callable[..., str]:
-    """Return the first screen of several engines, one run each."""
+    """Return a function that renders the first screen for some engines, each ingested as a run."""
 
     def rendered(*jobs: list[Iteration]) -> str:
         for number, job in enumerate(jobs):
@@ -41,7 +41,7 @@ def screen(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_decodes_come_first(screen: Callable[..., str]) -> None:
-    """A decode's token of eight requests takes 0.5 ms; prompts have a separate sentence."""
+    """Decode iterations are described first, and iterations with prompts in a separate sentence."""
     page = screen([*[DECODE] * 20, *[MIXED] * 4])
     assert "A decode takes 500.000 µs, the time per output token; GPU busy 80" in page
     assert "<b>16,162</b>" in page  # 160 tokens in 20 times 0.4 ms and 19 gaps
@@ -69,19 +69,19 @@ def test_decodes_come_first(screen: Callable[..., str]) -> None:
 def test_what_bounds_a_decode_is_named(
     screen: Callable[..., str], job: list[Iteration], words: str
 ) -> None:
-    """The sentence on decodes names the host, launches or communication as their bound."""
+    """The sentence about decodes names what bounds them: the host, launches or communication."""
     assert words in screen(job)
 
 
 def test_several_engines_have_a_sentence_each(screen: Callable[..., str]) -> None:
-    """Sentences are next to each other, below the figures of all."""
+    """Each engine has its own sentence on the first screen."""
     page = screen([DECODE] * 5, [BEHIND] * 5)
     assert "A decode takes 500.000 µs, the time per output token; GPU busy 8" in page
     assert "A decode takes 1.000 ms, the time per output token; GPU busy 9" in page
 
 
 def test_a_training_job_that_replays_graphs_is_about_its_steps(tmp_path: Path) -> None:
-    """Replays without an engine are not serving if there are profiler steps."""
+    """A job with graph replays and profiler steps is described by steps, not by iterations."""
     document = json.loads((TRACES / "graph_replays.json").read_text(encoding="utf-8"))
     step = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 0, "dur": 1_000}
     events = document["traceEvents"] if isinstance(document, dict) else document
@@ -94,7 +94,7 @@ def test_a_training_job_that_replays_graphs_is_about_its_steps(tmp_path: Path) -
 
 
 def test_tables_leave_out_what_no_engine_states(tmp_path: Path) -> None:
-    """For replays without annotations, unknown numbers are named below the table, and reason codes are hidden."""
+    """Columns without values are listed below the table, and reason codes are hidden."""
     document = trace([DECODE])
     events = document["traceEvents"]
     document["traceEvents"] = [event for event in events if event["cat"] != "user_annotation"]

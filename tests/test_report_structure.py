@@ -1,4 +1,4 @@
-"""The structure of the report: one module runs analyses, one names the few that it reads by name."""
+"""Tests of the report's structure: which modules read the store and name analyses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TREES = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in FOLD
 
 
 def test_only_the_answers_are_read_from_a_store() -> None:
-    """Only the module of the answers reads a store; all other modules render plain results."""
+    """Only the package and its module ``answers`` import the store; the others render results."""
     naming = {
         name
         for name, tree in TREES.items()
@@ -24,7 +24,7 @@ def test_only_the_answers_are_read_from_a_store() -> None:
 
 
 def test_a_section_needs_no_entry_in_the_report() -> None:
-    """Only the module of the first screen contains names of analyses."""
+    """Only the module ``first_screen`` contains names of analyses."""
     names = {a.base_name for a in load_library().newest() if "_" in a.base_name}
     found = {
         (name, node.value)

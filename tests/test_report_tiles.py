@@ -1,4 +1,4 @@
-"""Headline figures of a report: partly known figures are shown as bounds."""
+"""Tests that partly known headline figures of a report are shown as bounds."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ from hta_sql.report.tiles import mfu_figure
 def test_mfu_of_little_covered_time_is_a_lower_bound(
     covered: float | None, expected: tuple[str, str]
 ) -> None:
-    """A lower bound of MFU is shown next to its coverage."""
+    """Below 90 % coverage, MFU is shown as a lower bound."""
     assert mfu_figure(40.0, covered) == expected

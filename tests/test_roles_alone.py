@@ -1,4 +1,7 @@
-"""Roles that each count their ranks from 0: their figures are those of their traces ingested alone."""
+"""Tests of roles that each number their ranks from 0.
+
+The results for a role equal those of its traces ingested alone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ TRAINING = {
 
 
 def write_serving(folder: Path, role: str) -> None:
-    """Write two servers of a role, whose iterations differ in length from the other role's."""
+    """Write the traces of two servers with a role; iteration times differ between the roles."""
     for rank in range(2):
         kernels = layers(2, 90_000 if role == "prefill" else 7_000 + 500 * rank)
         reduced = (*kernels, Kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 20_000))
@@ -36,7 +39,7 @@ def write_serving(folder: Path, role: str) -> None:
 
 
 class Job:
-    """A job of roles in folders, and its store."""
+    """A job whose roles have one folder each, and its store."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.folder = folder
@@ -53,24 +56,27 @@ class Job:
         self.first: dict[str, int] = dict(rows)
 
     def alone(self, role: str) -> hta_sql.TraceStore:
-        """Ingest the traces of one role."""
+        """Ingest only the traces of one role."""
         traces = self.folder / "job" / role
         return hta_sql.ingest(traces, self.folder / f"{role}.store", run="job", jobs=1)
 
 
 @pytest.fixture(scope="module", params=["training", "serving"])
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    """Build a job of trainers, rollout servers and a reward model, and a serving job."""
+    """Ingest a job with trainers, rollout servers and a reward model, or a serving job."""
     made = Job(tmp_path_factory.mktemp("worlds"), request.param)
     with made.store:
         yield made
 
 
 def in_role(row: dict[str, Any], first: int) -> dict[str, Any]:
-    """Return a row with ranks of the role; numbers in texts are removed, as they may be ranks."""
+    """Return a row with ranks numbered within the role.
+
+    Numbers in strings are masked, because they may be ranks.
+    """
     cells: dict[str, Any] = {}
     for name, value in row.items():
-        if name == "finding_id":  # a digest of the rank, too
+        if name == "finding_id":  # its value is a digest that includes the rank
             continue
         cells[name] = value
         if isinstance(value, str):
@@ -81,7 +87,7 @@ def in_role(row: dict[str, Any], first: int) -> dict[str, Any]:
 
 
 def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
-    """Each row and column equals that of the role's traces alone."""
+    """All rows and columns match those of the role's traces alone, apart from rank numbers."""
     counts = dict.fromkeys(NAMES, 0)
     for role in job.roles:
         with job.alone(role) as alone:
@@ -91,14 +97,14 @@ def test_figures_of_a_role_are_those_of_its_traces_alone(job: Job) -> None:
                 assert own == [in_role(row, 0) for row in alone.run(name).records()], (role, name)
                 counts[name] += len(rows)
     assert counts["kpis"] == len(job.roles)
-    # Rows of the others: of training no iteration of a server, of serving no step.
+    # The serving analysis has no rows for training, which is why it may be empty there.
     assert counts["serving"] or "trainer" in job.roles
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["training"], indirect=True)
 def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
-    """The late rank of each role is late in as many steps as the role has."""
+    """The late rank of each role is found, from the steps of that role only."""
     for role, late in (("trainer", 1), ("rollout", 2)):
         rows = job.store.run("stragglers", roles=[role]).records()
         named = [row["rank"] - job.first[role] for row in rows if row["is_straggler"]]
@@ -110,7 +116,7 @@ def test_verdicts_are_of_the_steps_of_the_role(job: Job) -> None:
 
 
 def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
-    """The store of a role has its ranks, is opened once, and is closed with the whole store."""
+    """The store of a role has only that role's ranks, and is created once."""
     role = job.roles[-1]
     part = job.store.of_roles([role])
     assert part is job.store.of_roles(role)
@@ -123,7 +129,7 @@ def test_a_store_of_a_role_has_its_ranks_only(job: Job) -> None:
     "command", [pytest.param("advice", marks=pytest.mark.slow), "serving", "run"]
 )
 def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a role, a command prints what it prints for the traces of the role alone."""
+    """With --roles, a command prints the same as for a store of that role's traces."""
     role = job.roles[0]
     job.alone(role).close()
     extra = ["kpis"] if command == "run" else []
@@ -137,7 +143,7 @@ def test_commands_take_roles(job: Job, command: str, capsys: pytest.CaptureFixtu
 def test_a_hang_of_a_role_has_its_dumps_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A hang of a role is found in its dumps only, although each role has a group 0."""
+    """A hang is found only in the dumps of its role, although each role has a group 0."""
     for role, states in (("prefill", ("completed", "completed")), ("decode", ("started", None))):
         for rank, state in enumerate(states):
             entry = {

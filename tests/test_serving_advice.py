@@ -1,4 +1,4 @@
-"""Each rule of advice on serving applies to the planted loss with its cost, but not at 0.8 times its threshold."""
+"""Tests that each serving rule of advice finds the planted loss, but not below its threshold."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from tests.serving_jobs import (
 
 COUNT = 50
 BUSY_NS, SCHEDULE_NS = 400_000, 4_000
-"""Duration of a decode, and host time before it: 1 % of the time."""
+"""Duration of a decode iteration, and the host time before it, which is 1 % of the total [ns]."""
 
 Job = tuple[list[list[Iteration]], int]
-"""Iterations of each rank, and the loss of its last rank [ns]."""
+"""Iterations of each rank, and the loss on the last rank [ns]."""
 
 
 def plain(**options: Any) -> Iteration:
-    """Return a decode without a loss."""
+    """Return a decode iteration without any loss."""
     return decode(**{"is_graph": True, "schedule_ns": SCHEDULE_NS, **options})
 
 
 def lost_of(share: float) -> int:
-    """Return the time to add to each iteration so that it is this share of the whole [ns]."""
+    """Return the time that, added to each iteration, makes up the given share of the total [ns]."""
     return round((BUSY_NS + SCHEDULE_NS) * share / (1 - share))
 
 
 def eager_decode(share: float) -> Job:
-    """Return decodes whose kernels are launched separately, and late."""
+    """Return decode iterations whose kernels are launched separately and late."""
     idle = lost_of(share) // 11
     return [
         [plain(kernels=layers(4, 10_000, idle_ns=idle), is_graph=False)] * COUNT
@@ -54,20 +54,20 @@ def eager_decode(share: float) -> Job:
 
 
 def scheduling_gap(share: float) -> Job:
-    """Return decodes with a slow scheduler; the first iteration has no gap before it."""
+    """Return decode iterations with a slow scheduler; the first iteration has no gap before it."""
     gap = round(BUSY_NS * share / (1 - share))
     return [[plain(schedule_ns=gap)] * COUNT], gap * (COUNT - 1)
 
 
 def graph_padding(share: float) -> Job:
-    """Return decodes whose graphs are captured for 100 requests, some of which are missing."""
-    # The share is of the whole time, the padding one of the busy time.
+    """Return decode iterations that leave part of their graphs for 100 requests unused."""
+    # ``share`` refers to the total time, but padding is a share of the busy time.
     missing = round(100 * share * (BUSY_NS + SCHEDULE_NS) / BUSY_NS)
     return [[plain(requests=100 - missing, padded=100)] * COUNT], BUSY_NS * missing * COUNT // 100
 
 
 def mixed_iterations(share: float) -> Job:
-    """Return decodes in which every fifth iteration has a prompt, too, and takes longer."""
+    """Return decode iterations, every fifth of which also processes a prompt and takes longer."""
     scale = 10_000 + round(lost_of(share) * 5 / 40)
     mixed = plain(kernels=layers(4, scale), contexts=((512, 512),), is_graph=False)
     return [[mixed if number % 5 == 4 else plain() for number in range(COUNT)]], 40 * (
@@ -80,18 +80,18 @@ def _after(*kernels: Kernel) -> Iteration:
 
 
 def serving_all_reduce(share: float) -> Job:
-    """Return decodes with an NCCL all-reduce after the layers."""
+    """Return decode iterations with an NCCL all-reduce after the layers."""
     return [[_after(Kernel(ALL_REDUCE, lost_of(share)))] * COUNT], lost_of(share) * COUNT
 
 
 def expert_exposed(share: float) -> Job:
-    """Return decodes with a dispatch and a combine of DeepEP."""
+    """Return decode iterations that end with a DeepEP dispatch and combine."""
     half = lost_of(share) // 2
     return [[_after(Kernel(DISPATCH, half), Kernel(COMBINE, half))] * COUNT], 2 * half * COUNT
 
 
 def expert_wait(share: float) -> Job:
-    """Return decodes with experts on two ranks, the second of which waits in its dispatches."""
+    """Return decode iterations of two expert-parallel ranks; dispatches on the second rank wait."""
     lost = lost_of(share)
     ranks = [
         [_after(Kernel(DISPATCH, 1_000 + wait), Kernel(COMBINE, 1_000))] * COUNT
@@ -101,7 +101,10 @@ def expert_wait(share: float) -> Job:
 
 
 def slow_attention(share: float) -> Job:
-    """Return an attention on an H100 that takes this share more than its roofline."""
+    """Return decode iterations on an H100 whose attention takes longer than its roofline time.
+
+    The excess is the given share of the total.
+    """
     flops, moved = attention_work(decode())
     least = round(max(flops / 989_400, moved / 3_350))
     others = tuple(replace(kernel, name=NORM) for kernel in layers(4, 10_000))
@@ -110,7 +113,7 @@ def slow_attention(share: float) -> Job:
 
 
 def quantized_products(share: float) -> Job:
-    """Return decodes with an ExLlama product after the layers, which could take an eighth of its time."""
+    """Return decode iterations with an ExLlama product that could take an eighth of its time."""
     product = round((BUSY_NS + SCHEDULE_NS) * share / (7 / 8 - share))
     job = [_after(Kernel("gemm_half_q_half_gptq_4bit_kernel", product))] * COUNT
     return [job], product * COUNT - product * COUNT // 8
@@ -127,12 +130,12 @@ RULES: dict[str, tuple[Callable[[float], Job], float]] = {
     "slow_attention": (slow_attention, 0.05),
     "quantized_products": (quantized_products, 0.05),
 }
-"""Rule ─▶ the function that plants its loss, and its threshold."""
+"""Rule ─▶ the function that plants its loss, and the threshold of the rule."""
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest two runs for each rule: at 1.2 and at 0.8 times its threshold."""
+    """Ingest two runs for each rule, with losses of 1.2 and 0.8 times its threshold."""
     folder = tmp_path_factory.mktemp("serving_advice")
     for rule, (plant, threshold) in RULES.items():
         for run, factor in ((rule, 1.2), (f"{rule}-silent", 0.8)):
@@ -151,13 +154,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def advice(store: TraceStore) -> list[dict[str, Any]]:
-    """Return all advice."""
+    """Return the advice for all runs."""
     return store.run("advice").records()
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]]) -> None:
-    """Only the planted rule applies, with the planted time, and no other rule repeats it."""
+    """Only the planted rule applies, with the planted loss; no general rule repeats it."""
     plant, threshold = RULES[rule]
     parts, lost = plant(1.2 * threshold)
     found = {
@@ -174,7 +177,7 @@ def test_a_rule_speaks_of_what_is_planted(rule: str, advice: list[dict[str, Any]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_silent_below_its_threshold(rule: str, advice: list[dict[str, Any]]) -> None:
-    """At 0.8 times the threshold, no other rule applies instead."""
+    """At 0.8 times the threshold, no serving rule applies."""
     said = {row["rule"] for row in advice if row["run"] == f"{rule}-silent"}
     assert not said & RULES.keys()
 
@@ -183,14 +186,14 @@ def test_a_rule_is_silent_below_its_threshold(rule: str, advice: list[dict[str, 
 def test_its_evidence_can_be_queried(
     rule: str, store: TraceStore, advice: list[dict[str, Any]]
 ) -> None:
-    """The evidence query returns rows, and the next analysis exists."""
+    """The evidence query of each rule and its suggested next analysis return rows."""
     row = next(row for row in advice if row["run"] == rule and row["rule"] == rule)
     assert len(store.sql(row["evidence_sql"]))
     assert len(store.run(row["next_analysis"], runs=[rule]))
 
 
 def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> None:
-    """Gaps of 60 ms, without requests, are not counted as slow scheduling; those of 40 ms are."""
+    """Gaps of 60 ms mean that there are no requests; gaps of 40 ms count as slow scheduling."""
     for milliseconds, speaks in ((60, False), (40, True)):
         folder = tmp_path / str(milliseconds)
         folder.mkdir()
@@ -204,7 +207,10 @@ def test_a_server_without_requests_does_not_schedule_slowly(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("factor", [1.2, 0.8])
 def test_captures_say_how_far_a_graph_is_padded(tmp_path: Path, factor: float) -> None:
-    """Padding is that of the smallest captured graph that fits the tokens, for any engine."""
+    """Graph padding is computed from the smallest captured graph that fits the tokens.
+
+    This works for engines that do not record their padding.
+    """
     threshold = RULES["graph_padding"][1]
     (job,), lost = graph_padding(factor * threshold)
     job = [replace(one, padded=None) for one in job]

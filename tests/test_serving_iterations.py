@@ -1,4 +1,4 @@
-"""Names of iterations as serving engines write them, and the values in each."""
+"""Tests of iteration names as serving engines write them, and of the values parsed from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES: dict[str, tuple[str, int | None, int | None, int | None]] = {
         None,
     ),
 }
-"""Name ─▶ phase, requests, tokens, pairs of attention."""
+"""Name ─▶ phase, request count, new tokens and attention pairs."""
 
 OTHERS = (
     *("execute_model", "step[1]", "ProfilerStep#3", "decode", "execute_new_1_cached_"),
@@ -45,7 +45,7 @@ OTHERS = (
 
 
 def trace(names: list[str]) -> dict[str, Any]:
-    """Return consecutive annotations, each with a kernel."""
+    """Return a trace of consecutive annotations, each of which launches a kernel."""
     events: list[dict[str, Any]] = []
     for at, name in enumerate(names):
         host = {"ph": "X", "pid": 1, "tid": 1, "ts": 100 * at}
@@ -60,7 +60,7 @@ def trace(names: list[str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def iterations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, Any]]]:
-    """Return name ─▶ row."""
+    """Return the rows of the iterations analysis by name."""
     folder = tmp_path_factory.mktemp("serving")
     (folder / "rank0.json").write_text(json.dumps(trace([*NAMES, *OTHERS])), encoding="utf-8")
     with hta_sql.ingest(folder / "rank0.json", folder / "job.store") as store:
@@ -69,7 +69,7 @@ def iterations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, d
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str, Any]]) -> None:
-    """Phase, requests, tokens and pairs are parsed; missing values are NULL."""
+    """Phase, requests, tokens and attention pairs are parsed, and missing values are NULL."""
     row = iterations[name]
     columns = ("phase", "request_count", "new_tokens", "attention_pair_count")
     assert tuple(row[column] for column in columns) == NAMES[name]
@@ -77,7 +77,7 @@ def test_a_name_says_what_is_processed(name: str, iterations: dict[str, dict[str
 
 
 def test_other_names_are_no_iterations(iterations: dict[str, dict[str, Any]]) -> None:
-    """Only an impossibly large number makes another name an iteration, of unknown size."""
+    """Other names are not iterations; an iteration with an impossibly large number has no size."""
     assert set(iterations) == {*NAMES, OTHERS[-1]}
     assert iterations[OTHERS[-1]]["request_count"] is None
 
@@ -89,7 +89,7 @@ def test_gaps_are_between_operations(iterations: dict[str, dict[str, Any]]) -> N
 
 
 def test_an_engine_writes_no_names_into_a_trace_of_training(tmp_path: Path) -> None:
-    """A trace of training has no iterations, and no rows in the other serving analyses."""
+    """Without iteration names, as in training, the serving analyses have no rows."""
     (tmp_path / "rank0.json").write_text(json.dumps(trace(["forward"])), encoding="utf-8")
     with hta_sql.ingest(tmp_path / "rank0.json", tmp_path / "job.store") as store:
         assert [len(store.run(name)) for name in ("iterations", "serving", "serving_kinds")] == [

@@ -1,4 +1,4 @@
-"""Analyses of serving on engines with known truth, to the nanosecond."""
+"""Tests of the serving analyses on simulated engines, with results exact to the nanosecond."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.serving_jobs import (
 
 
 def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list[dict[str, Any]]]:
-    """Ingest a job; return the rows of analyses."""
+    """Ingest a job and return the rows of each analysis."""
     file = folder / "rank0.json"
     file.write_text(json.dumps(trace(iterations)), encoding="utf-8")
     with hta_sql.ingest(file, folder / "job.store") as store:
@@ -41,7 +41,7 @@ def answers(folder: Path, iterations: list[Iteration], *names: str) -> list[list
     ("seed", "count"), [(1, 10), (2, 100), pytest.param(3, 1_000, marks=pytest.mark.slow)]
 )
 def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: int) -> None:
-    """Phases, quantiles, tokens, busy time, gaps, kinds of work and pairs of attention agree."""
+    """Phases, quantiles, token rates, busy time, gaps and attention pairs match the simulation."""
     job = continuous_batching(seed, count)
     found, by_iteration, kinds = answers(tmp_path, job, "serving", "iterations", "serving_kinds")
     planted = truth_of(job)
@@ -51,7 +51,7 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
         total = sum(phase.times_ns)
         assert row["iteration_count"] == len(phase.times_ns)
         for share, column in ((50, "p50"), (90, "p90"), (99, "p99")):
-            # The engine interpolates in double precision.
+            # DuckDB interpolates in double precision.
             exact = phase.quantile(Fraction(share, 100))
             assert abs(row[f"iteration_{column}_ns"] - exact) <= 1
         assert (row["device_ns"], row["busy_ns"]) == (phase.device_ns, phase.busy_ns)
@@ -82,7 +82,10 @@ def test_figures_are_those_that_are_planted(tmp_path: Path, seed: int, count: in
 
 
 def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Path) -> None:
-    """The time agrees for prompts, chunks and decodes, with and without an attention window."""
+    """Roofline times of attention match the tokens and context lengths in every phase.
+
+    If the attention window is unknown, only an upper bound is given.
+    """
     job = [replace(one, is_graph=False) for one in continuous_batching(4, 60)]
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job, has_shapes=True)), encoding="utf-8")
@@ -118,7 +121,7 @@ def test_attention_at_the_roofline_is_what_tokens_and_contexts_need(tmp_path: Pa
 
 
 def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
-    """With three tokens per request, the output is between one and all of them."""
+    """With three tokens per request, the output is between one and three tokens per request."""
     job = [replace(decode(), generations=((3, 500),) * 4) for _ in range(5)]
     ((row,),) = answers(tmp_path, job, "serving")
     assert row["phase"] == "speculative"
@@ -126,7 +129,7 @@ def test_speculative_decoding_is_a_phase_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
-    """A slow scheduler lengthens the gaps by its own time, and changes no other figure."""
+    """A slower scheduler lengthens the gaps and leaves the busy time unchanged."""
     job = continuous_batching(5, 20)
     rows = []
     for name, iterations in (("fast", job), ("slow", slowed(job, 400_000))):
@@ -142,7 +145,7 @@ def test_a_slow_scheduler_is_all_that_changes(tmp_path: Path) -> None:
 
 
 def _compared(folder: Path, *jobs: list[Iteration]) -> list[dict[str, Any]]:
-    """Ingest two jobs as the runs a and b; return their comparison."""
+    """Ingest two jobs as runs a and b, and return their comparison."""
     for run, job in zip("ab", jobs, strict=True):
         file = folder / f"{run}.json"
         file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -153,7 +156,7 @@ def _compared(folder: Path, *jobs: list[Iteration]) -> list[dict[str, Any]]:
 
 
 def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
-    """With different requests, the kernel that takes 10 % longer is slower, and the others are not."""
+    """With different requests, only the kernel that takes 10 % longer is reported as slower."""
     slower = [
         replace(
             one,
@@ -176,7 +179,7 @@ def test_a_slower_kernel_is_found_at_equal_load(tmp_path: Path) -> None:
 
 
 def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
-    """Parts of an iteration, and their differences, sum to the iteration up to rounding."""
+    """Parts of an iteration, and their differences, add up to the iteration, up to rounding."""
     rows = _compared(
         tmp_path, continuous_batching(1, 200), slowed(continuous_batching(1, 200), 80_000)
     )
@@ -193,7 +196,7 @@ def test_parts_of_an_iteration_sum_to_it_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_an_imbalanced_expert_makes_the_other_ranks_wait(tmp_path: Path) -> None:
-    """Each call waits for the additional time of the rank with the most work."""
+    """Ranks with less expert work wait in the combine for the rank with the most work."""
     extra, count = 7_000, 6
 
     def job(wait: int) -> list[Iteration]:

@@ -1,4 +1,4 @@
-"""Execution traces and raw memory timelines, with HTA's calls."""
+"""Tests of HTA's methods for execution traces and raw memory timelines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEMORY = SHARED / "traces" / "hta_memory_analysis" / "memory_timeline.raw.gz"
 
 
 def node(number: int, name: str, rf_id: int, schema: str = "") -> dict[str, Any]:
-    """Return a node as PyTorch has written it since 2023."""
+    """Return a node in the format that PyTorch has used since 2023."""
     attrs = [("rf_id", "uint64", rf_id), ("op_schema", "string", schema), ("tid", "uint64", 1)]
     return {
         "id": number,
@@ -44,7 +44,7 @@ def node(number: int, name: str, rf_id: int, schema: str = "") -> dict[str, Any]
 
 
 def event(name: str, ts: int, cat: str = "cpu_op", **args: Any) -> dict[str, Any]:
-    """Return a host event."""
+    """Return a host event that takes 1 µs."""
     base = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 1}
     return base | {"args": {key.replace("_", " "): value for key, value in args.items()}}
 
@@ -68,7 +68,7 @@ NODES = [
 
 
 def write(path: Path, content: Any) -> Path:
-    """Write JSON, compressed with gzip according to the name."""
+    """Write a value as JSON, compressed if the file name ends in .gz."""
     text = json.dumps(content).encode("utf-8")
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
@@ -76,7 +76,7 @@ def write(path: Path, content: Any) -> Path:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Trace]:
-    """Write a trace with ids of record functions."""
+    """Open a trace whose events have Record function ids and External ids."""
     path = write(tmp_path / "trace.json", {"traceEvents": EVENTS})
     with Trace({0: str(path)}) as opened:
         yield opened
@@ -85,7 +85,7 @@ def trace(tmp_path: Path) -> Iterator[Trace]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["et.json", "et.json.gz"])
 def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
-    """Nodes match by Record function id, otherwise by External id, and only with the same name."""
+    """Nodes are matched by Record function id or else by External id, if their names are equal."""
     et = load_execution_trace(write(tmp_path / name, {"schema": "1.1.1", "nodes": NODES}))
     correlate_execution_trace(trace, 0, et)
     frame = trace.get_trace(0)
@@ -107,7 +107,7 @@ def test_nodes_of_events(trace: Trace, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The execution trace of another capture causes a warning, and its column is empty."""
+    """An execution trace from a different capture causes a warning, and no event gets a node."""
     et = load_execution_trace(write(tmp_path / "et.json", {"nodes": [node(3, "aten::mm", 99)]}))
     with caplog.at_level(logging.WARNING):
         correlate_execution_trace(trace, 0, et)
@@ -116,7 +116,7 @@ def test_another_capture(trace: Trace, tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
-    """Nodes of PyTorch 2.0, which stored everything in the node, are read."""
+    """Nodes from PyTorch 2.0, which have no separate attributes, can be read."""
     old = {"id": 2, "name": "aten::mm", "parent": 1, "rf_id": 5, "op_schema": "s"}
     old |= {"inputs": [[1, 2], 3], "input_shapes": [[4], []], "input_types": ["Tensor", "Int"]}
     old |= {"outputs": [], "output_shapes": [], "output_types": []}
@@ -133,7 +133,7 @@ def test_nodes_of_the_first_schema(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": 3}', '{"traceEvents": []}', "\xff"])
 def test_what_is_no_execution_trace(tmp_path: Path, text: str) -> None:
-    """The error for a file that is no execution trace names it."""
+    """If a file is not an execution trace, the error names the file."""
     path = tmp_path / "et.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(TraceFormatError, match=r"et\.json"):
@@ -144,7 +144,7 @@ def test_what_is_no_execution_trace(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.skipif(not CONVNET.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_execution_trace(tmp_path: Path) -> None:
-    """All 598 operators and annotations of a capture have their node."""
+    """All 598 operators and annotations of a recorded capture have a node."""
     et = load_execution_trace(CONVNET / "execution_trace.json.gz")
     path = tmp_path / "trace.json.gz"
     source = SHARED / "traces" / "torch_cpu" / "convnet_memtimeline" / "trace.json.gz"
@@ -168,7 +168,7 @@ RAW = [
 
 
 def test_memory_timeline(tmp_path: Path) -> None:
-    """The timeline has running sums by category; initial memory is at the first time."""
+    """The timeline has running sums by category, and initial memory counts from the first time."""
     frame = MemoryAnalysis(write(tmp_path / "memory.raw.json.gz", RAW)).get_memory_timeline()
     assert frame.pop("ts").tolist() == [1000, 1000, 2000, 1500]
     assert frame.to_numpy().tolist() == [
@@ -181,14 +181,14 @@ def test_memory_timeline(tmp_path: Path) -> None:
 
 
 def shown(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
-    """Return the rows of a chart."""
+    """Return the data rows of a chart."""
     (rows,) = chart.to_dict()["datasets"].values()
     return list(rows)
 
 
 @pytest.mark.slow
 def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Peaks survive thinning; the picture is written to HTA's path."""
+    """Thinning keeps the peak, and the picture is written to HTA's path."""
     monkeypatch.chdir(tmp_path)
     raw = [[1000 + i, 1, 1 << 30 if i == 777 else 0, 4] for i in range(5000)]
     raw[778][2] = -(1 << 30)
@@ -202,7 +202,7 @@ def test_memory_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
-    """A trace is refused as a memory timeline."""
+    """A trace is not accepted as a raw memory timeline."""
     path = write(tmp_path / "x.json", {"traceEvents": []})
     with pytest.raises(TraceFormatError, match=r"x\.json.*raw memory timeline"):
         MemoryAnalysis(path).get_memory_timeline()
@@ -210,7 +210,7 @@ def test_what_is_no_memory_timeline(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not MEMORY.exists(), reason="the public files are not beside the repository")
 def test_a35_a_real_memory_timeline() -> None:
-    """The numbers of a real memory timeline are those of HTA's own test."""
+    """A recorded memory timeline has the values that HTA's own test expects."""
     frame = MemoryAnalysis(MEMORY).get_memory_timeline()
     assert len(frame) == 7721
     expected = [102440608, 102228128, 19395584, 0, 2618160128, 58417152, 41811968, 25494440]

@@ -1,4 +1,4 @@
-"""The documentation as a site: every page is listed, no link is broken, each analysis has a picture."""
+"""Tests of the documentation site: navigation, links, notebooks and pictures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from hta_sql.charts import FIGURES
 from tests.report_pages import Browser
 
 NOT_OF_A_SMALL_JOB = 0.5
-"""Minimum share of figures with data; memory, stacks and vendors are missing in the synthetic job."""
+"""Minimum share of analyses with a picture.
+
+The synthetic job has no memory events, stacks or vendor-specific events.
+"""
 
 
 def test_every_page_has_its_place() -> None:
-    """Every page is listed in the navigation, because an unlisted one cannot be found."""
+    """Every page is in the navigation, because readers cannot find it otherwise."""
     parts = [[part] if isinstance(part, str) else list(part.values()) for part in NAV.values()]
     listed = {page for part in parts for page in part}
     pages = {path.relative_to(DOCS).as_posix() for path in pages_of_docs()}
@@ -25,7 +28,7 @@ def test_every_page_has_its_place() -> None:
 
 
 def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
-    """Links in README.md lead to pages of the site; those to other files become plain text."""
+    """Links to pages in README.md lead to pages of the site; other file links become plain text."""
     write_pages(tmp_path)
     start = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "(schema.md)" in start
@@ -33,7 +36,7 @@ def test_links_to_files_that_are_no_pages_are_words(tmp_path: Path) -> None:
 
 
 def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
-    """The page has text, code, tables, and charts as files, with links as on other pages."""
+    """A notebook becomes a page with text, code, tables, and charts as separate files."""
     write_pages(tmp_path)
     page = (tmp_path / "notebooks" / "stragglers.md").read_text(encoding="utf-8")
     assert page.startswith("# Who is late, and why\n")
@@ -48,7 +51,7 @@ def test_a_notebook_is_a_page_with_what_it_shows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Browser) -> None:
-    """The site has no broken link, loads nothing from the network, and is searchable offline."""
+    """The site has no broken links, loads nothing from the network, and can be searched."""
     main(tmp_path / "site")
     pages = list((tmp_path / "site").glob("**/*.html"))
     texts = "".join(page.read_text(encoding="utf-8") for page in pages)
@@ -64,7 +67,7 @@ def test_the_site_is_built_without_a_broken_link(tmp_path: Path, chromium: Brows
     chromium.wait("return document.querySelectorAll('.md-search-result__item').length > 2")
     assert chromium.complaints() == []
     pictures = {path.stem for path in (tmp_path / "site" / "pictures").glob("*.svg")}
-    # Drawn by hand; all others are figures of analyses.
+    # data_flow is drawn by hand; the other pictures are charts of analyses.
     assert pictures <= {*FIGURES, "data_flow"}
     assert len(pictures) > NOT_OF_A_SMALL_JOB * len(FIGURES)
     assert set(re.findall(r"pictures/(\w+)\.svg\"", texts)) == pictures

@@ -1,4 +1,4 @@
-"""Allocations of memory snapshots joined to the operators and steps of a trace of the same rank."""
+"""Tests that allocations in memory snapshots are joined with the operators in a trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATORS = ("aten::mm", "aten::relu", "aten::add")
 
 
 def allocations(count: int = 30) -> list[tuple[int, int]]:
-    """Return addresses and block sizes; each size occurs twice in a row, and no address is reused."""
+    """Return (address, block size) pairs; each size occurs twice in a row, each address once."""
     return [(4096 * (n + 1), 512 * (1 + n // 2)) for n in range(count)]
 
 
@@ -24,7 +24,10 @@ def joined(
     in_snapshot: Sequence[tuple[int, int]],
     base_ns: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Ingest a trace that allocates in one of three operators by the address, and a snapshot; return the answer."""
+    """Ingest a trace and a snapshot with the given allocations; return the joined rows.
+
+    The address of an allocation determines in which of three operators it happens.
+    """
     folder.mkdir()
     device = {"Device Type": 1, "Device Id": 0, "Total Allocated": 0, "Total Reserved": 0}
     events: list[dict[str, Any]] = []
@@ -67,20 +70,20 @@ def joined(
 
 
 def by_operator(found: list[dict[str, Any]]) -> dict[tuple[str | None, str | None], int]:
-    """Return the number of allocations by operator and by join method."""
+    """Return the number of allocations by operator and join method."""
     return {(row["operator_name"], row["matched_by"]): row["allocation_count"] for row in found}
 
 
 def expected(
     made: Sequence[tuple[int, int]], method: str
 ) -> dict[tuple[str | None, str | None], int]:
-    """Return the expected numbers by the addresses."""
+    """Return the expected number of allocations by operator, which follows from the addresses."""
     names = [OPERATORS[address // 4096 % 3] for address, _ in made]
     return {(name, method): names.count(name) for name in OPERATORS}
 
 
 def test_a_shared_clock_joins_by_address_and_time(tmp_path: Path) -> None:
-    """If trace and snapshot share a clock, allocations join by address and time."""
+    """If trace and snapshot share a clock, allocations are joined by address and time."""
     made = allocations()
     found = joined(tmp_path / "job", made, made, BASE_NS)
     assert by_operator(found) == expected(made, "address and time")
@@ -88,7 +91,10 @@ def test_a_shared_clock_joins_by_address_and_time(tmp_path: Path) -> None:
 
 
 def test_without_a_shared_clock_the_order_joins(tmp_path: Path) -> None:
-    """The trace begins and ends within the history; rows outside of the trace do not count."""
+    """Without a shared clock, allocations are joined by their order.
+
+    The trace covers only part of the snapshot's history; allocations outside it do not count.
+    """
     made = allocations()
     found = joined(tmp_path / "job", made[8:20], made)
     assert by_operator(found) == expected(made[8:20], "sequence")
@@ -96,14 +102,14 @@ def test_without_a_shared_clock_the_order_joins(tmp_path: Path) -> None:
 
 
 def test_a_base_time_of_another_day_is_no_shared_clock(tmp_path: Path) -> None:
-    """The clocks do not overlap, so the order decides."""
+    """If the clocks are a day apart, they are not shared, and the order decides."""
     made = allocations()
     found = joined(tmp_path / "job", made, made, BASE_NS - 86_400 * 10**9)
     assert by_operator(found) == expected(made, "sequence")
 
 
 def test_lost_events_of_either_file_shift_the_order(tmp_path: Path) -> None:
-    """Allocations lost in the trace have no operator and lower the match rate; all others are right."""
+    """An allocation that the trace lost has no operator, and all others are matched correctly."""
     made = allocations()
     in_trace = made[:9] + made[10:]
     in_snapshot = made[:20] + made[21:]
@@ -114,17 +120,17 @@ def test_lost_events_of_either_file_shift_the_order(tmp_path: Path) -> None:
 
 
 def test_equal_sizes_at_one_address_are_told_apart_by_their_neighbors(tmp_path: Path) -> None:
-    """An address is used twice in a row with one size, and the trace lost the first of the two."""
+    """The snapshot has an address twice in a row, of which the trace lost one allocation."""
     made = allocations()
     in_snapshot = [*made[:10], made[10], *made[10:]]
     found = joined(tmp_path / "job", made, in_snapshot)
-    # The first of the two continues the run before it (11 long), the second the run after it (20 long).
+    # The first of the two continues the 11 allocations before it, the second the 20 after it.
     assert by_operator(found) == {**expected(made, "sequence"), (None, None): 1}
     assert {row["match_rate"] for row in found} == {30 / 31}
 
 
 def test_steps_that_repeat_each_other_are_not_guessed(tmp_path: Path) -> None:
-    """The history contains the sequence of the trace twice, so the match is ambiguous."""
+    """If the history contains the trace's sequence twice, the match is ambiguous."""
     made = allocations(12)
     found = joined(tmp_path / "job", made, [*made, (1 << 30, 512), *made])
     assert by_operator(found) == {(None, None): 25}
@@ -132,7 +138,7 @@ def test_steps_that_repeat_each_other_are_not_guessed(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_memory_events_joins_by_time_alone(tmp_path: Path) -> None:
-    """The innermost operator at the time of the allocation is selected."""
+    """Without matching memory events, allocations are joined by time to the innermost operator."""
     made = allocations()
     other = [(1 << 40, 512) for _ in made]
     found = joined(tmp_path / "job", other, made, BASE_NS)
@@ -141,7 +147,7 @@ def test_a_trace_without_memory_events_joins_by_time_alone(tmp_path: Path) -> No
 
 
 def test_a_snapshot_without_a_trace_has_no_rows(tmp_path: Path) -> None:
-    """Without a trace of the rank there are no operators."""
+    """Without a trace of the rank, there are no rows."""
     snapshot = Path(__file__).parent / "traces" / "snapshots" / "training.json"
     with hta_sql.ingest(str(snapshot), str(tmp_path / "store"), run="job", jobs=1) as store:
         assert store.run("snapshot_operators").records() == []

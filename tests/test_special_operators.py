@@ -1,4 +1,4 @@
-"""special_operators counts recorded names, and excludes similar ones around them."""
+"""Tests that special_operators counts the right names and no similar or enclosing operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KINDS = {
     "cuModuleLoadData": "module loaded",
     "cuLibraryLoadData": "module loaded",
     "<built-in function collect>": "garbage collection",
-    # Around one of these, or like one of them.
+    # Operators that enclose one of the above, or names that look similar.
     "aten::item": None,
     "autograd::engine::evaluate_function: CheckpointFunctionBackward": None,
     "Memcpy HtoD (Pinned -> Device)": None,
@@ -52,7 +52,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def kinds() -> dict[str, list[str]]:
-    """Return name ─▶ its kinds."""
+    """Return the kinds of each name that has any."""
     macro = next(m for m in load_library().macros if m.name == "_special_operator_kinds")
     with duckdb.connect(":memory:") as con:
         con.execute("CREATE SCHEMA lib")
@@ -68,5 +68,5 @@ def kinds() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_a_name_is_of_one_kind(kinds: dict[str, list[str]], name: str, kind: str | None) -> None:
-    """Each name has one kind; an enclosing operator has none, because it would count twice."""
+    """Each name has at most one kind; enclosing operators have none, or they would count twice."""
     assert kinds.get(name, []) == ([kind] if kind else [])

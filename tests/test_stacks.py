@@ -1,4 +1,4 @@
-"""Context of an event from ingest: its stack, the nearest frame, the backward pass, its end."""
+"""Tests of the context that ingest adds to events: stack, frame, backward pass and truncation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def event(category: str, name: str, ts: int, dur: int, **args: object) -> dict[str, Any]:
-    """Return a complete event on thread 2 of process 1 [µs]."""
+    """Return a complete event on thread 2 of process 1, with times in µs."""
     place = {"pid": 1, "tid": 2, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": category, "name": name, **place, "args": args}
 
 
 def instant(name: str, ts: int, **args: object) -> dict[str, Any]:
-    """Return an event without a duration."""
+    """Return an instant event, which has no duration."""
     return {"ph": "i", "s": "t", "name": name, "pid": 1, "tid": 2, "ts": ts, "args": args}
 
 
@@ -59,7 +59,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def test_a_stack_is_a_chain_of_names(store: TraceStore) -> None:
-    """Each chain occurs once: the second step and its frame have the stacks of the first."""
+    """Each stack is stored once: the second step and its frame reuse stacks of the first."""
     query = "SELECT stack_id, parent_stack_id, depth, kind, name FROM stacks ORDER BY stack_id"
     assert store.sql(query).rows() == [
         (0, None, 0, "step", "ProfilerStep*"),
@@ -81,7 +81,7 @@ def test_a_stack_is_a_chain_of_names(store: TraceStore) -> None:
 
 
 def test_what_stands_around_an_event(store: TraceStore) -> None:
-    """Every event has its nearest operator, annotation, module and frame."""
+    """Events have the ids of their nearest operator, annotation, module and frame."""
     query = "SELECT frame_id, stack_id FROM memory_events ORDER BY event_id"
     assert store.sql(query).rows() == [(3, 5), (None, None)]
     query = "SELECT event_id, frame_id, bwd_op_id FROM cpu_ops ORDER BY event_id"
@@ -102,7 +102,7 @@ def test_what_stands_around_an_event(store: TraceStore) -> None:
 
 
 def test_arguments_of_annotations_and_frames(store: TraceStore) -> None:
-    """Shapes of annotations and recorded stacks of frames are columns."""
+    """Shapes of annotations and recorded call stacks of frames are stored in columns."""
     query = "SELECT input_dims, call_stack FROM annotations WHERE name = 'forward'"
     assert store.sql(query).rows() == [("[[4]]", "a;b")]
     query = "SELECT call_stack FROM python_calls WHERE event_id = 3"
@@ -112,7 +112,7 @@ def test_arguments_of_annotations_and_frames(store: TraceStore) -> None:
 
 
 def test_overloads(store: TraceStore) -> None:
-    """The overload is a separate column; the name is unchanged."""
+    """The overload has its own column, and the operator name is unchanged."""
     query = "SELECT name, overload_name FROM cpu_ops ORDER BY event_id"
     assert store.sql(query).rows() == [
         ("aten::add.Tensor", "Tensor"),
@@ -123,7 +123,7 @@ def test_overloads(store: TraceStore) -> None:
 
 
 def test_what_had_not_ended(store: TraceStore) -> None:
-    """The second frame ends with the recording; gloo ends on separate threads."""
+    """A frame that ends with the capture is truncated, and gloo events are asynchronous."""
     query = "SELECT event_id, is_truncated FROM python_calls ORDER BY event_id"
     assert store.sql(query).rows() == [(1, False), (3, False), (8, False), (10, True)]
     query = "SELECT name, is_async, is_truncated FROM annotations WHERE event_id > 2 ORDER BY ts"
@@ -134,7 +134,7 @@ def test_what_had_not_ended(store: TraceStore) -> None:
 
 
 def test_a_trace_without_the_end_of_its_window(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Without the end of the capture in the trace, it is unknown which events had ended."""
+    """If the trace does not record the end of the capture, truncation is unknown."""
     opened = ingest_trace([event("cpu_op", "aten::add", 0, 5)])
     query = "SELECT is_truncated, stack_id, frame_id FROM cpu_ops"
     assert opened.sql(query).rows() == [(None, 0, None)]

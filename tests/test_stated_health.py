@@ -1,4 +1,4 @@
-"""Health facts in the header of a trace and at the end of its file."""
+"""Tests of findings that use the header of a trace or the end of its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATOR = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, 
 
 
 def finding(store: TraceStore, name: str) -> dict[str, Any]:
-    """Return the only finding of a name."""
+    """Return the only finding with a given name."""
     (row,) = [row for row in store.run("findings").records() if row["finding"] == name]
     return row
 
@@ -34,7 +34,7 @@ def test_an_option_that_was_on_is_no_remedy(
     ingest_trace: Callable[..., TraceStore],
     tmp_path: Path,
 ) -> None:
-    """No remedy suggests an option that the header states as on: profile_memory: 1."""
+    """The remedy does not suggest profile_memory if the header states that it was on."""
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [OPERATOR]}), encoding="utf-8")
     with ingest_trace({0: path}) as store:
@@ -60,7 +60,7 @@ def test_a_truncated_file_is_called_so(
 def test_an_empty_device_name_is_unknown(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path
 ) -> None:
-    """An empty device name is stored as NULL, which matches no pattern of a device."""
+    """An empty device name is stored as NULL."""
     path = tmp_path / "trace.json"
     device = {"id": 0, "name": "", "numSms": 3}
     trace = {"deviceProperties": [device], "traceEvents": [OPERATOR]}

@@ -1,4 +1,4 @@
-"""The store that an ingest returns has the ingest's snapshot, although it is opened at the first query."""
+"""Tests that the store that an ingest returns is a snapshot, although it is opened lazily."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FIRST, SECOND = (str(TRACES / f"{name}.json") for name in ("arguments", "aten_cl
 
 
 def descriptors() -> list[str]:
-    """Return the names of this process's open files."""
+    """Return the paths of this process's open files."""
     folder = Path("/proc/self/fd")
     return [str(file.readlink()) for file in folder.iterdir() if file.is_symlink()]
 
 
 def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
-    """The returned store starts no engine until its first query."""
+    """The returned store opens no connection until its first query."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert store._connection._opened is None
     assert store.runs() == ["one"]
@@ -32,7 +32,7 @@ def test_it_is_opened_at_the_first_question(tmp_path: Path) -> None:
 
 
 def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
-    """The store answers from its snapshot, queried before or after another ingest."""
+    """The store keeps its snapshot, whether it is first queried before or after another ingest."""
     asked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert asked.runs() == ["one"]
     unasked = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
@@ -45,14 +45,14 @@ def test_what_comes_later_is_not_in_it(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_was_built_anew_serves_it(tmp_path: Path) -> None:
-    """A rebuilt catalog, another file with the same manifest, serves the snapshot."""
+    """A rebuilt catalog, which is a new file with the same manifest, serves the same snapshot."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     build_catalog(tmp_path / "s")
     assert store.runs() == ["one"]
 
 
 def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
-    """An ingest without new traces leaves the old catalog; the query replaces it."""
+    """An ingest without new traces leaves a broken catalog, which the first query replaces."""
     hta_sql.ingest(FIRST, tmp_path / "s", run="one").close()
     catalog = tmp_path / "s" / "catalog.duckdb"
     catalog.write_bytes(b"no catalog at all")
@@ -63,7 +63,7 @@ def test_a_catalog_of_another_version_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
-    """The error of a deleted store says that its files are missing, although its runs are known."""
+    """Querying a deleted store is an error, although its runs are still known."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     shutil.rmtree(tmp_path / "s")
     assert store.runs() == ["one"]
@@ -72,7 +72,7 @@ def test_a_store_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_it_travels_and_closes_unasked(tmp_path: Path) -> None:
-    """A copy opens the existing store; a closed or deleted store leaves no file open."""
+    """A pickled store opens the same store, and closed or collected stores leave no file open."""
     store = hta_sql.ingest(FIRST, tmp_path / "s", run="one")
     assert pickle.loads(pickle.dumps(store)).runs() == ["one"]  # noqa: S301 - ours
     store.close()

@@ -1,4 +1,4 @@
-"""Kernels on tensor cores: recorded names, and what is known of each."""
+"""Tests that the use of tensor cores is recognized from kernel names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USED = (
     "turing_h1688gemm_256x64_ldg8_nn",
     "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn",
     "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_16x6_tn_align4>(Params)",
-    # TF32: the shape of the instruction stands at the end.
+    # For TF32, the instruction shape is at the end.
     "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_tilesize128x128x16_g1_tensor16x8x8",
     "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_warpgroupsize1x1x1_execute",
     "nvjet_tst_256x128_64x4_1x2_h_bz_coopA_NNT",
@@ -39,7 +39,7 @@ NOT_USED = (
     "ampere_sgemm_128x64_tn",
     "volta_fp16_sgemm_fp16_128x64_nn",
     "cutlass_80_simt_sgemm_128x128_8x4_nt_align1",
-    # The name says xmma, and FP32 multiply-add.
+    # The name contains xmma, but the kernel uses FP32 multiply-add.
     "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma_aligna4_alignc4_execute",
     "cudnn_infer_ampere_scudnn_128x64_relu_xregs_large_nn_v1",
     "fmha_cutlassF_f32_aligned_64x64_rf_sm75(AttentionKernel::Params)",
@@ -49,7 +49,7 @@ NOT_USED = (
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)",
     "void gemv2T_kernel_val<int, int, float>(Params)",
-    # Elementwise work with a scalar: no tensor core operation, in spite of its letters.
+    # An elementwise kernel with a scalar; it only has "TensorOp" in its name by chance.
     "void SubTensorOpWithScalar1d<float, 4>(Params)",
 )
 
@@ -63,7 +63,7 @@ NOT_TOLD = (
 
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return an engine with the table and its macro."""
+    """Return an engine with the table tensor_core_kernels and its macro."""
     library = load_library()
     with duckdb.connect(":memory:", config={"threads": 1}) as opened:
         create_empty_tables(opened, library)
@@ -76,7 +76,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_names_tell(
     names: tuple[str, ...], truth: bool | None, con: duckdb.DuckDBPyConnection
 ) -> None:
-    """The answer for a name is yes, no or unknown; a repeated name has one row."""
+    """The result for a name is true, false or NULL (unknown), in a single row per name."""
     con.execute(
         "CREATE OR REPLACE TABLE ops AS SELECT unnest($names || $names) AS name",
         {"names": list(names)},
@@ -86,7 +86,7 @@ def test_names_tell(
 
 
 def test_rules_of_one_priority_agree_in_any_order(con: duckdb.DuckDBPyConnection) -> None:
-    """Each pattern occurs once, in lower case, with a reason."""
+    """Each pattern occurs only once, is lowercase, and has a reason."""
     rows = con.execute("SELECT pattern, reason FROM tensor_core_kernels").fetchall()
     patterns = [pattern for pattern, _ in rows]
     assert len(set(patterns)) == len(patterns)
@@ -95,7 +95,7 @@ def test_rules_of_one_priority_agree_in_any_order(con: duckdb.DuckDBPyConnection
 
 
 def test_a_csv_has_the_columns_of_its_view(tmp_path: Path) -> None:
-    """The error for an incomplete line of the CSV has the file and the columns."""
+    """If a line in the CSV file lacks columns, the error names the file and the columns."""
     table = next(t for t in load_library().tables if t.name == "tensor_core_kernels")
     broken = replace(table, path=tmp_path / "tensor_core_kernels.sql")
     csv = broken.path.with_suffix(".csv")

@@ -1,4 +1,4 @@
-"""Timelines: device activity over streams, and frames with HTA's functions."""
+"""Tests of timelines: device activity by stream, and HTA's timeline functions on data frames."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TRACES = Path(__file__).parent / "traces"
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
-    """Open two ranks of call_stacks.json, with the columns of a call graph."""
+    """Open two ranks with the events of call_stacks.json, and add the columns of a call graph."""
     folder = tmp_path_factory.mktemp("timeline")
     paths = {rank: str(folder / f"{rank}.json") for rank in (0, 1)}
     for path in paths.values():
@@ -50,20 +50,20 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
 
 
 def rows(chart: Any) -> list[dict[str, Any]]:
-    """Return the rows that a chart draws."""
+    """Return the data rows of a chart."""
     spec = chart.to_dict()
     found: list[dict[str, Any]] = next(iter(spec["datasets"].values()))
     return found
 
 
 def both_ranks(trace: Trace) -> pd.DataFrame:
-    """Return the events of both ranks, joined as in HTA's notebooks."""
+    """Return the events of both ranks in one data frame, as in HTA's notebooks."""
     return pd.concat([trace.get_trace(r).assign(rank=r) for r in (0, 1)], ignore_index=True)
 
 
 @pytest.mark.slow
 def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Lanes are streams, bars are operations, and colors are classes."""
+    """The timeline has one lane per stream and one bar per operation, colored by class."""
     chart = charts.draw(ingest_trace("call_stacks.json").run("gpu_timeline"))
     bars = rows(chart)
     assert [(b["lane"], b["name"], b["start"], b["part"]) for b in bars] == [
@@ -78,7 +78,7 @@ def test_a_bar_per_operation(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Operations without a stream have their own lane, and stream numbers remain integers."""
+    """Operations without a stream have their own lane, and stream numbers stay integers."""
     event = {"ph": "X", "cat": "mtia_ccp_events", "pid": 0, "tid": 801, "dur": 2}
     events = [
         {**event, "name": "merge", "ts": 1, "args": {"stream": 3}},
@@ -89,7 +89,7 @@ def test_what_is_on_no_stream_has_a_lane(ingest_trace: Callable[..., TraceStore]
 
 
 def test_a_bar_of_short_operations_looks_idle() -> None:
-    """Each slice is busy for at most a tenth: bars of many operations have a note, and a pale color."""
+    """A merged bar has the share of time in which its operations run, here about a tenth."""
     start = pd.Series(range(2 * MAX_BARS)) * 1000
     table = pd.DataFrame({"run": "job", "rank": 0, "device": 0, "stream": 7, "start_ns": start})
     table = table.assign(end_ns=start + 100, op_count=1, name="gemm", step=None)
@@ -101,7 +101,7 @@ def test_a_bar_of_short_operations_looks_idle() -> None:
 
 @pytest.mark.slow
 def test_many_operations_and_ranks_stay_small() -> None:
-    """Neighbors are merged, the first streams are shown, and a note says so."""
+    """Adjacent operations are merged, only the first lanes are shown, and a note says so."""
     ranks, ops = 4096, 40
     rank = pd.Series(range(ranks)).repeat(ops).reset_index(drop=True)
     start = pd.Series(list(range(ops)) * ranks) * 1000
@@ -118,7 +118,7 @@ def test_many_operations_and_ranks_stay_small() -> None:
 
 
 def test_device_activity_of_ranks(trace: Trace) -> None:
-    """Steps, ranks and streams can be selected; short events have the threshold's length."""
+    """Ranks and streams can be selected, and short events are drawn with a minimum length."""
     frame, symbols = both_ranks(trace), trace.symbol_table
     drawn = plot_timeline_gpu_kernels("Kernels", frame, symbols, [1], None, [7], 7)
     assert [(b["task"], b["color"]) for b in rows(drawn)] == [
@@ -134,7 +134,7 @@ def test_device_activity_of_ranks(trace: Trace) -> None:
 
 
 def test_lanes(trace: Trace) -> None:
-    """Lanes are streams on the device, depths on the host, and ranks if there are several."""
+    """Lanes are device streams and host depths, prefixed by rank if there are multiple ranks."""
     setting = TimelinePlotSetting(short_events_display_duration=5)
     one = prepare_timeline_events(trace.get_trace(0), setting, trace.symbol_table)
     assert {"gpu stream 007", "gpu stream 008", "cpu level 000", "cpu level 005"} > set(
@@ -148,7 +148,7 @@ def test_lanes(trace: Trace) -> None:
 
 
 def test_kinds_of_frames(trace: Trace) -> None:
-    """Kinds of frames are distinguished by their streams."""
+    """Data frames with host events, device events or both are distinguished by stream."""
     frame = trace.get_trace(0)
     assert event_type_of(frame) is EventType.AllEvents
     assert event_type_of(frame[frame["stream"] == -1]) is EventType.CPUEvents
@@ -156,7 +156,7 @@ def test_kinds_of_frames(trace: Trace) -> None:
 
 
 def test_timeline(trace: Trace, tmp_path: Path) -> None:
-    """The timeline applies a filter, and its saved picture opens without a network."""
+    """A timeline applies its filter, and its saved page opens without a network."""
     timeline = Timeline(trace.get_trace(0), trace.symbol_table, GPUKernelFilter())
     path = tmp_path / "timeline.html"
     chart = timeline.plot("Step 1", save_path=str(path))
@@ -171,7 +171,7 @@ def test_timeline(trace: Trace, tmp_path: Path) -> None:
 def test_no_events_make_no_chart(
     trace: Trace, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With or without columns, there is a warning, and neither a chart nor a file."""
+    """Without events, there is a warning, but neither a chart nor a file."""
     path = tmp_path / "none.html"
     for frame in (pd.DataFrame(), trace.get_trace(0).iloc[:0]):
         assert prepare_timeline_events(frame).empty
@@ -183,7 +183,7 @@ def test_no_events_make_no_chart(
 
 
 def test_modules_over_kernels(trace: Trace) -> None:
-    """A call of a module is drawn at the time of its kernels."""
+    """A call to a module is drawn at the time of the kernels that it launched."""
     aligned = align_module_with_kernels(trace.get_trace(0), ["aten::addmm"], trace.symbol_table)
     call = aligned[aligned["stream"] == -2].to_dict("records")
     assert [(c["ts"], c["dur"]) for c in call] == [(20.0, 35.0)]
@@ -197,7 +197,7 @@ def test_modules_over_kernels(trace: Trace) -> None:
 
 
 def test_the_longest_events_are_drawn() -> None:
-    """If there are too many events, the longest are drawn, and a note says so."""
+    """If there are too many events, only the longest are drawn, and the title says so."""
     count = MAX_EVENTS + 10
     events = pd.DataFrame({"ts": range(count), "dur": range(count), "name": "op", "stream": 7})
     chart = plot_events_timeline("Many", prepare_timeline_events(events))
@@ -208,7 +208,7 @@ def test_the_longest_events_are_drawn() -> None:
 
 
 def test_settings(trace: Trace, tmp_path: Path) -> None:
-    """The frame or the user determines the lanes; the output is a page, a file or a chart."""
+    """The data frame or explicit settings determine the lanes, and the plot format the output."""
     frame, symbols = trace.get_trace(0), trace.symbol_table
     setting = TimelinePlotSetting()
     auto_detect_setting(frame, setting)
@@ -246,5 +246,5 @@ def test_settings(trace: Trace, tmp_path: Path) -> None:
     ],
 )
 def test_short_names(name: str, short: str) -> None:
-    """Short names equal HTA's."""
+    """Short names equal those of HTA."""
     assert simplify_name(name) == short

@@ -1,4 +1,4 @@
-"""TraceDiff and LabeledTrace: HTA's calls and frames, several ranks and steps, two stores.
+"""Tests of TraceDiff and LabeledTrace: HTA's methods, multiple ranks and steps, and two stores.
 
 The trace is tests/traces/annotated_operators.json, whose rows the golden tests explain.
 """
@@ -33,7 +33,7 @@ SIDES = ["control_rank", "test_rank", "control_iteration", "test_iteration", "de
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest run one with one rank, and run three with three ranks of the same trace."""
+    """Ingest run ``one`` with one rank, and run ``three`` with three ranks of the same trace."""
     path = tmp_path_factory.mktemp("diff") / "job.store"
     trace = str(OPERATORS)
     ingest_only({0: trace}, path, run="one")
@@ -44,13 +44,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.fixture(scope="module")
 def one(store: TraceStore) -> LabeledTrace:
-    """Return the run of one rank."""
+    """Return the run with one rank, labeled ``before``."""
     return LabeledTrace("before", store, run="one")
 
 
 @pytest.fixture(scope="module")
 def three(store: TraceStore) -> LabeledTrace:
-    """Return the run of three ranks."""
+    """Return the run with three ranks, labeled ``after``."""
     return LabeledTrace("after", store, run="three")
 
 
@@ -66,13 +66,13 @@ def three(store: TraceStore) -> LabeledTrace:
     ],
 )
 def test_methods_take_htas_parameters(method: object, parameters: list[str]) -> None:
-    """Names and order of the parameters are HTA's; additional ones are keywords."""
+    """Parameters have HTA's names and order, and additional ones are keyword-only."""
     found = inspect.signature(method).parameters  # type: ignore[arg-type]
     assert [p.name for p in found.values() if p.kind is not p.KEYWORD_ONLY] == parameters
 
 
 def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: TraceStore) -> None:
-    """The last step is included. The default label is the run's name."""
+    """Iterations include the last step, and the default label is the run name."""
     assert three.ranks() == [0, 1, 5]
     assert three.iterations() == [1, 2]
     assert LabeledTrace(t=store, run="three").label == "three"
@@ -80,7 +80,7 @@ def test_a_labeled_trace_knows_its_ranks_and_steps(three: LabeledTrace, store: T
 
 
 def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
-    """The default is the first rank and the first step; a step has what was launched in it."""
+    """By default, the first rank and step are extracted; device activity belongs to its launch."""
     frame = three.extract_ops(device_type=DeviceType.GPU)
     assert list(frame.columns) == [*three.t.get_trace(0).columns, "rank"]
     three.t.symbol_table.decode_df(frame)
@@ -100,7 +100,7 @@ def test_ops_are_extracted_by_rank_step_and_device(three: LabeledTrace) -> None:
 
 
 def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
-    """Counts and durations of the extracted operations are summed."""
+    """Counts and durations of the extracted operations are summed by category and name."""
     summary = three.get_ops_summary(three.extract_ops(device_type=DeviceType.GPU))
     known = three.t.symbol_table.get_sym_id_map()
     assert summary.to_dict(orient="list") == {
@@ -120,7 +120,7 @@ def test_ops_are_summed_up_by_category_and_name(three: LabeledTrace) -> None:
 
 
 def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: LabeledTrace) -> None:
-    """Step 1 of rank 0 and step 2 of rank 5 have HTA's columns in µs."""
+    """Comparing step 1 of rank 0 with step 2 of rank 5 gives HTA's columns, in µs."""
     frame = TraceDiff.compare_traces(
         one,
         three,
@@ -144,7 +144,7 @@ def test_steps_are_compared_under_their_labels(one: LabeledTrace, three: Labeled
 
 
 def test_several_ranks_and_steps_are_added_up(one: LabeledTrace, three: LabeledTrace) -> None:
-    """Ranks 1 and 5 are not the first two; both steps of each count."""
+    """Selected ranks and steps are summed on each side."""
     frame = TraceDiff.compare_traces(
         one, three, test_rank=[1, 5], control_iteration=[1, 2], test_iteration=[1, 2]
     )
@@ -154,7 +154,7 @@ def test_several_ranks_and_steps_are_added_up(one: LabeledTrace, three: LabeledT
 
 
 def test_names_come_and_go(one: LabeledTrace) -> None:
-    """Each name is in one of HTA's five lists."""
+    """Each name is in exactly one of HTA's five lists."""
     changes = TraceDiff.ops_diff(one, one, test_iteration=2, device_type=DeviceType.CPU)
     assert changes == {
         "added": ["ProfilerStep#2"],
@@ -184,7 +184,7 @@ def test_names_come_and_go(one: LabeledTrace) -> None:
 
 
 def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptureFixture) -> None:
-    """The test's label gets a suffix, and a warning says so."""
+    """If labels are equal, the test label gets a suffix, and a warning is logged."""
     with caplog.at_level(logging.WARNING):
         frame = TraceDiff.compare_traces(one, one)
     assert "before_test_counts" in frame
@@ -193,7 +193,7 @@ def test_equal_labels_are_told_apart(one: LabeledTrace, caplog: pytest.LogCaptur
 
 
 def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceStore) -> None:
-    """TraceDiff compares the Trace of a TraceAnalysis, its ``t``, like the analysis itself."""
+    """Comparing the ``t`` of two TraceAnalysis objects equals comparing the objects themselves."""
     one = TraceAnalysis(store=store.path, run="one")
     three = TraceAnalysis(store=store.path, run="three")
     whole = TraceDiff.compare_traces(one, three)
@@ -205,7 +205,10 @@ def test_the_trace_of_an_analysis_is_compared_as_the_analysis_is(store: TraceSto
 
 @pytest.mark.slow
 def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
-    """Two folders have two stores; ROCm's stream 0 counts, and so does a trace without steps."""
+    """Two trace folders with separate stores can be compared.
+
+    Operations on ROCm's stream 0 count, even in a trace without steps.
+    """
     folders = []
     for name, trace in (("a", OPERATORS), ("b", ROCM)):
         folder = tmp_path / name
@@ -232,7 +235,7 @@ def test_folders_are_compared_wherever_their_stores_are(tmp_path: Path) -> None:
 def test_two_stores_give_what_one_store_gives(
     store: TraceStore, tmp_path: Path, *, by_category: bool
 ) -> None:
-    """The analysis trace_diff in one store equals the same two runs in separate stores."""
+    """Comparing two runs in separate stores gives the same rows as in one store."""
     options: dict[str, Any] = {
         "by_short_name": True,
         "by_category": by_category,
@@ -268,7 +271,7 @@ def test_what_is_not_there_is_named(
 
 @pytest.mark.parametrize("name", ["visualize_counts_diff", "visualize_duration_diff"])
 def test_charts_are_drawn_into_files(name: str, one: LabeledTrace, tmp_path: Path) -> None:
-    """Charts need only the frame of a comparison; another frame is refused."""
+    """Charts are drawn from the result of a comparison only; other data frames are errors."""
     frame = TraceDiff.compare_traces(one, one, test_iteration=2)
     path = tmp_path / "diff.html"
     getattr(TraceDiff, name)(frame, show_image=True, export_image_path=str(path))

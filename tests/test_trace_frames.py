@@ -1,4 +1,4 @@
-"""Trace: HTA's frames and calls; trace files without an analysis."""
+"""Tests of HTA's Trace class and its data frames, and of reading and writing trace files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COLUMNS = [
 
 
 def files(folder: Path, *names: str) -> dict[int, str]:
-    """Copy tiny traces, one rank each."""
+    """Copy tiny traces, one per rank, and return their paths."""
     found = {}
     for rank, name in enumerate(names):
         found[rank] = str(folder / f"{rank}-{name}")
@@ -66,14 +66,14 @@ def files(folder: Path, *names: str) -> dict[int, str]:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Trace]:
-    """Open two ranks with all steps."""
+    """Open two ranks, including their last steps."""
     with Trace(files(tmp_path, "filters.json", "two_steps_drop_last.json")) as opened:
         yield opened
 
 
 @pytest.mark.slow
 def test_columns_and_values(trace: Trace) -> None:
-    """Columns and defaults are HTA's, in microseconds."""
+    """The data frame has HTA's columns and defaults, with times in microseconds."""
     frame = trace.get_trace(0)
     assert set(frame.columns) == set(COLUMNS)
     assert list(frame.index) == list(frame["index"]) == list(range(18))
@@ -93,7 +93,7 @@ def test_columns_and_values(trace: Trace) -> None:
 
 
 def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
-    """Files that HTA's users remove to select ranks are not parsed."""
+    """Trace files that a caller removes from ``trace_files`` are not parsed."""
     del trace.trace_files[0]
     trace.parse_traces()
     assert trace.get_ranks() == [1]
@@ -105,7 +105,7 @@ def test_files_that_are_taken_out_are_not_parsed(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_scope(trace: Trace) -> None:
-    """All steps are in scope at first; align_and_filter_trace changes it."""
+    """All steps are in scope until align_and_filter_trace or load_traces changes the scope."""
     assert trace.get_ranks() == [0, 1]
     assert trace.get_iterations() == [550, 551]
     assert trace.get_iterations(1) == [1, 2]
@@ -123,7 +123,10 @@ def test_scope(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
-    """parse_traces leaves each rank on its own clock; aligned, time 0 is the first event of all ranks."""
+    """After parse_traces, each rank has its own clock.
+
+    After alignment, time 0 is the first event of all ranks.
+    """
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
     paths = {}
     for rank, ts in enumerate((1682725898237042, 1682725898237050.5)):
@@ -142,7 +145,10 @@ def test_times_are_the_files_until_they_are_aligned(tmp_path: Path) -> None:
 
 
 def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
-    """Nanoseconds since 1970 exceed the precision of floats: 1682725898237042000 would become ...8237041.75."""
+    """Large timestamps stay exact, although their nanoseconds exceed the precision of floats.
+
+    As a float, 1682725898237042000 ns would become ...8237041.75 µs.
+    """
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 2}
     starts = [1682725898237000 + n for n in range(300)]
     path = tmp_path / "0.json"
@@ -153,7 +159,7 @@ def test_whole_microseconds_stay_whole(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> None:
-    """The columns of a call graph have the clock of the frame, too."""
+    """Call graph columns use the same clock as the data frame, before and after alignment."""
     event = {"ph": "X", "pid": 1, "tid": 1, "args": {"correlation": 1}}
     events = [
         {**event, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100, "dur": 2},
@@ -170,7 +176,7 @@ def test_kernels_below_a_call_are_on_the_clock_of_the_frame(tmp_path: Path) -> N
 
 
 def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
-    """A frame that is assigned back is refused with a remedy, because analyses would ignore it."""
+    """Assigning a data frame back is an error with a remedy, because analyses would ignore it."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         frame = analysis.t.get_trace(0)
         with pytest.raises(ParameterError, match=r"docs/filters\.md"):
@@ -184,7 +190,7 @@ def test_a_frame_given_back_is_refused(tmp_path: Path) -> None:
 
 
 def test_times(trace: Trace) -> None:
-    """The span ends with the end of the last event."""
+    """The duration of a trace extends to the end of its last event."""
     assert trace.get_trace_duration() == 200.0
     assert trace.get_trace_duration(1) == 220.0
     with pytest.raises(TraceFormatError, match="no baseTimeNanoseconds"):
@@ -192,7 +198,7 @@ def test_times(trace: Trace) -> None:
 
 
 def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
-    """Durations are rounded to nanoseconds: in floats 0.4 - 0.1 is 0.30000000000000004."""
+    """Durations are rounded to nanoseconds, because 0.4 - 0.1 is 0.30000000000000004 as a float."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 0.3}
     found = {}
     for rank, ts in enumerate((0, 0.1)):
@@ -207,7 +213,7 @@ def test_a_duration_has_no_more_digits_than_nanoseconds(tmp_path: Path) -> None:
 
 
 def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
-    """Unix time is that of each rank's own first event (HTA: the first event of all ranks)."""
+    """The Unix time of a rank is that of its own first event, unlike in HTA."""
     event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "dur": 1}
     paths = {}
     for rank, ts in ((0, 10.5), (1, 300.25)):
@@ -225,14 +231,14 @@ def test_unix_time_is_that_of_the_rank(tmp_path: Path) -> None:
 
 
 def test_files_are_paths() -> None:
-    """The error for trace files that are not paths contains the given value."""
+    """If trace_files does not contain paths, the error names the given value."""
     with pytest.raises(ParameterError, match="not 42"):
         Trace(42)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.slow
 def test_names(trace: Trace) -> None:
-    """Numbers of names are alphabetical and equal for all ranks; decoding adds texts."""
+    """Name ids are in alphabetical order for all ranks, and decoding adds name columns."""
     symbols = trace.symbol_table.get_sym_table()
     assert symbols == sorted(symbols)
     trace.decode_symbol_ids()
@@ -244,7 +250,7 @@ def test_names(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
-    """Metadata, raw contents and the kind of device are available."""
+    """Metadata, raw contents and the device type come from the trace file."""
     assert trace.meta_data[0]["distributedInfo"] == {"backend": "nccl", "rank": 0, "world_size": 1}
     assert trace.get_device_type() == "NVIDIA GPU"
     raw = trace.get_raw_trace_for_one_rank(0)
@@ -257,7 +263,7 @@ def test_what_the_file_says(trace: Trace, tmp_path: Path) -> None:
 
 
 def test_some_ranks(trace: Trace) -> None:
-    """The first requested ranks are loaded; a request for another one is an error."""
+    """With max_ranks=1, only the first rank is loaded, and any other rank is an error."""
     trace.parse_traces(max_ranks=1)
     assert trace.get_ranks() == [0]
     with pytest.raises(RankError):
@@ -265,7 +271,7 @@ def test_some_ranks(trace: Trace) -> None:
 
 
 def test_time_zero(tmp_path: Path) -> None:
-    """Time zero is on the trace's own clock, once frames are aligned."""
+    """min_ts is 0 until the ranks are aligned, and then the first time on the trace's clock."""
     (path,) = files(tmp_path, "call_stacks.json").values()
     text = Path(path).read_text(encoding="utf-8").replace('"ts": ', '"ts": 1000')
     Path(path).write_text(text, encoding="utf-8")
@@ -278,7 +284,7 @@ def test_time_zero(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
-    """TraceAnalysis.t has the analysis's scope, without the last step by default."""
+    """``TraceAnalysis.t`` has the scope of its analysis: by default, without the last step."""
     with TraceAnalysis(files(tmp_path, "two_steps_drop_last.json")) as analysis:
         assert list(analysis.t.get_trace(0)["index"]) == [0, 2, 3, 4, 5, 6, 7]
         assert analysis.t is analysis.t
@@ -288,7 +294,7 @@ def test_the_trace_of_an_analysis(tmp_path: Path) -> None:
 
 
 def test_no_device(tmp_path: Path) -> None:
-    """An empty trace has an empty frame with all columns, and no known device."""
+    """A trace without events has an empty data frame with all columns and an unknown device."""
     with Trace(files(tmp_path, "no_events.json")) as trace:
         assert set(trace.get_trace(0).columns) == set(COLUMNS)
         assert len(trace.get_trace(0)) == 0
@@ -297,7 +303,7 @@ def test_no_device(tmp_path: Path) -> None:
 
 
 def test_symbol_table() -> None:
-    """Numbers are stable; names match by expression or by contained text."""
+    """Ids are stable, and names match by full expression or by substring."""
     table = TraceSymbolTable(["b", "a.c", "b", "abc"])
     assert table.get_sym_id_map() == {"b": 0, "a.c": 1, "abc": 2}
     assert table.find_matches(["a.c"]) == [1]
@@ -318,7 +324,7 @@ def test_symbol_table() -> None:
     ],
 )
 def test_short_names(name: str, short: str) -> None:
-    """Template arguments, call arguments and the return type are removed."""
+    """Template arguments, call arguments and the return type are removed from names."""
     assert shorten_name(name) == short
 
 

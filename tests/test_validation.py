@@ -1,4 +1,4 @@
-"""Every rule of the SQL library detects a file that breaks it, with a remedy."""
+"""Tests that each rule of the SQL library detects a file that breaks it and proposes a remedy."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LIB = (
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Write a small library that follows the rules: all tables, five macros, one analysis."""
+    """Write a small library that follows the rules: tables, five macros and one analysis."""
     source, root = sql_root(), tmp_path / "sql"
-    # Not those that sql/derived computes, which takes most of lib.
+    # Without the tables that sql/derived computes, because they need most of sql/lib.
     computed = [path.name.replace("_v1", "") for path in (source / "derived").iterdir()]
     shutil.copytree(source / "tables", root / "tables", ignore=lambda *_: computed)
     for relative in (*(f"lib/{name}.sql" for name in LIB), ANALYSIS):
@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def problems_after(root: Path) -> Callable[..., list[str]]:
-    """Change one file of the small library and return its problems."""
+    """Return a function that edits a file of the small library and returns the problems."""
 
     def change(relative: str, *edits: Edit) -> list[str]:
         path = root / relative
@@ -63,19 +63,19 @@ def problems_after(root: Path) -> Callable[..., list[str]]:
 
 
 def without_lines(problems: list[str]) -> list[str]:
-    """Remove the line numbers of problems; :mod:`tests.user_analyses` checks those."""
+    """Remove line numbers from problems; :mod:`tests.user_analyses` tests these."""
     return [re.sub(r"(\.sql):\d+: ", r"\1: ", problem) for problem in problems]
 
 
 def test_a_macro_with_one_caller_is_private(root: Path) -> None:
-    """A macro with one caller must be private: its name must start with an underscore."""
+    """A macro with a single caller must be private: its name must start with an underscore."""
     found = [str(problem) for problem in private_problems(parse_library(root))]
     said = "it has one caller; call it lib._is_requested, in the file's name too"
     assert any("is_requested.sql" in line and said in line for line in found)
 
 
 def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
-    """A new version is two files: macros that only the old one called retain their names."""
+    """Two versions of an analysis count as one caller, so a new version renames no macros."""
     one_version = [str(problem) for problem in private_problems(parse_library(root))]
     second_version(root)
     assert [str(problem) for problem in private_problems(parse_library(root))] == one_version
@@ -83,7 +83,7 @@ def test_versions_of_an_analysis_are_one_caller(root: Path) -> None:
 
 
 def test_a_share_states_its_denominator(root: Path) -> None:
-    """A column that ends in _pct without a denominator is reported."""
+    """A column whose name ends in _pct is reported if its description states no denominator."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     assert "overlapped / communication" in text
@@ -94,9 +94,9 @@ def test_a_share_states_its_denominator(root: Path) -> None:
     )
 
 
-@pytest.mark.slow  # make check asks the same
+@pytest.mark.slow  # make check runs the same test
 def test_the_library_keeps_its_rules() -> None:
-    """No file of this repository breaks a rule."""
+    """The library of this repository breaks no rule."""
     assert find_problems() == []
 
 
@@ -109,7 +109,7 @@ def test_the_small_library_keeps_its_rules(root: Path) -> None:
 
 @pytest.mark.parametrize("rule", list(TEXT_RULES))
 def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """The message of a rule about the text has the file and the remedy."""
+    """A rule on the text of a file reports the file and a remedy."""
     relative, edits, message = TEXT_RULES[rule]
     problems = problems_after(relative, *edits)
     assert any(f"sql/{relative}: {message}" in problem for problem in problems), problems
@@ -118,7 +118,7 @@ def test_a_rule_about_the_text(rule: str, problems_after: Callable[..., list[str
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(ENGINE_RULES))
 def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., list[str]]) -> None:
-    """If comments and engine disagree, the message has both."""
+    """If comments disagree with the engine, the message states both."""
     relative, edits, message = ENGINE_RULES[rule]
     (problem,) = problems_after(relative, *edits)
     assert f"sql/{relative}: {message}" in problem
@@ -126,13 +126,16 @@ def test_a_rule_that_the_engine_knows(rule: str, problems_after: Callable[..., l
 
 @pytest.mark.slow
 def test_a_refused_file_is_one_problem(problems_after: Callable[..., list[str]]) -> None:
-    """A refused table is one problem; macros and analyses based on it are not checked."""
+    """A table that the engine refuses is a single problem.
+
+    Macros and analyses based on it are not checked.
+    """
     (problem,) = problems_after("tables/gpu_ops.sql", ("    x.seq,\n", "    x.sequence AS seq,\n"))
     assert "sql/tables/gpu_ops.sql: the engine refuses it" in problem
 
 
 def test_a_stale_list_of_stored_columns_is_reported(root: Path) -> None:
-    """After adding an argument, the message is the command to run, not a broken view."""
+    """A stale stored_columns.json is reported with the command to run."""
     assert stored_problems(root) == []
     (root / "stored_columns.json").write_text("{}\n", encoding="utf-8")
     (problem,) = stored_problems(root)
@@ -151,13 +154,13 @@ def test_an_analysis_needs_a_golden_test(root: Path) -> None:
 
 @pytest.mark.slow
 def test_an_installation_without_tests_is_not_blamed(root: Path) -> None:
-    """The wheel has no golden tests; the other rules apply."""
+    """Without a test folder, as in an installed wheel, missing golden tests are not reported."""
     shutil.rmtree(root.parent / "tests")
     assert find_problems(root) == []
 
 
 def test_a_topic_is_one_of_the_list(root: Path) -> None:
-    """A new folder must be listed, so a typo is detected."""
+    """A folder that is not on the list of topics is reported, so that typos are noticed."""
     (root / "analyses/communication").rename(root / "analyses/comms")
     (root.parent / "tests/golden/communication").rename(root.parent / "tests/golden/comms")
     (problem,) = find_problems(root)
@@ -165,7 +168,7 @@ def test_a_topic_is_one_of_the_list(root: Path) -> None:
 
 
 def second_version(root: Path, *edits: Edit) -> None:
-    """Add comm_comp_overlap_v2 with its golden test."""
+    """Add comm_comp_overlap_v2, a copy of version 1 with the given edits, and its golden test."""
     text = (root / ANALYSIS).read_text(encoding="utf-8").replace("overlap_v1", "overlap_v2")
     for old, new in edits:
         assert old in text
@@ -176,7 +179,7 @@ def second_version(root: Path, *edits: Edit) -> None:
 
 @pytest.mark.slow
 def test_a_second_version_says_what_changed(root: Path) -> None:
-    """Two versions coexist, each with the reason for its change."""
+    """Two versions can coexist, but the second must state what changed."""
     second_version(root)
     (problem,) = find_problems(root)
     assert "version 2 does not say what changed; add a line '-- Changed: ...'" in problem
@@ -185,7 +188,7 @@ def test_a_second_version_says_what_changed(root: Path) -> None:
 
 
 def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
-    """A ``Drawn from`` fact that names no analysis is reported."""
+    """A ``Drawn from`` line that names no existing analysis is reported."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Since: 0.1", "-- Since: 0.1\n-- Drawn from: nothing_such"))
@@ -195,7 +198,7 @@ def test_what_a_chart_is_drawn_from_has_to_be_there(root: Path) -> None:
 
 @pytest.mark.parametrize("part", ["num_kernels := 10", "first", "without shapes: Unknown."])
 def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, part: str) -> None:
-    """An unknown part of the ``Report`` line, or an unknown parameter or column, is reported."""
+    """An unknown part of the ``Report`` line is reported, and so is an unknown parameter."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("-- Report: first 4", f"-- Report: first 4; {part}"))
@@ -204,7 +207,7 @@ def test_an_unknown_part_of_the_line_about_a_section_is_reported(root: Path, par
 
 
 def test_an_unversioned_analysis_is_refused(root: Path) -> None:
-    """An analysis without a version in its name is refused."""
+    """An analysis without a version in its name is a problem."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8").replace("overlap_v1(", "overlap(")
     path.with_name("comm_comp_overlap.sql").write_text(text, encoding="utf-8")
@@ -215,7 +218,7 @@ def test_an_unversioned_analysis_is_refused(root: Path) -> None:
 
 
 def test_a_file_that_is_no_macro_is_named(root: Path) -> None:
-    """An unreadable file is one problem with its name, without a traceback."""
+    """A file that cannot be parsed is one problem that names the file."""
     (root / ANALYSIS).write_text("SELECT 1\n", encoding="utf-8")
     (problem,) = find_problems(root)
     assert problem.startswith(f"sql/{ANALYSIS}:1: no 'CREATE OR REPLACE MACRO name('")
@@ -224,14 +227,14 @@ def test_a_file_that_is_no_macro_is_named(root: Path) -> None:
 
 
 def release(root: Path, heading: str) -> None:
-    """Write a changelog with one heading."""
+    """Write a changelog with a single heading."""
     (root.parent / "CHANGELOG.md").write_text(f"# Changes\n\n## {heading}\n", encoding="utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("heading", ["0.1.0 (unreleased)", "Unreleased", "0.0.9 (2026-01-31)"])
 def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
-    """A heading without a date is not a release; an older release does not contain the analysis."""
+    """A heading without a date is no release, and an older release does not have the analysis."""
     release(root, heading)
     assert freeze(root) == []
     assert find_problems(root) == []
@@ -239,7 +242,7 @@ def test_nothing_is_frozen_before_its_release(root: Path, heading: str) -> None:
 
 @pytest.mark.slow
 def test_a_release_freezes_its_analyses(root: Path) -> None:
-    """From its release date in the changelog on, a changed analysis must be a new version."""
+    """After the release date in the changelog, an analysis can change only as a new version."""
     release(root, "0.1.0 (2026-01-31)")
     assert find_problems(root) == [
         f"sql/{ANALYSIS}: it is released but not frozen; run: make freeze."
@@ -262,7 +265,7 @@ def test_a_release_freezes_its_analyses(root: Path) -> None:
 
 @pytest.fixture
 def frozen(root: Path) -> Path:
-    """Release the small library, with one pinned answer."""
+    """Release and freeze the small library, with one pinned answer."""
     release(root, "0.1.0 (2026-01-31)")
     (root.parent / "tests" / "pinned").mkdir()
     (root.parent / "tests" / "pinned" / "jobs.csv").write_text(
@@ -273,7 +276,7 @@ def frozen(root: Path) -> Path:
 
 
 def change_macro(root: Path, old: str, new: str) -> None:
-    """Replace a text in a macro under the analysis."""
+    """Replace a string in a macro that the analysis calls."""
     path = root / "lib" / "steps" / "class_segments.sql"
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -281,7 +284,10 @@ def change_macro(root: Path, old: str, new: str) -> None:
 
 
 def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
-    """A change below a released analysis is a change of the analysis."""
+    """Changing a macro that a released analysis calls counts as changing the analysis.
+
+    If pinned answers stay equal, a reason in the changelog allows it.
+    """
     assert find_problems(frozen) == []
     change_macro(frozen, "SELECT", "SELECT ALL")
     (problem,) = find_problems(frozen)
@@ -296,7 +302,7 @@ def test_a_macro_under_a_released_analysis_is_frozen(frozen: Path) -> None:
 
 
 def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) -> None:
-    """A changed pinned answer needs a new version, whatever reason the changelog gives."""
+    """A change to a pinned answer needs a new version, whatever reason the changelog gives."""
     change_macro(frozen, "SELECT", "SELECT ALL")
     (frozen.parent / "tests" / "pinned" / "jobs.csv").write_text(
         "FROM comm_comp_overlap_v1(),rows=3\n"
@@ -310,7 +316,7 @@ def test_a_macro_that_changes_a_pinned_answer_needs_a_new_version(frozen: Path) 
 
 
 def test_a_comment_is_not_frozen(frozen: Path) -> None:
-    """A changed comment, such as a better sentence in a header, needs no new version."""
+    """A changed comment needs no new version."""
     change_macro(frozen, "-- Since: 0.1", "-- Since: 0.1\n-- Reference: the same words")
     path = frozen / ANALYSIS
     text = path.read_text(encoding="utf-8")
@@ -319,7 +325,7 @@ def test_a_comment_is_not_frozen(frozen: Path) -> None:
 
 
 def test_a_released_file_does_not_vanish(root: Path) -> None:
-    """A released analysis may not be removed, because users depend on _v1."""
+    """A released analysis must not be removed, because users depend on its name."""
     release(root, "[0.1.0] - 2026-01-31")
     freeze(root)
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
@@ -330,7 +336,7 @@ def test_a_released_file_does_not_vanish(root: Path) -> None:
 
 
 def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
-    """Only released analyses are locked."""
+    """Experimental analyses and analyses of a later release are not frozen."""
     path = root / ANALYSIS
     text = path.read_text(encoding="utf-8")
     second_version(root, ("-- Since: 0.1", "-- Since: 0.2\n-- Changed: copies hide nothing."))
@@ -342,7 +348,7 @@ def test_experimental_and_later_analyses_are_not_frozen(root: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_problems_and_fails(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    """The exit code of a broken library is 1; messages go to stderr, and nothing to stdout."""
+    """For a broken library, the exit code is 1, and messages go to stderr."""
     monkeypatch.setattr("tests.sql_rules.run.find_problems", lambda: find_problems(root))
     monkeypatch.setattr("tests.sql_rules.run.sql_root", lambda: root)
     whole = CliRunner().invoke(main, ["--freeze"])

@@ -1,4 +1,7 @@
-"""Prose uses the terms of the field: docstrings, SQL comments, messages and docs avoid a short list of words."""
+"""Tests that prose avoids words for which the field has established terms.
+
+Prose comprises docstrings, SQL comments, messages and docs.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,12 @@ CODE = re.compile(r"```.*?```|~~~.*?~~~|`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"", re.DO
 
 
 def without_code(text: str) -> str:
-    """Replace code and quoted text by spaces, which preserves line numbers."""
+    """Replace code and quoted text with spaces, which preserves line numbers."""
     return CODE.sub(lambda code: re.sub(r"[^\n]", " ", code.group()), text)
 
 
 def docstrings(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield each docstring of a module, class, function or attribute with the number of its first line."""
+    """Yield the first line number and text of each docstring in a module."""
     for node in ast.walk(ast.parse(file.read_text())):
         if (
             isinstance(node, ast.Expr)
@@ -70,7 +73,7 @@ def docstrings(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def sql_comments(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield each comment of an SQL file with its line number."""
+    """Yield the line number and text of each comment in an SQL file."""
     for number, line in enumerate(file.read_text().splitlines(), 1):
         _, dashes, comment = line.partition("-- ")
         if dashes:
@@ -78,7 +81,7 @@ def sql_comments(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def messages(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the texts of each message with its row number in the CSV file."""
+    """Yield the row number and text of each message in a CSV file."""
     with file.open(newline="") as rows:
         for number, row in enumerate(csv.DictReader(rows), 2):
             yield number, "\n".join(text or "" for name, text in row.items() if name != "code")
@@ -98,7 +101,7 @@ def prose() -> Iterator[tuple[Path, int, str]]:
 
 
 def odd_words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line offset and the text of each avoided word."""
+    """Yield the line offset and text of each avoided word."""
     plain = without_code(text)
     for phrase in EXCEPTIONS:
         plain = plain.replace(phrase, " " * len(phrase))
@@ -118,7 +121,7 @@ def instead(word: str) -> str:
 
 
 def test_prose_uses_the_terms_of_the_field() -> None:
-    """Each finding names the line and proposes a replacement."""
+    """Prose contains no avoided word; a finding names the line and proposes a replacement."""
     findings = [
         f"{file.relative_to(ROOT)}:{first + offset}: {word!r}: write {instead(word)}"
         for file, first, text in prose()
