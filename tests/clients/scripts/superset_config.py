@@ -1,4 +1,4 @@
-"""Configure Superset for one user on this machine: metadata in SQLite, no other service."""
+"""Superset configuration for one local user: metadata in SQLite and no other services."""
 
 import os
 from pathlib import Path
