@@ -1,8 +1,8 @@
 """Answers of docs/cookbook.md, computed by hand from the times in :mod:`tests.cookbook.job`.
 
-Steps 2 and 3 of a rank are alike; step 1 has 100 µs more of ``gemm_fwd``. The backward GEMM of
-rank 1 takes 240 µs instead of 120, so that its collectives start later and, since both ranks end
-together, last shorter: 170, 100, 100 µs on rank 0, and 50, 50, 50 µs on rank 1.
+Steps 2 and 3 of a rank are alike; in step 1, ``gemm_fwd`` takes 100 µs longer. The backward GEMM
+of rank 1 takes 240 µs instead of 120, so its collectives start later. Because both ranks end
+together, its collectives are also shorter: 50, 50 and 50 µs, but 170, 100 and 100 µs on rank 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
         (1, 3, 50, 40),
     ],
     3: [("nn.Module: Linear_0", 6, 680), ("nn.Module: Attention_0", 6, 360)],
-    # Streams 24 and 20 wait for the launch in step 2; step 3 is left out.
+    # Streams 24 and 20 wait for the launch in step 2; step 3 is excluded.
     4: [
         (0, 24, 880, "host_wait", COPY),
         (1, 24, 880, "host_wait", COPY),
