@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def asked(
     store: hta_sql.TraceStore, *calls: tuple[str, dict[str, Any]], **limits: Any
 ) -> list[Any]:
-    """Call tools one after the other through a client; an error is returned as its message."""
+    """Call tools one after another through a client; an error is returned as its message."""
 
     async def talk() -> list[Any]:
         async with Client(make_server({"job.store": store}, Limits(**limits))) as client:

@@ -57,7 +57,7 @@ def test_s0_02_a_folder_is_read_once(traces: Path, analyzer: TraceAnalysis) -> N
 
 
 def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
-    """Steps 1 and 2 span 60 to 1610 µs, which idle, compute and non-compute time add up to."""
+    """Idle, compute and non-compute time add up to the span of steps 1 and 2 (60 to 1610 µs)."""
     frame = analyzer.get_temporal_breakdown(visualize=False)
     assert rows(frame) == [
         (0, 580.0, 680.0, 290.0, 1550.0, 37.42, 43.87, 18.71),
@@ -72,7 +72,7 @@ def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
         ("S0-4", "temporal_breakdown", {}, "rect", 16),
         # Host_wait on three streams of both ranks, and other on stream 7 of both ranks.
         ("S0-10", "idle_time_breakdown", {"percent": False}, "rect", 8),
-        # Each class alone, and computation with communication.
+        # Each class alone, and computation overlapping communication.
         ("S0-11", "gpu_kernel_types", {}, "arc", 4),
         # Four kernels, one collective, one copy on two ranks.
         ("S0-14", "gpu_kernels_by_name", {"top": 5}, "rect", 12),

@@ -90,5 +90,5 @@ def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """Return the hostile kernel name: it has a color, a newline and a change of direction."""
+    """Return the hostile kernel name, with a color, a newline and a change of text direction."""
     return HOSTILE

@@ -47,7 +47,7 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
-    """A series, a rank and a folder can be selected; without launches, no queue has points."""
+    """Options select a series, a rank and a folder; without launches, queue series are empty."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
     done = cli(*arguments, "--series", "memory")
     (path,) = (folder / "out").iterdir()

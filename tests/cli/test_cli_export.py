@@ -127,7 +127,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
 
 @pytest.mark.slow
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
-    """Device time and host time of a rank are a profile each, whose call chains sum to it."""
+    """Each rank has a profile of device time and one of host time, made of call chains."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"
     ingest_only({0: str(trace)}, tmp_path / "job.store", run="job")
     file = tmp_path / "job.speedscope.json"

@@ -98,7 +98,7 @@ def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) 
 
 
 def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """If the runs differ in ranks, a broken limit is inconclusive unless that is allowed."""
+    """If runs differ in ranks, a broken limit is inconclusive without ``--allow ranks``."""
     file = rules(
         tmp_path,
         *('analysis = "rank_health"', 'column = "event_count"', 'aggregate = "sum"'),

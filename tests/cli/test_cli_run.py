@@ -127,7 +127,7 @@ def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> 
 
 @pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
-    """Traces without a store are ingested temporarily, and a note explains how to keep them."""
+    """Traces are ingested temporarily, and a note explains how to store them permanently."""
     folder = tmp_path / "job"
     shutil.copytree(traces, folder, ignore=shutil.ignore_patterns("*.store", ".hta_sql"))
     call = ("gpu_kernels_by_name", "--format", "csv")

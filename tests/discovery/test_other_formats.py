@@ -88,7 +88,7 @@ def test_it_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     message = str(caught.value)
     assert path in message
     assert looks_like in message
-    assert "ass " in message.rpartition("looks like")[2]  # Pass or pass what instead
+    assert "ass " in message.rpartition("looks like")[2]  # says what to pass instead
     assert not (tmp_path / "job.store").exists()
 
 

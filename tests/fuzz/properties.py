@@ -81,7 +81,7 @@ def _ingested(path: Path, reader: str, analyses: list[str]) -> dict[str, list[st
             return {"error": [str(error)]}
         with store:
             tables = {table.name: store.table(table.name) for table in store.library.tables}
-            # Pages of equal values may differ by some bytes in a file.
+            # Files with equal values may differ in size by some bytes.
             tables["runs"] = store.sql("SELECT * EXCLUDE (ingested_at, size_bytes) FROM runs")
             results = tables | {name: store.run(name) for name in analyses}
             return {name: sorted(map(repr, result.rows())) for name, result in results.items()}

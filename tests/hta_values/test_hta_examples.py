@@ -141,7 +141,7 @@ def test_c7_kinds_of_devices(
 
 
 def test_c8_call_stack(reading: Reading) -> None:
-    """Parents, depths and heights match HTA's, except for an event that ends after its neighbor.
+    """Parents, depths and heights match HTA's, except for an event that overlaps partially.
 
     The last event spans 16 to 19. It starts inside an event that ends at 18, so it is not nested in
     that event: its parent is the event around both, and it is marked as overlapping. HTA nests it

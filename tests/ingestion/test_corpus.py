@@ -53,7 +53,7 @@ def case_name(case: tuple[Fault, str, str]) -> str:
 EVERYWHERE = [(fault, "everywhere", list(CONTAINERS)[n % 3]) for n, fault in enumerate(FAULTS)]
 """Cases with a fault at all positions of one file; the containers take turns.
 
-Every test run reads half of these cases.
+The default test run reads half of these cases.
 """
 
 OTHERS = [
@@ -75,7 +75,7 @@ def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Exp
     events = 0
     for slot in range(len(WHOLE) + 1):
         if slot in places:
-            # If one event replaces one event, its bytes are known.
+            # If the fault is a single event, its bytes are known.
             span = (len(data), fault.text) if len(fault.fates) == 1 else None
             data += fault.text + b", "
             for fate in fault.fates:

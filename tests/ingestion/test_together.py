@@ -66,7 +66,7 @@ def test_each_has_the_rows_that_it_has_alone(
     """Each trace has the same rows as if ingested separately, even if two traces have equal ids."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
-    # None of them is left to be read alone.
+    # No trace may be ingested separately.
     monkeypatch.setattr(together, "ingest_rank", None)
     for one, other in zip(ingest_together(jobs), alone, strict=True):
         assert tables_of(one) == tables_of(other)

@@ -130,7 +130,7 @@ def test_depth_is_the_same_where_a_neighbor_is_broken(
 ) -> None:
     """The depth limit does not depend on whether another event in the chunk is broken."""
     path = tmp_path / "trace.json"
-    # The event and its arguments are brackets, too.
+    # The event and its arguments are two more levels.
     inner = limit + more - 2
     deep = event(args='{"x": ' + "[" * inner + "]" * inner + "}")
     path.write_bytes(HEAD + event() + b", " + deep + beside + END)
@@ -170,7 +170,7 @@ def used_by(path: Path) -> tuple[int, float, str]:
         [sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The engine's bar of progress may stand before them.
+    # DuckDB's progress bar may be printed before these lines.
     *_, said, peak = done.stdout.strip().splitlines()
     return int(peak), after.ru_utime - before.ru_utime, said
 

@@ -117,7 +117,7 @@ def rows_by_event(outcome: Outcome) -> dict[int, Row]:
     for table in EXTRACTED:
         found = outcome.get(table, [])
         of_table = {row[0]: row for row in found}
-        # A counter has one row for each of its series; all others have one row for each event.
+        # A counter event has a row for each of its series; any other event has one row.
         assert table == "counters" or len(of_table) == len(found)
         assert not rows.keys() & of_table.keys()
         rows |= of_table

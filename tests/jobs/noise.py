@@ -45,7 +45,7 @@ def _lasting_noise(
         lasts = starts | np.roll(starts, 1, axis=1) | np.roll(starts, 2, axis=1)
         return random.normal(0, SHARE / 5, shape) + lasts * random.exponential(0.5, shape)
     if kind == "wandering":
-        # Each delay is close to the one before it: their correlation is 0.7.
+        # Each delay has a correlation of 0.7 with the previous one.
         delays = random.normal(0, SHARE, shape)
         for number in range(1, collectives):
             delays[:, number] = 0.7 * delays[:, number - 1] + 0.714 * delays[:, number]

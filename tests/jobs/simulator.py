@@ -292,7 +292,7 @@ class _Runner:
             correlation, launched = self.launch(external)
         if joins:
             self.stream_waits()
-        # It waits for work queued on the compute stream, except that parameters exist from the start.
+        # Only FSDP starts without the work queued on the compute stream: parameters already exist.
         queued = 0 if part.kind == "fsdp" else self.free[COMPUTE] + 2 * US
         part.start = max(launched, self.free[stream], queued)
         end = yield part

@@ -46,7 +46,7 @@ def methods(
 
 
 def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) -> None:
-    """Sequence numbers are used, although the ends of three collectives fit positions better."""
+    """Sequence numbers are used, although three collectives would fit better by position."""
     ends = [*REGULAR[:5], REGULAR[5] + 500_000]
     assert methods(con, ends, 3, [1, 2, 3, 4, 5, 6]) == {"seq"}
 

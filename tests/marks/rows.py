@@ -38,7 +38,7 @@ def total(rows: Rows, name: str) -> float:
 
 
 def apart(rows: Rows, low: str, high: str, widest: str) -> int:
-    """Count the rows whose interval is visible on an axis that ends at the top of ``widest``."""
+    """Count rows with a visible interval on an axis up to the maximum of column ``widest``."""
     least = 1e-4 * max(row[widest] for row in rows)
     return sum(row[high] - row[low] > least for row in rows)
 

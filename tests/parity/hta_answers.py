@@ -87,7 +87,7 @@ def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
     if "_rank" in table.columns:
         table = table.rename(columns={"_rank": "rank"})
     if frame == "cupti_counters":
-        # One rank; the lists are JSON in the file.
+        # The job has one rank, and the file stores lists as JSON.
         table = table.assign(rank=0, op_stack=table["op_stack"].map(json.loads))
     return chosen(frame, table)
 

@@ -103,7 +103,7 @@ class Uses(ast.NodeVisitor):
         if isinstance(node, ast.Call):
             node = node.func
             if isinstance(node, ast.Name) and node.id in self.objects:
-                return ""  # a filter that is called gives a frame
+                return ""  # calling a filter returns a frame
         path = self._path(node)
         return GIVES.get(path, path if _is_class(path) or path.count(".") == 1 else "")
 

@@ -76,7 +76,7 @@ def attributes(value: type) -> set[str]:
         return set()
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
-    except OSError:  # a dataclass wrote it
+    except OSError:  # __init__ of a dataclass has no source
         return set()
     found = {
         node.attr

@@ -113,7 +113,7 @@ def _rows(events: list[dict[str, Any]], *, floats: bool) -> list[Row]:
         if isinstance(value, int):
             return 1000 * value
         whole, _, digits = value.partition(".")
-        if len(digits) <= DIGITS and whole.isdigit():  # the decimal numbers of all but a few
+        if len(digits) <= DIGITS and whole.isdigit():  # nearly all numbers
             return int(whole + digits.ljust(DIGITS, "0"))
         return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -163,8 +163,9 @@ def _link(rows: list[Row]) -> None:
 def scoped(job: Job, causes: Causes, *, whole: bool) -> dict[int, list[Row]]:
     """Remove the last profiler step if there are at least two steps.
 
-    Q15: the last step begins at the later of its host and device annotations. Q60: device rows are
-    kept only if their launch is; otherwise rows without a launch are kept by their start time.
+    Q15: the last step begins at the later of its host and device annotations. Q60: device rows
+    remain only if their launch does; otherwise, rows without a launch are selected by their start
+    time.
     """
     steps = {
         row.name

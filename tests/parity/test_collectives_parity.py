@@ -64,7 +64,7 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
     if job in MATCHED:
         assert methods == MATCHED[job]
     else:
-        # One rank of a job, or none that communicates.
+        # The job has only one rank, or none that communicates.
         assert methods.keys() <= {("none", False)}
 
 
@@ -107,7 +107,7 @@ def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> N
 
 
 def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, int, int]]) -> int:
-    """Return the shift with the closest end times, of all that overlap at least half."""
+    """Try every shift that preserves at least half of the overlap; return the best one."""
     tried = {}
     for shift in range(-len(listed) // 2, len(reference) - len(listed) // 2 + 1):
         pairs = [

@@ -92,7 +92,7 @@ def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operation
     streams = 0
     for job in JOBS:
         if job.startswith("ascend"):
-            continue  # its launches are those of a task queue, which the brute force does not know
+            continue  # launched from a task queue, which the brute force does not know
         for file, rank in brute_force(job).items():
             want = {
                 (lane["device"], lane["stream"]): (lane["max"], lane["n_change_points"])
@@ -204,7 +204,7 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
     assert mine.index.is_unique
     for row in hta.itertuples():
         why = causes[job, row.rank, row.stream]
-        # Points at one time last no time, so ties change no duration.
+        # Points at the same time have no duration, so ties do not matter.
         if any(why[name] for name in NAMES if name != "tied"):
             continue
         assert mine[row.rank, row.stream] == pytest.approx(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 LONGER_US = {
-    "hta_cp_alexnet": 79.0,  # first of a burst: a Memset 20 µs behind its launch
+    "hta_cp_alexnet": 79.0,  # first of a burst: a Memset 20 µs after its launch
     "hta_cp_simple_add": 49.0,  # likewise, 19 µs
     "hta_cp_event_sync": -9.0,  # copy: a call of 29 µs around a copy that ended 20 µs into it
     "hta_cp_event_sync_multi": 0.0,
@@ -83,7 +83,7 @@ def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
         owner = graph.get_event_attribution_for_edge(found)
         return found.type.value.removeprefix("critical_path_"), found.weight, owner
 
-    # aten::relu_ (286) around aten::clamp_min_ (287) around cudaLaunchKernel (1005).
+    # aten::relu_ (286) calls aten::clamp_min_ (287), which calls cudaLaunchKernel (1005).
     assert edge((286, 0), (287, 0)) == ("operator", 15, 286)
     assert edge((287, 0), (1005, 0)) == ("operator", 14, 287)
     assert edge((1005, 0), (1005, 1)) == ("operator", 17, 1005)

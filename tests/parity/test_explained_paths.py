@@ -36,7 +36,7 @@ TIES = {
 """Jobs with times in whole microseconds, within which the event order is a convention."""
 
 TIED = 2e-4
-"""Maximum effect of such ties on a path length, as a share."""
+"""Maximum effect of equal times on a path length, as a share."""
 
 EQUAL = 1e-6
 """Relative tolerance of a length that the ledger lists as equal."""

@@ -192,7 +192,7 @@ def test_steps_are_those_of_the_plugin_by_its_own_rules(job: str, jobs_store: Tr
     for step, costs in zip(lengths, said["steps_costs"], strict=True):
         assert abs(costs[8] - lengths[step] / 1000) <= TICK_US
         for layer, cost in enumerate(costs[:7], 1):
-            # The doubles of thousands of starts and ends.
+            # Thousands of starts and ends are rounded to doubles.
             assert abs(cost - by_role[step, layer] / 1000) <= 8, (step, ROLES[layer - 1])
 
 

@@ -33,7 +33,7 @@ REASONS = {
     "latency": "TraceLens divides by the shortest duration of a rank, hta_sql by the time from "
     "the last start to the first end: the rank that came last did not leave first.",
 }
-"""Short name ─▶ reason for which TraceLens's figures differ."""
+"""Short name ─▶ reason why TraceLens's figures differ."""
 
 EXPECTED = {
     "hta_nccl_parser_config": {"equal": 273},

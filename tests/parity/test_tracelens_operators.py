@@ -13,9 +13,9 @@ from tests.parity.jobs import SHARED
 SUMMARIES = SHARED / "expected" / "tracelens"
 
 JOBS = {
-    # Times in this file are small: its floats are exact.
+    # Times in this file are small, so its floats are exact.
     "hta_nccl_parser_config": 0.0,
-    # Microseconds since 1970 as floats are a quarter of a microsecond apart: a start and an end are off by half of it.
+    # Microseconds since 1970 are rounded to a quarter of a microsecond as floats.
     "hta_ns_resolution": 0.25,
 }
 """Job ─▶ tolerance of TraceLens's time for each kernel [us]."""
@@ -28,7 +28,7 @@ CATEGORIES: dict[str, str | dict[str, str]] = {
     "multi_tensor": "multi_tensor_apply",
     "gemm": "GEMM",
     "reduce": "reduce",
-    # They have no name for these.
+    # TraceLens has no category for these.
     "pooling": "other",
     "softmax": "other",
 }

@@ -107,7 +107,7 @@ def ask(api: Api, database: int, query: str) -> list[list[Any]]:
     """Run a query in SQL Lab as a subquery, because SQL Lab replaces a limit at its end."""
     asked = {
         "database_id": database,
-        "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - a file beside this one
+        "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - queries from questions.json
         "runAsync": False,
         "queryLimit": 1000,
     }
@@ -129,7 +129,7 @@ def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, 
 
 def main(store: str, asked: str | None = None) -> None:
     """Start Superset, run all queries and print their rows as JSON."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the server, too
     catalog = Path(store, "catalog.duckdb").resolve()
     questions = json.loads((HERE / "questions.json").read_text())
     charts = json.loads(Path(asked).read_text()) if asked else {}

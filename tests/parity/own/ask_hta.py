@@ -256,7 +256,7 @@ def _asked(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Return the result of a call, or the name of its exception."""
     try:
         return call(*arguments, **options)
-    except Exception as error:  # noqa: BLE001 - whatever HTA meets
+    except Exception as error:  # noqa: BLE001 - HTA may raise anything
         return type(error).__name__
 
 
@@ -298,7 +298,7 @@ def _plain(name: str, frame: Any) -> Any:
     columns = [c for c in frame.columns if wanted is None or c in wanted or c.startswith("smsp__")]
     rows = [[_cell(value) for value in row] for row in frame[columns].itertuples(index=False)]
     if wanted is BREAKDOWN:
-        rows.sort(key=repr)  # HTA has the edges of a path in a set
+        rows.sort(key=repr)  # HTA stores the edges of a path in a set
     return {"columns": columns, "rows": rows}
 
 
