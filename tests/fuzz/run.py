@@ -1,7 +1,7 @@
 """Corrupt traces for a number of seconds: ``python -m tests.fuzz.run SECONDS [SEED]``.
 
-An input that breaks a property is saved in the work folder. After fixing the bug, add the input to
-tests/ingestion/corpus.py.
+An input that breaks a property is saved in ``.hta_sql/fuzz``. After fixing the bug, add the input
+to tests/ingestion/corpus.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STANDSTILL_S = 600
 EVENTS = 200
 """Number of changed events per input for both readers.
 
-The readers spend most of their time on fixed costs of SQL statements.
+Most of the readers' time is spent in SQL statements.
 """
 
 READERS_SHARE = 0.3
