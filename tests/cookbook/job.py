@@ -1,6 +1,6 @@
 """The job of docs/cookbook.md: two ranks, three steps, with times chosen so that answers are known.
 
-Times are µs from the start of a step; steps are 1,000 µs long. Durations that vary are in :class:`Plan`.
+Times are µs from the start of a step; steps are 1,000 µs long. The parameters are in :class:`Plan`.
 
 ====================  ==========  =================================  =======================
 host                  thread      inside                             device
