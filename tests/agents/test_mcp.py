@@ -1,4 +1,4 @@
-"""hta-sql mcp, called by the official client: in this process, and as a separate process."""
+"""Tests of ``hta-sql mcp`` with the official MCP client, in-process and as a subprocess."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Open the job of tests/questions as the server does."""
+    """Open a store of the job in tests/questions the way the server opens it."""
     folder = tmp_path_factory.mktemp("mcp")
     (folder / "rank0.json").write_text(json.dumps(trace()), encoding="utf-8")
     ingest_only(folder / "rank0.json", folder / "job.store", run="job")
@@ -46,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 def asked(
     store: hta_sql.TraceStore, *calls: tuple[str, dict[str, Any]], **limits: Any
 ) -> list[Any]:
-    """Call tools one after the other over a client; return the text of an error as the answer."""
+    """Call tools one after another through a client; an error is returned as its message."""
 
     async def talk() -> list[Any]:
         async with Client(make_server({"job.store": store}, Limits(**limits))) as client:
@@ -62,7 +62,7 @@ def _told(result: Any) -> Any:
 
 
 def test_the_tools_say_what_they_are_for(store: hta_sql.TraceStore) -> None:
-    """Each tool has a description, and the resources are listed."""
+    """Every tool has a description, and the server lists its resources."""
 
     async def talk() -> tuple[Any, Any, Any]:
         async with Client(make_server({"job.store": store}, Limits())) as client:
@@ -80,7 +80,7 @@ def test_the_tools_say_what_they_are_for(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
-    """The answer contains the runs and the tools to call next."""
+    """``open_store`` lists the runs and suggests which tools to call next."""
     (told,) = asked(store, ("open_store", {}))
     assert told["stores"] == ["job.store"]
     assert [run["run"] for run in told["runs"]] == ["job"]
@@ -88,7 +88,7 @@ def test_a_store_says_what_to_ask_first(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None:
-    """Answers about idle time, costs and advice contain units and the next analysis."""
+    """Answers about idle time, costs and advice include units and the analysis to run next."""
     idle, costs, advice = asked(
         store,
         ("run", {"name": "idle_causes", "parameters": {"level": "annotation"}, "limit": 1}),
@@ -106,7 +106,7 @@ def test_questions_of_a_new_user_are_answered(store: hta_sql.TraceStore) -> None
 
 @pytest.mark.slow
 def test_the_questions_of_the_docs_are_answered(store: hta_sql.TraceStore) -> None:
-    """Each question of the page has rows, as on the command line."""
+    """Every analysis in docs/questions.md returns rows, as it does on the command line."""
     page = (Path(__file__).parents[2] / "docs" / "questions.md").read_text(encoding="utf-8")
     names = list(dict.fromkeys(re.findall(r"`hta-sql run STORE (\w+)`", page)))
     assert len(names) > 10
@@ -125,7 +125,7 @@ def test_runs_are_compared(store: hta_sql.TraceStore) -> None:
 
 
 def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Rows are limited and the answer reports it; files, settings and writes are refused."""
+    """The row limit applies and is reported; reading files and writing are refused."""
     rows, refused, written, wrong, plan = asked(
         store,
         ("sql", {"query": "SELECT event_id FROM events ORDER BY event_id", "limit": 2}),
@@ -146,7 +146,7 @@ def test_sql_reads_the_store_and_nothing_else(store: hta_sql.TraceStore, tmp_pat
 
 @pytest.mark.slow
 def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
-    """An error contains the nearest name, the parameters or the runs."""
+    """An error suggests the nearest name, or lists the valid parameters, runs or stores."""
     name, parameter, run, other, none = asked(
         store,
         ("run", {"name": "idle_cause"}),
@@ -163,7 +163,7 @@ def test_errors_say_what_to_do(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_long_question_is_interrupted(store: hta_sql.TraceStore) -> None:
-    """The time limit of the server interrupts a query, and the next one works."""
+    """A query that exceeds the server's time limit is interrupted, and the next query works."""
     answers = StoreTools(store, Limits(seconds=0.3))
     began = time.monotonic()
     with pytest.raises(QueryError, match=r"Interrupted after 0\.3 s"):
@@ -180,19 +180,19 @@ LARGE = {
     "SELECT map([1, 2], [list(i), [1]]) AS m FROM range(5000) AS t(i)": " items)",
     "SELECT " + "[" * 20 + "1" + "]" * 20: "nested more than 8 levels",
 }
-"""Query ─▶ replacement of its only value."""
+"""Query ─▶ text that replaces its only value."""
 
 
 @pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
 def test_large_values_are_measured_not_sent(store: hta_sql.TraceStore, query: str) -> None:
-    """A large value is measured before a Python object is created."""
+    """A large value is measured before it becomes a Python object, and its size is sent instead."""
     (told,) = asked(store, ("sql", {"query": query}))
     assert LARGE[query] in str(told["rows"])
     assert size_of(told) < 10_000
 
 
 def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
-    """Rows above the limit are omitted with a note; too many columns are refused."""
+    """Rows beyond the size limit are omitted with a note, and too many columns are refused."""
     wide = ", ".join(f"'{'x' * 1900}' || i AS c{n}" for n in range(20))
     rows, names, columns, error = asked(
         store,
@@ -210,7 +210,7 @@ def test_an_answer_is_bounded_in_bytes(store: hta_sql.TraceStore) -> None:
 
 
 def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.TraceStore) -> None:
-    """Even parameters of the Python function are refused: none of them is forwarded."""
+    """Unknown parameters are refused, even those that the underlying Python function accepts."""
     reserved = ("name", "self", "executor", "version", "lvl")
     run = [("run", {"name": "kpis", "parameters": {key: 1}}) for key in reserved]
     for key, told in zip(reserved, asked(store, *run), strict=True):
@@ -221,7 +221,7 @@ def test_parameters_that_an_analysis_has_not_are_refused_by_name(store: hta_sql.
 
 
 def test_values_are_plain(store: hta_sql.TraceStore) -> None:
-    """Values that JSON cannot represent are text; long texts are cut with a note."""
+    """Values that JSON cannot represent become strings, and long strings are truncated."""
     query = "SELECT 'x'::VARCHAR.repeat(5000) AS long, 'nan'::DOUBLE AS odd, DATE '2026-01-02' AS day, [1.5::DECIMAL(4,2)] AS parts, 'ab'::BLOB AS raw"
     (row,) = StoreTools(store, Limits()).ask("sql", query=query, limit=None)["rows"]
     assert row["long"].endswith("… (5,000 characters)")
@@ -230,7 +230,7 @@ def test_values_are_plain(store: hta_sql.TraceStore) -> None:
 
 
 def test_the_command_serves_a_client(store: hta_sql.TraceStore) -> None:
-    """An agent starts the server as a process and talks over stdin and stdout."""
+    """A client can start the server as a subprocess and talk to it over stdin and stdout."""
 
     async def talk() -> Any:
         arguments = ["-m", "hta_sql", "mcp", str(store.path)]

@@ -1,7 +1,7 @@
-"""Write odd values into the arguments of events: every listed argument, every kind of odd value.
+"""Write odd values into event arguments: every listed argument gets every kind of odd value.
 
-Run as a program, ``python -m tests.arguments.odd_values SECONDS SEED`` corrupts the pinned jobs again and again,
-each time with other values in other events, and runs every analysis on them.
+Run as a program, ``python -m tests.arguments.odd_values SECONDS SEED`` corrupts the pinned jobs
+repeatedly, with different values in different events each time, and runs every analysis on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.pinned.jobs import CATALOG, Runs, make_catalog, write_jobs
 log = logging.getLogger("odd_values")
 
 LONG = 1 << 20
-"""Length of a long text [characters]."""
+"""Length of a long string [characters]."""
 
 ODD: dict[str, Any] = {
     "word": "word",
@@ -78,23 +78,26 @@ ODD: dict[str, Any] = {
     "surrogate": "\ud800",
     "NUL": "a\0b",
 }
-"""Kind of odd value ─▶ the value; NaN and Infinity are written as Python writes them, which is not valid JSON."""
+"""Kind of odd value ─▶ the value.
+
+NaN and Infinity are written as Python writes them, which is not valid JSON.
+"""
 
 BREAKING = ("NaN", "Infinity", "surrogate", "NUL")
-"""Values that break the surrounding JSON."""
+"""Values that make the surrounding JSON invalid."""
 
 RARE = ("long text", "long list", "text of a long list", *BREAKING)
-"""Values that are written rarely: megabytes, and values that break the JSON of an event."""
+"""Values that are written rarely, because they take megabytes or make an event's JSON invalid."""
 
 SHARE = 0.5
 """Share of the events whose arguments are corrupted."""
 
 MEMORY = "4GB"
-"""Memory limit of the engine: a call that exceeds it fails by name, without harm to the machine."""
+"""Memory limit of DuckDB: a call that exceeds it fails without harming the machine."""
 
 
 def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
-    """Yield endless pairs of an argument and a kind of odd value, each pair equally often."""
+    """Yield pairs of an argument and a kind of odd value forever, each pair equally often."""
     names = sorted({argument.name for argument in known_arguments()})
     pairs = [pair for pair in product(names, ODD) if pair[1] not in RARE or random.random() < 0.1]
     random.shuffle(pairs)
@@ -102,14 +105,14 @@ def odd_arguments(random: Random) -> Iterator[tuple[str, str]]:
 
 
 def spoil(trace: dict[str, Any], random: Random, pairs: Iterator[tuple[str, str]]) -> int:
-    """Put odd values into the arguments of some events; return the number of values."""
+    """Put odd values into the arguments of some events; return how many were changed."""
     count = 0
     for event in trace["traceEvents"]:
         args = event.get("args")
         if event.get("ph") == "M" or not isinstance(args, dict) or random.random() > SHARE:
             continue
         name, kind = next(pairs)
-        # What an event has is what analyses read: half of the values go there.
+        # Analyses read the arguments that events already have, so half of the values go there.
         if args and random.random() < 0.5:
             name = random.choice(sorted(args))
         args[name] = ODD[kind]
@@ -118,7 +121,7 @@ def spoil(trace: dict[str, Any], random: Random, pairs: Iterator[tuple[str, str]
 
 
 def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
-    """Put an odd value in place of one key next to the events, at any depth."""
+    """Replace the value of one random key outside the events, at any depth, with an odd value."""
     places: list[tuple[Any, Any]] = []
     found: list[Any] = [trace]
     while found:
@@ -136,7 +139,7 @@ def spoil_metadata(trace: dict[str, Any], random: Random) -> None:
 
 
 def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
-    """Write corrupted copies of traces; return their paths in the structure of the input: by run and rank."""
+    """Write corrupted copies of traces; return their paths by run and rank, like the input."""
     pairs = odd_arguments(random)
     spoiled: Runs = {}
     for run, ranks in runs.items():
@@ -145,7 +148,7 @@ def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
             if isinstance(trace, dict):
                 spoil(trace, random, pairs)
                 spoil_metadata(trace, random)
-            # Recordings of one rank keep their names, which state the rank where the metadata is spoiled.
+            # Recordings of a single rank keep their names, which state the rank if metadata is corrupted.
             name = Path(path).name if rank < 0 else f"rank{rank}.json"
             copy = folder / run / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -155,13 +158,13 @@ def spoiled_jobs(folder: Path, runs: Runs, random: Random) -> Runs:
 
 
 def read_trace(path: Path) -> Any:
-    """Parse a trace, compressed or not."""
+    """Parse a trace file, gzipped or plain."""
     content = path.read_bytes()
     return json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
-    """Run calls on a catalog; return those that fail, with the engine's message."""
+    """Run calls on a catalog; return those that fail, with DuckDB's error messages."""
     found = {}
     with closing(
         duckdb.connect(str(catalog), read_only=True, config=CONFIG | {"memory_limit": MEMORY})
@@ -175,13 +178,13 @@ def failures(catalog: Path, calls: Sequence[str]) -> dict[str, str]:
 
 
 def all_calls() -> list[str]:
-    """List a call of every analysis with its defaults, and one with other parameter values."""
+    """List two calls to every analysis: one with defaults and one with other parameter values."""
     library = load_library()
     return [call for analysis in library.analyses for call in calls_of(analysis)]
 
 
 def main(seconds: float, seed: int) -> int:
-    """Corrupt the pinned jobs until the time is up; return the exit code."""
+    """Corrupt the pinned jobs and run every analysis until time is up; return the exit code."""
     until, calls, rounds = time.monotonic() + seconds, all_calls(), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

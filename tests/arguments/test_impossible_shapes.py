@@ -1,4 +1,4 @@
-"""Impossible tensor sizes, each valid for the form of its argument: the work of such operators is unknown."""
+"""Impossible tensor sizes in well-formed arguments leave the work of their operators unknown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READING_SHAPES = (
 
 
 def traced_operator(name: str, ts: int, args: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return an operator with one kernel."""
+    """Return the events of an operator that launches one kernel."""
     host = {"ph": "X", "pid": 1, "tid": 1}
     link = {"External id": ts, "correlation": ts}
     launch = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": ts + 1, "dur": 1}
@@ -58,7 +58,7 @@ def traced_operator(name: str, ts: int, args: dict[str, Any]) -> list[dict[str, 
 
 
 def exchange(ts: int) -> dict[str, Any]:
-    """Return an all-to-all with more elements than fit a message."""
+    """Return an all-to-all kernel that reports more elements than any message can have."""
     args = {
         "Collective name": "all_to_allv",
         "dtype": "Float",
@@ -78,7 +78,7 @@ def exchange(ts: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> hta_sql.TraceStore:
-    """Ingest every operator with a formula, with each list of shapes, with and without scalars."""
+    """Ingest all operators that have a work formula, with all shapes, with and without scalars."""
     events: list[dict[str, Any]] = []
     for name in OPERATORS:
         for shapes in SHAPES:
@@ -100,12 +100,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> hta_sql.TraceStore:
 
 @pytest.mark.parametrize("analysis", READING_SHAPES)
 def test_an_analysis_answers_on_impossible_shapes(analysis: str, store: hta_sql.TraceStore) -> None:
-    """No product of sizes overflows into an error, and no stride of zero is a divisor."""
+    """The analysis succeeds: no product of sizes overflows, and no zero stride is a divisor."""
     store.run(analysis).rows()
 
 
 def test_work_beyond_64_bits_is_unknown(store: hta_sql.TraceStore) -> None:
-    """Work beyond 64 bits is NULL, neither clamped nor wrapped."""
+    """The FLOPs of an operator are NULL if they exceed 64 bits; they are not clamped or wrapped."""
     rows = store.run("operator_table", by_shapes=True).records()
     products = [row for row in rows if row["name"] == "aten::mm" and str(LARGE) in str(row)]
     assert products

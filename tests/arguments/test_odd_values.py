@@ -1,4 +1,4 @@
-"""An argument value with the wrong type is lost alone; its event is stored."""
+"""An argument value of the wrong type is quarantined, and the rest of its event is stored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOO_LARGE = 1180591620717411303424
 
 
 def kernel(**args: Any) -> dict[str, Any]:
-    """Return an NCCL kernel with these arguments."""
+    """Return an NCCL kernel event with the given arguments added."""
     known = {"stream": 7, "device": 0, "correlation": 5, "Collective name": "allreduce"}
     name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
     event = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 10, "dur": 5}
@@ -38,7 +38,7 @@ def kernel(**args: Any) -> dict[str, Any]:
 
 
 def operator(**args: Any) -> dict[str, Any]:
-    """Return a host operator with these arguments."""
+    """Return a host operator event with the given arguments added."""
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
     return {**event, "args": {"External id": 3, **args}}
 
@@ -78,7 +78,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 def odd_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[hta_sql.TraceStore]:
-    """Ingest a rank for each case, with and without the compiled reader."""
+    """Ingest one rank for each case, with and without the compiled reader."""
     folder = tmp_path_factory.mktemp("odd")
     traces = {}
     for rank, (event, _, _) in enumerate(CASES.values()):
@@ -95,7 +95,7 @@ def odd_store(
 def test_an_odd_value_is_quarantined_and_its_event_stays(
     case: str, odd_store: hta_sql.TraceStore
 ) -> None:
-    """The column is NULL, event_args has the value, quarantine the reason, and doctor warns."""
+    """The column is NULL, event_args keeps the value, and quarantine and doctor report it."""
     event, argument, form = CASES[case]
     rank = {"rank": [*CASES].index(case)}
     count = "SELECT count(*) FROM events WHERE rank = $rank"
@@ -113,7 +113,7 @@ def test_an_odd_value_is_quarantined_and_its_event_stays(
 
 
 def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None:
-    """Empty lists and lists that the profiler truncated are valid; null means no value."""
+    """Empty lists and lists that the profiler truncated are valid, and null means no value."""
     good = [
         kernel(**{"Process Group Ranks": "[0, 1, 2, ...]", "In split size": "[]"}),
         kernel(**{"Process Group Ranks": [0, 1], "est. achieved occupancy %": 100}),
@@ -130,7 +130,7 @@ def test_values_of_the_expected_form_are_not_quarantined(tmp_path: Path) -> None
 
 
 def test_every_argument_with_a_column_has_a_form() -> None:
-    """Each form has a type, and the list of odd values covers each argument."""
+    """Every argument with a column has a form, and the odd values cover all known arguments."""
     forms = argument_forms()
     for argument in known_arguments():
         assert bool(argument.column) == (argument.form is not None), argument.name
@@ -143,7 +143,7 @@ def test_every_argument_with_a_column_has_a_form() -> None:
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
-    """Both readers agree, chunk by chunk, on values that the compiled reader refuses."""
+    """Both readers agree on every chunk, even on values that the compiled reader refuses."""
     random = Random(seed)
     pairs = odd_arguments(random)
     trace = read_trace(write_job(tmp_path, EVERYTHING).files[0])
@@ -154,7 +154,7 @@ def test_both_readers_read_odd_values_alike(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
-    """Both calls of each analysis succeed on corrupted copies of jobs of every kind."""
+    """Both calls to each analysis succeed on corrupted copies of all pinned jobs."""
     runs = write_jobs(tmp_path / "whole")
     make_catalog(tmp_path, spoiled_jobs(tmp_path / "spoiled", runs, Random(7)))
     assert failures(tmp_path / CATALOG, all_calls()) == {}
@@ -163,7 +163,7 @@ def test_every_analysis_answers_on_odd_values(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("format_name", ["parquet", "csv", "xlsx", "duckdb", "speedscope"])
 def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
-    """Every analysis and every table with odd values is written in every format."""
+    """Every analysis and table can be exported in every format despite odd values."""
     runs = {"job": {0: str(write_job(tmp_path / "whole", EVERYTHING).files[0])}}
     spoiled = spoiled_jobs(tmp_path / "spoiled", runs, Random(11))
     with hta_sql.ingest(spoiled["job"], tmp_path / "job.store", run="job") as store:
@@ -177,7 +177,7 @@ def test_odd_values_are_exported(format_name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [-(1 << 63), -1, 0, (1 << 24) + 1])
 def test_a_size_that_no_group_has_is_null(size: int, tmp_path: Path) -> None:
-    """An impossible group size is NULL, and the group is stored with its other properties."""
+    """An impossible group size is stored as NULL, and the group keeps its other properties."""
     group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": size, "ranks": [0, 1]}
     trace = {"distributedInfo": {"rank": 0, "pg_config": [group]}, "traceEvents": [kernel()]}
     path = tmp_path / "rank0.json"

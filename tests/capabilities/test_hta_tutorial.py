@@ -1,7 +1,7 @@
 """Test every call of HTA's tutorial and README, by capability number: S0-1 ... S2-18.
 
-The job is that of the cookbook: two ranks, three steps, times in its docstring; the last step is
-left out by default. Rank 1 is slow in backward and waits less for the collective.
+The job is that of the cookbook: two ranks and three steps, with the times given in its docstring.
+The last step is excluded by default. Rank 1 is slow in backward and waits less for the collective.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def test_s0_02_a_folder_is_read_once(traces: Path, analyzer: TraceAnalysis) -> None:
-    """A second opening reads Parquet only and does not open the traces."""
+    """Opening the folder a second time reads only the Parquet files, not the traces."""
     with TraceAnalysis(trace_dir=str(traces)) as again:
         assert again.store.ingested is not None
         assert again.store.ingested.results == []
@@ -57,7 +57,7 @@ def test_s0_02_a_folder_is_read_once(traces: Path, analyzer: TraceAnalysis) -> N
 
 
 def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
-    """Steps 1 and 2: 60 ... 1610 µs; idle, compute and non-compute add up to the span."""
+    """Idle, compute and non-compute time add up to the span of steps 1 and 2 (60 to 1610 µs)."""
     frame = analyzer.get_temporal_breakdown(visualize=False)
     assert rows(frame) == [
         (0, 580.0, 680.0, 290.0, 1550.0, 37.42, 43.87, 18.71),
@@ -70,15 +70,15 @@ def test_s0_03_temporal_breakdown(analyzer: TraceAnalysis) -> None:
     [
         # Four parts of two ranks, as shares and as times.
         ("S0-4", "temporal_breakdown", {}, "rect", 16),
-        # Host_wait on three streams of two ranks, other on stream 7 of both.
+        # Host_wait on three streams of both ranks, and other on stream 7 of both ranks.
         ("S0-10", "idle_time_breakdown", {"percent": False}, "rect", 8),
-        # Each class alone, and computation with communication.
+        # Each class alone, and computation overlapping communication.
         ("S0-11", "gpu_kernel_types", {}, "arc", 4),
         # Four kernels, one collective, one copy on two ranks.
         ("S0-14", "gpu_kernels_by_name", {"top": 5}, "rect", 12),
-        # Hidden and exposed of two ranks, as shares and as times.
+        # Overlapped and exposed communication of two ranks, as shares and as times.
         ("S0-21", "comm_comp_overlap", {}, "rect", 8),
-        # Bins of 7 durations of kernels, 5 of calls, 8 of delays; one has both colors.
+        # 7 bins of kernel durations, 5 of call durations, 8 of delays; one bin has both colors.
         ("S0-31", "cuda_kernel_launch_stats", {}, "rect", 21),
     ],
 )
@@ -90,13 +90,13 @@ def test_s0_04_every_table_has_its_chart(  # noqa: PLR0917 - the columns of the 
     kind: str,
     count: int,
 ) -> None:
-    """Each result table is drawn without a display: every row with a time has its mark."""
+    """Every result table is drawn without a display, with a mark for every row that has a time."""
     chart = charts.draw(analyzer.store.run(name), **options)
     assert visible_marks(chart)[kind] == count, capability
 
 
 def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
-    """Stream 7 of rank 0 has one gap of 60 µs whose launch was in time, and waits 780 µs for launches."""
+    """Stream 7 of rank 0 waits 780 µs for launches and 60 µs for another reason."""
     frame, stats = analyzer.get_idle_time_breakdown(visualize=False)
     on_stream = frame[frame["stream"] == 7]
     assert rows(on_stream[["rank", "idle_category", "idle_time", "idle_time_ratio"]]) == [
@@ -107,14 +107,14 @@ def test_s0_05_idle_time_has_a_cause(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_06_consecutive_kernel_delay(analyzer: TraceAnalysis) -> None:
-    """The maximum gap of kernel_wait is a parameter, 30 by default."""
+    """``consecutive_kernel_delay`` is the upper limit of kernel_wait gaps; the default is 30."""
     frame, _ = analyzer.get_idle_time_breakdown(visualize=False, consecutive_kernel_delay=61)
     causes = frame[frame["stream"] == 7].set_index("idle_category")["idle_time"].to_dict()
     assert causes == {"host_wait": 780.0, "kernel_wait": 60.0, "other": 0.0}
 
 
 def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
-    """Rank 0 is the default, any list is accepted, and an unknown rank is an error."""
+    """Rank 0 is the default, any list of ranks is accepted, and an unknown rank is an error."""
     assert set(analyzer.get_idle_time_breakdown(visualize=False)[0]["rank"]) == {0}
     both = analyzer.get_idle_time_breakdown(ranks=[0, 1], visualize=False)[0]
     assert set(both["rank"]) == {0, 1}
@@ -123,7 +123,7 @@ def test_s0_07_rank_0_by_default_and_any_list(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_09_statistics_of_gaps(analyzer: TraceAnalysis) -> None:
-    """The optional second table counts four gaps of 60, 170, 170 and 380 µs that wait for the host."""
+    """The optional second table counts the four host_wait gaps: 60, 170, 170 and 380 µs."""
     _, stats = analyzer.get_idle_time_breakdown(visualize=False, show_idle_interval_stats=True)
     assert stats is not None
     row: Any = stats[stats["stream"] == 7].loc["host_wait"]
@@ -131,7 +131,7 @@ def test_s0_09_statistics_of_gaps(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
-    """Types are summed over all ranks; overlapping events are a separate type."""
+    """Kernel types are summed over all ranks, and overlapping kernels are a separate type."""
     types, _ = analyzer.get_gpu_kernel_breakdown(visualize=False)
     assert rows(types) == [
         ("COMPUTATION", 1560.0, 77.6),
@@ -142,7 +142,7 @@ def test_s0_11_kernel_types(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_13_kernels_of_each_rank(analyzer: TraceAnalysis) -> None:
-    """S0-12: there are two tables, the second with a row per kernel and rank."""
+    """Covers S0-12, too: the second of the two tables has a row per kernel and rank."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False)
     row = kernels[(kernels["name"] == "gemm_fwd") & (kernels["rank"] == 0)].iloc[0]
     assert row[["sum (us)", "max (us)", "min (us)", "mean (us)"]].tolist() == [260, 180, 80, 130]
@@ -151,7 +151,7 @@ def test_s0_13_kernels_of_each_rank(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_15_average_minimum_and_maximum_across_ranks(analyzer: TraceAnalysis) -> None:
-    """The slow rank stands out in the mean of its backward kernel."""
+    """The slow rank stands out by the mean duration of its backward kernel."""
     table = analyzer.store.run("gpu_kernels_by_name").df()
     backward = table[table["name"] == "gemm_bwd"]
     assert rows(backward[["rank", "min_ns", "mean_ns", "max_ns"]]) == [
@@ -161,14 +161,14 @@ def test_s0_15_average_minimum_and_maximum_across_ranks(analyzer: TraceAnalysis)
 
 
 def test_s0_16_top_k_kernels(analyzer: TraceAnalysis) -> None:
-    """The other kernels are one row: others."""
+    """With ``num_kernels=1``, the remaining kernels of a type share a row named others."""
     _, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False, num_kernels=1)
     names = kernels[(kernels["rank"] == 0) & (kernels["kernel_type"] == "COMPUTATION")]["name"]
     assert names.tolist() == ["gemm_fwd", "others"]
 
 
 def test_s0_17_kernels_by_share(analyzer: TraceAnalysis) -> None:
-    """``duration_ratio`` limits by share of time; ``num_kernels`` takes precedence if both are given."""
+    """``duration_ratio`` limits kernels by time share; ``num_kernels`` takes precedence over it."""
     ratio: dict[str, Any] = {"visualize": False, "duration_ratio": 0.5}
     _, by_share = analyzer.get_gpu_kernel_breakdown(num_kernels=None, **ratio)
     _, by_count = analyzer.get_gpu_kernel_breakdown(num_kernels=1, **ratio)
@@ -176,7 +176,7 @@ def test_s0_17_kernels_by_share(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_18_image_renderer_is_accepted(analyzer: TraceAnalysis) -> None:
-    """HTA's parameter is accepted and ignored."""
+    """HTA's parameter ``image_renderer`` is accepted and has no effect."""
     types, kernels = analyzer.get_gpu_kernel_breakdown(visualize=False, image_renderer="jupyterlab")
     expected_types, expected_kernels = analyzer.get_gpu_kernel_breakdown(visualize=False)
     pd.testing.assert_frame_equal(types, expected_types)
@@ -184,12 +184,15 @@ def test_s0_18_image_renderer_is_accepted(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_20_overlap(analyzer: TraceAnalysis) -> None:
-    """Overlapped communication is 20 of 270 and of 100 µs."""
+    """Compute overlaps 20 µs of communication: of 270 µs on rank 0 and of 100 µs on rank 1."""
     assert rows(analyzer.get_comm_comp_overlap(visualize=False)) == [(0, 7.41), (1, 20.0)]
 
 
 def test_s0_22_memory_bandwidth(analyzer: TraceAnalysis) -> None:
-    """Two copies of 50 GB/s take 20 µs each, with nothing between them. S0-26: there is a point at each change."""
+    """Two copies run at 50 GB/s for 20 µs each, and bandwidth is zero between them.
+
+    Covers S0-26, too: the series has a point at each change.
+    """
     series = analyzer.get_memory_bw_time_series()
     assert list(series) == [0]
     frame = series[0]
@@ -201,19 +204,22 @@ def test_s0_22_memory_bandwidth(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_23_queue_length(analyzer: TraceAnalysis) -> None:
-    """On stream 7 of rank 0, each launch adds one and each start removes one. The old name works, too."""
+    """On stream 7 of rank 0, each launch adds one to the queue and each kernel start removes one.
+
+    HTA's older method name returns the same series.
+    """
     series = analyzer.get_queue_length_series()[0]
     assert analyzer.get_queue_length_time_series()[0].equals(series)
     on_stream = series[(series["stream"] == 7) & (series["ts"] < 1000)]
     assert rows(on_stream[["ts", "queue_length"]]) == [
         *((50.0, 1), (60.0, 0), (130.0, 1)),
-        # At 240 µs flash_fwd starts and gemm_bwd is launched: the length stays.
+        # At 240 µs flash_fwd starts and gemm_bwd is launched, so the length does not change.
         *((360.0, 0), (510.0, 1), (650.0, 0)),
     ]
 
 
 def test_s0_23_time_blocked_on_a_full_queue(analyzer: TraceAnalysis) -> None:
-    """No queue reaches the default of 1,024; with a limit of one, every stream does."""
+    """No queue reaches the default limit of 1,024; with a limit of one, every stream reaches it."""
     series = analyzer.get_queue_length_time_series()
     assert rows(analyzer.get_time_spent_blocked_on_full_queue(series)) == []
     full = analyzer.get_time_spent_blocked_on_full_queue(series, max_queue_length=1)
@@ -221,7 +227,7 @@ def test_s0_23_time_blocked_on_a_full_queue(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_24_trace_with_counters(traces: Path, analyzer: TraceAnalysis, tmp_path: Path) -> None:
-    """The file next to the trace has all events unchanged, and two kinds of counters."""
+    """The new trace has all original events unchanged, and counters of both requested types."""
     both = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
     written = analyzer.generate_trace_with_counters(time_series=both, output_dir=tmp_path)
     assert Path(written[0]).name == "rank0_with_counters.json.gz"
@@ -233,7 +239,7 @@ def test_s0_24_trace_with_counters(traces: Path, analyzer: TraceAnalysis, tmp_pa
 
 
 def test_s0_25_summaries(analyzer: TraceAnalysis) -> None:
-    """The summaries have count, mean and quartiles per rank and kind or stream."""
+    """The summaries have count, mean and quartiles for each rank and each copy kind or stream."""
     bandwidth = analyzer.get_memory_bw_summary()
     queue = analyzer.get_queue_length_summary()
     assert bandwidth is not None
@@ -243,7 +249,7 @@ def test_s0_25_summaries(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_27_launch_statistics(analyzer: TraceAnalysis) -> None:
-    """The first launch is a call of 8 µs at 50 whose kernel of 180 µs starts at 60, so its delay is 2 µs."""
+    """The first launch call ends at 58 µs, and its kernel starts 2 µs later and takes 180 µs."""
     frame = analyzer.get_cuda_kernel_launch_stats(visualize=False)[0]
     assert len(frame) == 12
     first = frame[frame["correlation"] == 1]
@@ -251,7 +257,7 @@ def test_s0_27_launch_statistics(analyzer: TraceAnalysis) -> None:
 
 
 def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
-    """S0-28, S0-29, S0-30: kernels shorter than their call, slow calls and long delays are flagged."""
+    """Covers S0-28 to S0-30: short kernels, slow calls and long launch delays are flagged."""
     table = analyzer.store.run(
         "cuda_kernel_launch_stats", runtime_cutoff_ns=9_000, launch_delay_cutoff_ns=130_000
     ).df()
@@ -264,7 +270,7 @@ def test_s0_28_short_kernels_and_outliers(analyzer: TraceAnalysis) -> None:
 
 
 def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path) -> None:
-    """Sequences that an operator launches repeatedly are found by both of HTA's names, and marked in a trace."""
+    """Both HTA methods find repeated kernel sequences of an operator and mark them in a trace."""
     call: dict[str, Any] = {"operator_name": "aten::linear", "output_dir": str(tmp_path)}
     call["min_pattern_len"] = 1
     patterns = analyzer.get_frequent_cuda_kernel_patterns(**call)
@@ -276,7 +282,10 @@ def test_s2_06_frequent_kernel_patterns(analyzer: TraceAnalysis, tmp_path: Path)
 
 @pytest.mark.slow
 def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
-    """A forward GEMM that takes half the time is found by name, with its difference, and drawn."""
+    """A forward GEMM that takes half the time is reported by name with its difference.
+
+    The differences are also drawn.
+    """
     faster = write_job(tmp_path / "faster", Plan(gemm_forward=40))
     control = LabeledTrace("control", trace_dir=str(traces))
     test = LabeledTrace("test", trace_dir=str(faster))
@@ -286,13 +295,13 @@ def test_s2_09_trace_comparison(traces: Path, tmp_path: Path) -> None:
     TraceDiff.visualize_duration_diff(
         frame, show_image=False, export_image_path=str(tmp_path / "d.svg")
     )
-    # Both sides of five kernels and a copy, and the one difference.
+    # Both sides of five kernels and a copy, and one bar for the only difference.
     assert picture_marks((tmp_path / "d.svg").read_bytes())["rect"] == 2 * 6 + 1
 
 
 @pytest.mark.slow
 def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> None:
-    """Traces of another world size are not merged silently."""
+    """A trace with a different world size causes a finding; it is not merged silently."""
     folder = write_job(tmp_path / "traces", Plan())
     other = json.loads((folder / "rank1.json").read_text())
     other["distributedInfo"]["world_size"] = 16
@@ -303,7 +312,7 @@ def test_s2_13_traces_of_two_jobs_in_one_folder_are_reported(tmp_path: Path) -> 
 
 
 def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
-    """HTA's README works with one import changed."""
+    """The calls in HTA's README work with one changed import."""
     from hta_sql.hta.trace_analysis import TraceAnalysis  # noqa: PLC0415 - the line that changes
 
     analyzer = TraceAnalysis(trace_dir=str(traces))
@@ -325,13 +334,13 @@ def test_s2_15_every_call_of_the_readme(traces: Path, tmp_path: Path) -> None:
 def test_s2_16_logging_is_pythons_own(
     traces: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The level of the logger ``hta_sql`` is set as usual: by call or by configuration file."""
+    """Log records use the standard logger ``hta_sql``, whose level is set as usual in Python."""
     with caplog.at_level(logging.INFO, logger="hta_sql"):
         ingest_only(traces, tmp_path / "a.store")
     assert [r for r in caplog.records if r.name.startswith("hta_sql")]
 
 
 def test_s2_17_entry_points() -> None:
-    """Both of HTA's classes can be imported."""
+    """HTA's TraceDiff and LabeledTrace can be imported."""
     assert hasattr(TraceDiff, "compare_traces")
     assert hasattr(LabeledTrace, "extract_ops")

@@ -1,4 +1,4 @@
-"""Run the command line in tests, on two tiny ranks."""
+"""Fixtures that run the command line on two tiny ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOSTILE = "evil\x1b[31m\nkernel\u202e"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code and output of a command."""
+    """Exit code, stdout and stderr of a command."""
 
     code: int
     raw: bytes
@@ -25,11 +25,11 @@ class Outcome:
 
     @property
     def out(self) -> str:
-        """Text of stdout."""
+        """Stdout, decoded."""
         return self.raw.decode()
 
     def fails(self, code: int, *words: str) -> None:
-        """Assert a failure: this exit code, no data, one line with these words."""
+        """Assert that the command failed with this exit code and one line with these words."""
         assert self.code == code
         assert self.out == ""
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
@@ -45,7 +45,7 @@ Cli = Callable[..., Outcome]
 
 @pytest.fixture
 def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
-    """Run a command in this process: ``cli("list", "--format", "csv")``."""
+    """Return a function that runs a command in-process: ``cli("list", "--format", "csv")``."""
 
     def call(*args: str | Path) -> Outcome:
         capsysbinary.readouterr()
@@ -58,7 +58,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes]) -> Cli:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two ranks with three kernels each: one is communication, and one has a hostile name."""
+    """Write two ranks with three kernels each: one is a collective and one has a hostile name."""
     folder = tmp_path_factory.mktemp("job")
     for rank in range(2):
         events = [
@@ -82,7 +82,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the traces as run job."""
+    """Ingest the traces as the run ``job``."""
     path = tmp_path_factory.mktemp("store") / "job.store"
     ingest_only(traces, path, run="job")
     return path
@@ -90,5 +90,5 @@ def store(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile() -> str:
-    """Return the name of a kernel in every rank: colors, a newline, a change of text direction."""
+    """Return the hostile kernel name, with a color, a newline and a change of text direction."""
     return HOSTILE

@@ -1,4 +1,4 @@
-"""hta-sql compare: two runs of one store or of two, their steps and contents."""
+"""Tests of ``hta-sql compare`` on two runs in one or two stores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
-    """The JSON keys that programs rely on have the figures of comparison and comparability."""
+    """The JSON has the figures of comparison and comparability under the documented keys."""
     told = json.loads(cli("compare", f"{runs}:base", f"{runs}:base", *STEPS, *JSON).out)
     assert set(told) == {
         *("baseline", "candidate", "comparability", "headline", "parts", "changes", "causes")
@@ -54,7 +54,7 @@ def test_compare_prints_what_the_analyses_say(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text has comparability, headline, parts of the step and changes."""
+    """The text states comparability, the headline, the parts of the step and the changes."""
     monkeypatch.setenv("COLUMNS", "200")  # a narrower terminal wraps the headline
     done = cli("compare", f"{runs}:base", *STEPS)
     assert done.code == 0
@@ -71,7 +71,7 @@ def test_compare_tells_people(cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPa
 def test_compare_fits_the_width_of_the_terminal(
     cli: Cli, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kernels and noise are omitted and sentences wrapped; the difference and the verdict stay."""
+    """In a narrow terminal, columns are omitted and sentences wrapped, but the difference stays."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = cli("compare", f"{runs}:base", *STEPS).out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -82,7 +82,7 @@ def test_compare_fits_the_width_of_the_terminal(
 
 @pytest.mark.slow
 def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) -> None:
-    """A run compared with itself has no change: the text says so, and the list is empty."""
+    """For a run compared with itself, the text says that nothing changed and the list is empty."""
     same = ("compare", f"{runs}:base", f"{runs}:base")
     assert "Nothing changed: a step takes 200.000 µs on both sides." in cli(*same).out
     assert json.loads(cli(*same, *JSON).out)["changes"] == []
@@ -90,7 +90,7 @@ def test_a_run_against_itself_says_that_nothing_changed(cli: Cli, runs: Path) ->
 
 @pytest.mark.slow
 def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
-    """The Markdown has a heading, the headline and tables; names are escaped."""
+    """The Markdown has a heading, the headline and tables, and it escapes names."""
     done = cli("compare", f"{runs}:base", *STEPS, "--format", "markdown")
     assert done.out.startswith("### base (steps 1) ▸ base (steps 2): limited")
     assert "| --- | --- |" in done.out
@@ -99,7 +99,7 @@ def test_compare_writes_markdown(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
-    """One rank is compared with another, and several runs each with the first."""
+    """Two ranks of a run can be compared, and several runs are each compared with the first."""
     call = ("compare", f"{runs}:more", "--ranks", "0", "--test-ranks", "1", *JSON)
     assert json.loads(cli(*call).out)["changes"] == []
     both = json.loads(cli("compare", f"{runs}:base", f"{runs}:more", f"{runs}:base", *JSON).out)
@@ -110,7 +110,7 @@ def test_compare_chooses_ranks_and_several_tests(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
-    """With aten::linear declared as the new name of aten::addmm, nothing is listed as its kind of work."""
+    """``--renamed`` pairs operators by name, so their kind of work is not listed as a change."""
     done = cli("compare", f"{runs}:base", *STEPS, *JSON, "--renamed", "aten::linear=aten::addmm")
     assert "gemm, forward" not in {change["subject"] for change in json.loads(done.out)["changes"]}
     cli("compare", f"{runs}:base", *STEPS, "--renamed", "x").fails(1, "new_name=old_name")
@@ -120,7 +120,7 @@ def test_compare_takes_names_of_the_user(cli: Cli, runs: Path) -> None:
 def test_compare_takes_two_stores_and_their_only_runs(
     cli: Cli, runs: Path, store: Path, tmp_path: Path
 ) -> None:
-    """The run may be omitted if the store has only one; a chart is drawn on request."""
+    """The run name may be omitted if a store has one run, and a chart is drawn on request."""
     done = cli("compare", f"{runs}:base", store, *JSON)
     assert json.loads(done.out)["candidate"] == {"store": str(store), "run": "job"}
     chart = tmp_path / "diff.html"
@@ -131,7 +131,7 @@ def test_compare_takes_two_stores_and_their_only_runs(
 
 @pytest.mark.slow
 def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
-    """An unknown run, a missing run name, an empty name after the colon and missing steps are reported."""
+    """Unknown runs, ranks and steps are reported, and so is a missing or empty run name."""
     cli("compare", f"{runs}:nope", f"{runs}:base").fails(2, "no run 'nope'", "base, more")
     cli("compare", runs, f"{runs}:base").fails(2, "several runs", "base, more")
     cli("compare", f"{runs}:", f"{runs}:base").fails(2, "not STORE:RUN")
@@ -144,7 +144,7 @@ def test_compare_says_which_runs_there_are(cli: Cli, runs: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """Folders of traces are compared like their stores, and temporary files are deleted."""
+    """Trace folders are compared like stores, and the temporary stores are deleted."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         shutil.copy(TRACES / "annotated_operators.json", tmp_path / name / "rank0.json")
@@ -164,7 +164,7 @@ def test_compare_reads_traces(cli: Cli, runs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_opens_the_store_beside_traces(cli: Cli, tmp_path: Path) -> None:
-    """A folder that is ingested already is not read again, and no note says so."""
+    """If a trace folder is already ingested, its store is used."""
     shutil.copy(TRACES / "annotated_operators.json", tmp_path / "rank0.json")
     assert cli("ingest", tmp_path).code == 0
     done = cli("compare", tmp_path, tmp_path, *JSON)

@@ -1,4 +1,4 @@
-"""``hta-sql counters``: paths on stdout, files next to the traces or in a folder."""
+"""Tests of ``hta-sql counters``, which writes traces with counters and prints their paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRACES = Path(__file__).parents[1] / "traces"
 
 @pytest.fixture
 def folder(cli: Cli, tmp_path: Path) -> Path:
-    """Ingest two ranks with copies."""
+    """Ingest two ranks that have memory copies."""
     for rank in (0, 1):
         shutil.copy(TRACES / "copies_at_once.json", tmp_path / f"rank{rank}.json")
     assert cli("ingest", tmp_path, "-o", tmp_path / "job.store").code == 0
@@ -27,7 +27,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None:
-    """Files of all ranks are written next to their traces, and their paths go to stdout."""
+    """The files of all ranks are written next to their traces, and their paths go to stdout."""
     done = cli("counters", folder / "job.store")
     paths = [folder / f"rank{rank}_with_counters.json.gz" for rank in (0, 1)]
     assert done.out.splitlines() == [str(path) for path in paths]
@@ -36,7 +36,7 @@ def test_paths_go_to_stdout_and_counts_to_stderr(cli: Cli, folder: Path) -> None
 
 
 def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
-    """Control characters of a trace's name are escaped, as in tables."""
+    """Control characters in a trace's file name are escaped."""
     trace = tmp_path / "rank0\x1b[31m.json"
     shutil.copy(TRACES / "two_ranks_0.json", trace)
     assert cli("ingest", trace, "-o", tmp_path / "job.store").code == 0
@@ -47,7 +47,7 @@ def test_a_name_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
-    """One series of one rank is written elsewhere; without launches there is no queue series."""
+    """Options select a series, a rank and a folder; without launches, queue series are empty."""
     arguments = ("counters", folder / "job.store", "--ranks", "1", "-o", folder / "out")
     done = cli(*arguments, "--series", "memory")
     (path,) = (folder / "out").iterdir()
@@ -61,7 +61,7 @@ def test_series_ranks_and_folder_choose(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_mistakes_name_what_there_is(cli: Cli, folder: Path) -> None:
-    """An unknown run, rank or series and a missing trace are reported."""
+    """An unknown run, rank or series is reported, and so is a missing trace."""
     store = folder / "job.store"
     assert "No run 'x'" in cli("counters", store, "--runs", "x").err
     assert "No rank 7" in cli("counters", store, "--ranks", "7").err

@@ -1,4 +1,4 @@
-"""hta-sql list and describe show the whole library."""
+"""Tests of ``hta-sql list`` and ``hta-sql describe``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
-    """The text is sorted by topic, programs get a table, and a store adds its ranks."""
+    """Every analysis is listed, as text or JSON, and so are the runs and ranks of a store."""
     text = cli("list").out
     for analysis in load_library().newest():
         assert analysis.topic in text
@@ -35,7 +35,7 @@ def test_list_names_every_analysis(cli: Cli, store: Path) -> None:
 
 
 def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
-    """Every parameter and column of every object is shown with its comment."""
+    """Every analysis, table and macro is described, with its parameters and columns."""
     library = load_library()
     named = [(found.name, found) for found in (*library.analyses, *library.tables)]
     named += [(f"lib.{macro.name}", macro) for macro in library.macros]
@@ -52,7 +52,7 @@ def test_describe_says_all_that_the_file_says(cli: Cli) -> None:
 
 
 def test_describe_prints_the_sql(cli: Cli) -> None:
-    """--sql prints the file byte by byte; lib macros are found with and without their schema."""
+    """``--sql`` prints the file unchanged, and a macro is found with or without ``lib.``."""
     text = cli("describe", "temporal_breakdown", "--version", "1", "--sql").out
     assert text == load_library().find("temporal_breakdown").text
     library = load_library()
@@ -60,7 +60,7 @@ def test_describe_prints_the_sql(cli: Cli) -> None:
 
 
 def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
-    """The plain name means the analysis, which users run; the macro is lib.NAME."""
+    """The plain name means the analysis, which users run, and ``lib.NAME`` means the macro."""
     analysis = load_library().find("idle_gaps")
     assert cli("describe", "idle_gaps").out == cli("describe", "idle_gaps", "--version", "1").out
     assert find_object("idle_gaps", load_library()) is analysis
@@ -68,21 +68,21 @@ def test_describe_an_analysis_with_a_macro_of_its_name(cli: Cli) -> None:
 
 
 def test_describe_a_scalar_macro(cli: Cli) -> None:
-    """The description has the return value in place of columns."""
+    """A scalar macro has a return value in its description instead of columns."""
     out = cli("describe", "lib.is_requested").out
     assert "\nReturns\n  is_requested  BOOLEAN  Whether the value is requested" in out
     assert "Columns" not in out
 
 
 def test_describe_unknown(cli: Cli) -> None:
-    """The nearest name of an analysis, table or macro is proposed."""
+    """An unknown name is answered with the nearest name of an analysis, table or macro."""
     cli("describe", "gpu_opz").fails(1, "Did you mean 'gpu_ops'?")
     cli("describe", "temporal_brekdown").fails(1, "'temporal_breakdown'")
     cli("describe", "temporal_breakdown", "--version", "99").fails(1, "no version 99")
 
 
 def test_describe_starts_each_item_of_a_list_on_its_own_line(cli: Cli) -> None:
-    """Each verdict of stragglers, a list in the header of its file, is on its own line."""
+    """The verdicts listed in the header of stragglers are printed one per line."""
     lines = cli("describe", "stragglers").out.splitlines()
     assert "- none: nothing found." in lines
     assert any(line.startswith("  ") and line.endswith("jobs.") for line in lines)

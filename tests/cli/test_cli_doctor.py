@@ -1,4 +1,4 @@
-"""hta-sql doctor also checks the argument types of traces."""
+"""Tests of ``hta-sql doctor``, including its check of argument types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def traces_in(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
-    """The first value of a wrong type is reported as a warning of its rank."""
+    """The first value of a wrong type causes a warning for its rank."""
     traces = traces_in(tmp_path)
     done = cli("doctor", traces, "--format", "json", "--fail-on", "never")
     (found,) = [row for row in json.loads(done.out) if row["finding"] == "argument_types"]
@@ -41,7 +41,7 @@ def test_argument_types_of_traces(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
-    """The traces of a store may be deleted, so doctor does not check them."""
+    """Doctor does not check argument types of a store, because its traces may be deleted."""
     traces = traces_in(tmp_path)
     ingest_only(traces, tmp_path / "job.store")
     assert "warning  argument_types" not in cli("doctor", tmp_path / "job.store").out
@@ -49,7 +49,7 @@ def test_a_store_has_no_traces_to_check(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
-    """A name with a byte that is not UTF-8 is counted as one repair."""
+    """A name with a byte that is not UTF-8 counts as one repair."""
     event = b'{"ph": "X", "cat": "cpu_op", "name": "a\xff", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     (tmp_path / "rank0.json").write_bytes(b'{"traceEvents": [' + event + b"]}")
     done = cli("doctor", tmp_path, "--format", "json", "--fail-on", "never")
@@ -60,7 +60,7 @@ def test_a_repair_is_called_one_once(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_how_much_is_matched_across_ranks(cli: Cli, tmp_path: Path) -> None:
-    """Doctor prints one line per run in which several ranks communicate."""
+    """If the ranks of a run communicate, doctor prints how many of its collectives are matched."""
     traces = Path(__file__).parents[1] / "traces"
     paths = {rank: str(traces / f"waits_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, tmp_path / "job.store")

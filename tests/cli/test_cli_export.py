@@ -1,4 +1,4 @@
-"""hta-sql export: the files contain the rows of the store."""
+"""Tests of ``hta-sql export`` in every format."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def csv_rows(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file as another program would."""
+    """Read a CSV file the way another program would."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.mark.slow
 def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Without names, all analyses are written with exact values."""
+    """Without names, every analysis is exported to Parquet with exact values."""
     done = cli("export", store, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     with hta_sql.open(store) as opened:
@@ -42,7 +42,7 @@ def test_every_analysis_is_a_parquet_file(cli: Cli, store: Path, tmp_path: Path)
 
 
 def test_names_and_ranks_choose(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Analyses and tables are selected by name and rank."""
+    """Analyses and tables are selected by name, and their rows by rank."""
     done = cli(
         *("export", store, "gpu_ops", "runs", "temporal_breakdown_v1"),
         *("--format", "csv", "-o", tmp_path / "out", "--ranks", "1"),
@@ -56,7 +56,7 @@ def test_names_and_ranks_choose(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_sheets_hold_texts_as_texts(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
-    """A kernel named like a formula is text, and numbers are numbers."""
+    """A kernel named like a formula stays a string in a spreadsheet, and numbers stay numbers."""
     done = cli("export", ingest_hostile, "gpu_ops", "ranks", "-o", tmp_path / "out.xlsx")
     assert done.code == 0, done.err
     book = openpyxl.load_workbook(tmp_path / "out.xlsx")
@@ -69,7 +69,7 @@ def test_sheets_hold_texts_as_texts(cli: Cli, ingest_hostile: Path, tmp_path: Pa
 
 
 def test_csv_is_no_way_into_a_spreadsheet(cli: Cli, ingest_hostile: Path, tmp_path: Path) -> None:
-    """An apostrophe precedes what a spreadsheet would calculate; negative numbers are unchanged."""
+    """Strings that a spreadsheet would evaluate get an apostrophe; negative numbers do not."""
     cli("export", ingest_hostile, "gpu_ops", "--format", "csv", "-o", tmp_path)
     (row,) = csv_rows(tmp_path / "gpu_ops.csv")
     assert row["name"] == "'=1+1"
@@ -79,7 +79,7 @@ def test_csv_is_no_way_into_a_spreadsheet(cli: Cli, ingest_hostile: Path, tmp_pa
 
 @pytest.fixture
 def ingest_hostile(tmp_path: Path) -> Path:
-    """Ingest one kernel that is named like a formula."""
+    """Ingest a kernel that is named like a formula."""
     event = '{"ph":"X","cat":"kernel","name":"=1+1","pid":0,"tid":7,"ts":1,"dur":5,"args":{"device":0,"stream":7}}'
     trace = tmp_path / "hostile.json"
     trace.write_text(f'{{"schemaVersion": 1, "traceEvents": [{event}]}}')
@@ -90,7 +90,7 @@ def ingest_hostile(tmp_path: Path) -> Path:
 def test_a_sheet_says_what_it_has_no_room_for(
     cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows beyond the size of a sheet are counted, and another format is proposed."""
+    """If a table has too many rows for a sheet, the message counts them and suggests Parquet."""
     monkeypatch.setattr(exports, "SHEET_ROWS", 4)
     done = cli("export", store, "gpu_ops", "-o", tmp_path / "out.xlsx")
     assert "gpu_ops: a sheet is too small for 2 of its 6 rows; --format parquet" in done.err
@@ -98,7 +98,7 @@ def test_a_sheet_says_what_it_has_no_room_for(
 
 
 def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The error of a full disk is the same as in the other formats."""
+    """On a full disk, writing a spreadsheet fails with the same error as other formats."""
     full = tmp_path / "full.xlsx"
     full.symlink_to("/dev/full")
     cli("export", store, "gpu_ops", "-o", full).fails(1, "No space left on device")
@@ -106,13 +106,13 @@ def test_sheets_on_a_full_disk(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_long_names_stay_apart_as_sheets() -> None:
-    """Sheet names are limited to 31 characters and remain distinct."""
+    """Sheet names are cut to 31 characters and remain distinct."""
     long = "a" * 40
     assert list(exports._sheet_names([long, long + "b"]).values()) == ["a" * 31, "a" * 29 + "~2"]
 
 
 def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Tables, views, macros and comments are inside, so the traces and the store can be deleted."""
+    """The DuckDB file is self-contained: it has the tables, views, macros and comments."""
     file = tmp_path / "job.duckdb"
     assert cli("export", store, "-o", file, "--ranks", "1").code == 0
     with hta_sql.open(store) as opened:
@@ -127,7 +127,7 @@ def test_one_duckdb_file_answers_like_the_store(cli: Cli, store: Path, tmp_path:
 
 @pytest.mark.slow
 def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
-    """Each side of each rank has a profile; weights sum to its time, and names are numbered once."""
+    """Each rank has a profile of device time and one of host time, made of call chains."""
     trace = Path(__file__).parent.parent / "traces" / "python_frames.json"
     ingest_only({0: str(trace)}, tmp_path / "job.store", run="job")
     file = tmp_path / "job.speedscope.json"
@@ -154,7 +154,7 @@ def test_chains_of_calls_for_speedscope(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Unknown names, names for duckdb and wrong kinds of targets are reported with a remedy."""
+    """Errors state the cause: an unknown name or rank, surplus names, or a wrong kind of target."""
     cli("export", store, "gpu_op", "-o", tmp_path).fails(1, "gpu_op", "gpu_ops")
     cli("export", store, "gpu_ops", "-o", tmp_path / "x.duckdb").fails(1, "omit the names")
     cli("export", store, "-o", tmp_path / "x", "--ranks", "7").fails(1, "No rank 7")
@@ -165,12 +165,12 @@ def test_errors_say_what_to_do(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_named_like_a_file(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """A folder of files may not be named a.parquet, because a user would expect a file."""
+    """An output folder named like a Parquet file is refused, because a user would expect a file."""
     cli("export", store, "gpu_ops", "-o", tmp_path / "a.parquet").fails(2, "folder", "hta-sql sql")
     assert not (tmp_path / "a.parquet").exists()
 
 
 def test_unknown_format_is_refused(store: Path, tmp_path: Path) -> None:
-    """An unknown format raises the same error in Python."""
+    """In Python, an unknown format raises ParameterError with the list of formats."""
     with hta_sql.open(store) as opened, pytest.raises(hta_sql.ParameterError, match="parquet, csv"):
         exports.export(opened, tmp_path, "ods", Selection())

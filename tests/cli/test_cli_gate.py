@@ -1,4 +1,4 @@
-"""hta-sql gate and baseline: verdicts, exit codes, output for people and for CI."""
+"""Tests of ``hta-sql gate`` and ``hta-sql baseline``: verdicts, exit codes and output formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JSON = ("--format", "json")
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the runs base and same, which are equal, and more, which has two ranks."""
+    """Ingest three runs: base and same are equal, and more has a second rank."""
     path = tmp_path_factory.mktemp("gate") / "job.store"
     for run, ranks in (("base", 1), ("same", 1), ("more", 2)):
         ingest_only({rank: str(TRACE) for rank in range(ranks)}, path, run=run)
@@ -31,21 +31,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rules(folder: Path, *lines: str) -> Path:
-    """Write a file with one rule."""
+    """Write a rules file with one rule."""
     path = folder / "gate.toml"
     path.write_text("\n".join(("[[rule]]", *lines)), encoding="utf-8")
     return path
 
 
 def budget(folder: Path, limit: str) -> Path:
-    """Write a rule with one limit on the step."""
+    """Write a rules file that sets one limit on the step time."""
     about = ('analysis = "step_accounting"', 'column = "step_ns"', 'aggregate = "mean"')
     return rules(folder, 'name = "step"', *about, limit)
 
 
 @pytest.mark.slow
 def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
-    """The default rules apply; a rule without a value on any side is skipped."""
+    """Equal runs pass the default rules, and a rule without any value is skipped."""
     done = cli("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same", *JSON)
     assert done.code == 0
     told = json.loads(done.out)
@@ -61,7 +61,7 @@ def test_equal_runs_pass(cli: Cli, runs: Path) -> None:
 
 
 def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """The exit code is 1 in each format; files are written in addition to the text."""
+    """A broken limit ends with exit code 1 and is reported in each output format."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = budget(tmp_path, "max = 100000")
     files = [tmp_path / name for name in ("gate.xml", "gate.md", "gate.json")]
@@ -87,7 +87,7 @@ def test_a_broken_budget_fails(cli: Cli, runs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """With too few samples the exit code is 3, and JUnit reports an error."""
+    """With too few samples, the exit code is 3 and JUnit reports an error."""
     file = budget(tmp_path, "max_increase_pct = 5\nmin_samples = 3")
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same", "--rules", file)
     done = cli(*call, "--format", "junit")
@@ -98,7 +98,7 @@ def test_too_few_samples_are_inconclusive(cli: Cli, runs: Path, tmp_path: Path) 
 
 
 def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """One more rank makes runs comparable with limitations, so a broken limit is inconclusive."""
+    """If runs differ in ranks, a broken limit is inconclusive without ``--allow ranks``."""
     file = rules(
         tmp_path,
         *('analysis = "rank_health"', 'column = "event_count"', 'aggregate = "sum"'),
@@ -113,14 +113,14 @@ def test_a_difference_has_to_be_allowed(cli: Cli, runs: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_an_unknown_fact_is_named(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """An unknown fact is refused before it could be allowed."""
+    """``--allow`` refuses an unknown fact and suggests the nearest one."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     call_rules = ("--rules", budget(tmp_path, "max = 1"), "--allow", "rnks")
     cli(*call, *call_rules).fails(2, "no fact 'rnks'. Did you mean 'ranks'?")
 
 
 def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """A usage error has exit code 2, before anything is computed."""
+    """A usage error ends with exit code 2 and names the file and the rule."""
     call = ("gate", "--baseline", f"{runs}:base", "--candidate", f"{runs}:same")
     file = rules(tmp_path, 'analysis = "kpis"', 'column = "step"', "max = 1")
     cli(*call, "--rules", file).fails(2, str(file), "rule 1", "Did you mean 'step_ns'?")
@@ -129,13 +129,13 @@ def test_usage_errors_name_file_and_rule(cli: Cli, runs: Path, tmp_path: Path) -
 
 
 def test_the_rules_can_be_printed(cli: Cli) -> None:
-    """The printed rules can be used as a rules file."""
+    """The printed default rules are the default rules file."""
     assert cli("gate", "--show-rules").out == DEFAULT_RULES.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
-    """A name identifies the content of a run: equal traces are accepted, others are refused."""
+    """A baseline stands for the content of a run: only a run with equal content may replace it."""
     traces, store = tmp_path / "traces", tmp_path / "job.store"
     traces.mkdir()
     shutil.copy(TRACE, traces / "rank0.json")
@@ -162,7 +162,7 @@ def test_a_baseline_is_what_it_was(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_may_stand_in_a_file_of_their_own(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    """The path of the store is relative to the file, and the candidate may be in another store."""
+    """Baselines can be stored in a separate file instead of the store."""
     file = tmp_path / "baselines.json"
     assert cli("baseline", "set", "main", f"{runs}:base", "--file", file).code == 0
     done = cli(

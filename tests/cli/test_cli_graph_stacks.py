@@ -1,4 +1,7 @@
-"""Kernels of CUDA graphs with the file that ``torch.cuda.graph_annotations.dump_kernel_py_stacks`` writes."""
+"""Kernels of CUDA graphs are linked to the Python stacks of their capture.
+
+The stacks come from a file that ``torch.cuda.graph_annotations.dump_kernel_py_stacks`` writes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NODE = (3 << 32) | 1
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two replays of a graph of two nodes."""
+    """Ingest two replays of a graph that has two nodes."""
     return made_once(
         tmp_path_factory,
         "graph_stacks",
@@ -29,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stacks(tmp_path: Path) -> Path:
-    """Write the file as torch does: gzip, node ids as decimal text, frames innermost first."""
+    """Write a stacks file as torch does: gzip, node ids as strings, innermost frame first."""
     path = tmp_path / "stacks.json.gz"
     said = {str(NODE): "model.py:20:forward\ntrain.py:5:<module>"}
     path.write_bytes(gzip.compress(json.dumps(said).encode()))
@@ -39,7 +42,7 @@ def stacks(tmp_path: Path) -> Path:
 def test_a_file_is_named_behind_an_at(
     store: Path, stacks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``@FILE`` passes the text of the file as the value of the option."""
+    """``@FILE`` passes the content of a file as the value of an option."""
     option = ["--launch-stacks", f"@{stacks}"]
     assert main(["run", str(store), "graph_kernels", *option, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -50,7 +53,7 @@ def test_a_file_is_named_behind_an_at(
 
 
 def test_in_python(store: Path, stacks: Path) -> None:
-    """Python takes the same text as the command."""
+    """In Python, the content of the file is passed as a string, with the same result."""
     with hta_sql.open(store) as opened:
         (first, _) = opened.run("graph_kernels", launch_stacks=text_of(stacks)).records()
     assert json.loads(first["stack"]) == ["model.py(20): forward", "train.py(5): <module>"]
@@ -60,7 +63,7 @@ def test_in_python(store: Path, stacks: Path) -> None:
 def test_another_file_is_an_error(
     store: Path, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file of another format ends with exit code 1, without a traceback."""
+    """A file in a different format ends with exit code 1 and no traceback."""
     path = tmp_path / "other.json"
     path.write_bytes(content)
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
@@ -68,7 +71,7 @@ def test_another_file_is_an_error(
 
 
 def test_no_such_file(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error names the missing file."""
+    """If the file does not exist, the error names it."""
     path = tmp_path / "nothing.json"
     assert main(["run", str(store), "graph_kernels", "--launch-stacks", f"@{path}"]) == 1
     assert "nothing.json" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""hta-sql ingest: output and failures."""
+"""Tests of ``hta-sql ingest``: output, options and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Given one folder and no -o, the store is inside it, and the folder is accepted as a store."""
+    """Without ``-o``, the store is created inside the folder, which can then be used as a store."""
     folder = tmp_path / "mine"
     folder.mkdir()
     for file in traces.glob("*.json"):
@@ -40,7 +40,7 @@ def test_ingest_puts_the_store_into_the_folder(cli: Cli, traces: Path, tmp_path:
 
 
 def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """The options for ranks and for the name of the run reach the ingest."""
+    """``--ranks``, ``--run`` and ``--jobs`` take effect."""
     out = tmp_path / "a.store"
     done = cli("ingest", traces, "-o", out, "--ranks", "1", "--run", "named", "--jobs", "1")
     assert "Read 1 rank, 3 events" in done.err
@@ -50,7 +50,7 @@ def test_ingest_takes_ranks_and_a_run_name(cli: Cli, traces: Path, tmp_path: Pat
 def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
     cli: Cli, traces: Path, tmp_path: Path
 ) -> None:
-    """The last line counts quarantined events; other warnings of the library have a prefix."""
+    """The output counts quarantined events, and warns about a file that was skipped."""
     text = (traces / "rank0.json").read_bytes()
     (tmp_path / "rank0.json").write_bytes(text.replace(b'"name": "gemm"', b'"name": "ge\xffmm",,'))
     (tmp_path / "notes.json").write_text("{}")
@@ -72,7 +72,7 @@ def test_ingest_says_what_it_put_into_quarantine_and_what_it_skipped(
 def test_ingest_of_what_is_no_trace(
     cli: Cli, tmp_path: Path, name: str, content: str | None, words: list[str]
 ) -> None:
-    """The error for a file that is no trace has the file and the problem."""
+    """The error for a file that is not a trace names the file and the problem."""
     path = tmp_path / name
     if content:
         path.write_text(content)
@@ -82,7 +82,7 @@ def test_ingest_of_what_is_no_trace(
 
 
 def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Missing and surplus arguments are usage errors."""
+    """Invalid arguments are reported with the option and a valid example."""
     out = tmp_path / "x.store"
     one = traces / "rank0.json"
     cli("ingest").fails(2, "TRACES", "hta-sql ingest --help")
@@ -100,7 +100,10 @@ def test_ingest_usage(cli: Cli, traces: Path, tmp_path: Path) -> None:
 
 
 def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
-    """Torch's handler names a file host_pid.time: two times are two captures, two processes are two ranks."""
+    """Traces are assigned to ranks by the host_pid.time names of Torch's trace handler.
+
+    Two times of one process are two captures, and two processes are two ranks.
+    """
     folder = tmp_path / "job"
     folder.mkdir()
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 5}
@@ -121,7 +124,7 @@ def test_what_one_process_wrote_is_one_rank(cli: Cli, tmp_path: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """Records the output of a command on a terminal."""
+    """Stream that records what a command prints on a terminal."""
 
     def isatty(self) -> bool:
         """Return True, as a terminal does."""
@@ -129,7 +132,7 @@ class Terminal(io.StringIO):
 
 
 def test_the_bar_counts_when_there_is_something_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of ranks is unknown until discovery ends; then the bar shows the rate."""
+    """The bar shows no counts until the number of ranks is known, and then also the rate."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     with rank_progress() as progress:

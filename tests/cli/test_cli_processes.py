@@ -1,4 +1,4 @@
-"""Whole processes: catalog, demo, closed pipes, Ctrl-C."""
+"""Commands run as whole processes: catalog, demo, closed pipes and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def in_new_process(*args: str | Path) -> list[str]:
 
 @pytest.mark.slow
 def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The command reports what it rebuilt, and the copy answers queries."""
+    """``hta-sql catalog`` reports what it rebuilt, and the copied store then answers queries."""
     copy = tmp_path / "copy.store"
     for path in store.rglob("*"):
         if path.is_file():
@@ -43,7 +43,7 @@ def test_catalog_repairs_a_moved_store(cli: Cli, store: Path, tmp_path: Path) ->
 
 @pytest.fixture
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the URLs that a browser would open, in an empty folder; reports are empty files."""
+    """Record the URLs that a browser would open, and write empty reports, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
@@ -58,7 +58,7 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow
 def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str]) -> None:
-    """The demo works twice in an empty directory without a network, and its suggestions work."""
+    """The demo can be repeated, finds the slow rank, and suggests commands that work."""
     for opens in ("--open", "--no-open"):
         done = cli("demo", "--ranks", "4", "--steps", "2", opens)
         assert done.code == 0
@@ -84,7 +84,7 @@ def test_demo_finds_the_slow_rank(cli: Cli, tmp_path: Path, launched: list[str])
 def test_demo_opens_its_report_where_somebody_sees_it(
     environment: dict[str, str], shows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report opens at a terminal with a display; otherwise its path is printed."""
+    """The demo opens its report only on a terminal with a display and outside CI."""
     for name in ("CI", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -97,7 +97,7 @@ def test_demo_opens_its_report_where_somebody_sees_it(
 
 @pytest.mark.parametrize("command", ["list", "--version"])
 def test_a_closed_output_is_an_error(command: str) -> None:
-    """``hta-sql list >&-`` ends like a full disk, because the output cannot be written."""
+    """``hta-sql list >&-`` fails with an error message, because stdout is closed."""
     done = subprocess.run(  # noqa: S603
         ["/bin/sh", "-c", 'exec "$0" -m hta_sql "$1" >&-', sys.executable, command],
         capture_output=True,
@@ -129,7 +129,7 @@ def test_closed_pipe_is_quiet(store: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_query(store: Path) -> None:
-    """The exit code is 130 with one line, even while the engine is computing."""
+    """Ctrl-C ends a query with exit code 130 and one line, even while DuckDB is computing."""
     query = "SELECT sum(a.range + b.range) FROM range(1000000000) AS a, range(1000) AS b"
     with subprocess.Popen(  # noqa: S603
         in_new_process("sql", store, query),

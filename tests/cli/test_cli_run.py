@@ -1,4 +1,4 @@
-"""hta-sql run: options from SQL, formats that read back, one line per failure."""
+"""Tests of ``hta-sql run``: options, output formats and error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
-    """Every parameter of every analysis is an option with its description, and no names clash."""
+    """Every parameter of every analysis has an option that the help lists, without name clashes."""
     own = {name for param in run_command.params for name in (*param.opts, *param.secondary_opts)}
     for analysis in load_library().analyses:
         done = cli("run", store, analysis.name, "--help")
@@ -40,7 +40,7 @@ def test_run_options_come_from_the_sql(cli: Cli, store: Path) -> None:
 
 
 def test_run_passes_values(cli: Cli, store: Path) -> None:
-    """Lists, spans, numbers and booleans are parsed before and after the arguments."""
+    """Options may be before or after the arguments, and lists, spans and booleans are parsed."""
     query = ("--format", "json")
     done = cli("run", "--ranks", "0-1", store, "gpu_kernels_by_name", "--num-kernels=1", *query)
     assert {row["name"] for row in json.loads(done.out)} >= {"others", "ncclDevKernel_AllReduce"}
@@ -51,7 +51,7 @@ def test_run_passes_values(cli: Cli, store: Path) -> None:
 
 
 def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
-    """Every format for programs reads back with equal values."""
+    """CSV, JSON and Parquet output can be read back with the values that the API returns."""
     with hta_sql.open(store) as opened:
         expected = opened.run("gpu_kernels_by_name").arrow().to_pylist()
     call = ("run", store, "gpu_kernels_by_name", "--format")
@@ -65,7 +65,7 @@ def test_run_gives_what_the_api_gives(cli: Cli, store: Path) -> None:
 
 @pytest.mark.slow
 def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The suffix of -o selects the format; no data is written elsewhere, and no partial file remains."""
+    """The suffix of ``-o`` selects the format, and no partial file remains after an error."""
     for name, start in {
         "a.csv": b"run,rank,",
         "a.json": b'[{"run"',
@@ -92,7 +92,7 @@ def test_run_writes_files_by_suffix(cli: Cli, store: Path, tmp_path: Path) -> No
 
 
 def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """The suffix selects the format; for an analysis without a chart, the error lists those that have one."""
+    """The suffix selects the format of a chart; an analysis without a chart is an error."""
     chart = tmp_path / "a.svg"
     done = cli("run", store, "temporal_breakdown", "--chart", chart)
     assert (done.code, done.out) == (0, "")
@@ -102,7 +102,7 @@ def test_run_draws_charts(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_a_question_ends_a_usage_message() -> None:
-    """Messages end with a full stop, except usage messages that are questions."""
+    """Messages end with a full stop unless they end with a question mark."""
     for said, shown in (
         ("No such option. Did you mean '--a'?", "'--a'?"),
         ("No option", "option."),
@@ -116,7 +116,7 @@ def test_a_question_ends_a_usage_message() -> None:
     "command", [("run", "top_costs"), ("advice",), ("report", "-o", "page.html")]
 )
 def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> None:
-    """A query uses memory up to its limit; above it, the error names the option that raises the limit."""
+    """If a command exceeds the memory limit, the error names the option that raises it."""
     name, *rest = command
     failed = cli(name, store, *rest, "--memory-limit", "100kB")
     assert failed.code == 1
@@ -127,7 +127,7 @@ def test_memory_has_a_limit(cli: Cli, store: Path, command: tuple[str, ...]) -> 
 
 @pytest.mark.slow
 def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_path: Path) -> None:
-    """Traces without a store are ingested into a temporary one, and the note explains how to make it permanent."""
+    """Traces are ingested temporarily, and a note explains how to store them permanently."""
     folder = tmp_path / "job"
     shutil.copytree(traces, folder, ignore=shutil.ignore_patterns("*.store", ".hta_sql"))
     call = ("gpu_kernels_by_name", "--format", "csv")
@@ -145,14 +145,14 @@ def test_run_and_report_read_traces(cli: Cli, traces: Path, store: Path, tmp_pat
 
 
 def test_run_says_that_shards_are_not_published(cli: Cli, traces: Path, tmp_path: Path) -> None:
-    """Unpublished shards are reported as such, not read as traces."""
+    """If shards are not published, the error names the command that publishes them."""
     hta_sql.ingest_shard(traces, tmp_path / "job.store", shard=(1, 2))
     done = cli("run", tmp_path / "job.store", "temporal_breakdown")
     done.fails(1, f"hta-sql publish {tmp_path / 'job.store'}")
 
 
 def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """Each failure names the object and the remedy."""
+    """Each error names what is wrong and suggests what to do."""
     name = "temporal_breakdown"
     cli("run", store, "temporal_brakdown").fails(1, "Did you mean 'temporal_breakdown'?")
     cli("run", store, name, "--version", "9").fails(1, "no version 9")
@@ -175,7 +175,7 @@ def test_run_failures(cli: Cli, store: Path, tmp_path: Path) -> None:
 
 
 def test_scan_finds_arguments_between_options() -> None:
-    """The analysis is known before its options are parsed."""
+    """The analysis is found among the arguments before its options are parsed."""
     library = load_library()
     assert scan(["s", "n", "--version", "2"], library) == (["s", "n"], 2)
     assert scan(["--ranks", "0", "s", "--limit=3", "n"], library) == (["s", "n"], None)

@@ -39,21 +39,21 @@ def test_an_analysis_runs_on_the_selected_run(cli: Cli, two_runs: Path) -> None:
 
 
 def test_an_export_contains_the_selected_run(cli: Cli, two_runs: Path, tmp_path: Path) -> None:
-    """Options that may be repeated take the run, too."""
+    """An export of ``STORE:RUN`` contains only the rows of that run."""
     cli("export", f"{two_runs}:tuned", "jobs", "--format", "csv", "-o", tmp_path)
     lines = (tmp_path / "jobs.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["run", "tuned"]
 
 
 def test_an_advice_points_to_the_selected_run(cli: Cli, two_runs: Path) -> None:
-    """The printed command shows the same run."""
+    """The commands that ``advice`` suggests select the same run."""
     found = cli("advice", f"{two_runs}:tuned").out
     suggestions = [line for line in found.splitlines() if "See: " in line]
     assert all(f"hta-sql run {two_runs}:tuned " in line for line in suggestions)
 
 
 def test_a_run_is_named_once(cli: Cli, two_runs: Path) -> None:
-    """A second run in an option is refused, and so is a run that the store does not have."""
+    """``STORE:RUN`` and ``--runs`` cannot be combined, and an unknown run is an error."""
     query = ("temporal_breakdown", "--runs", "base")
     cli("run", f"{two_runs}:tuned", *query).fails(2, "STORE:tuned or --runs, not both")
     cli("run", f"{two_runs}:nope", "temporal_breakdown").fails(1, "No run 'nope'", "base, tuned")
@@ -61,6 +61,6 @@ def test_a_run_is_named_once(cli: Cli, two_runs: Path) -> None:
 
 
 def test_an_analysis_without_runs_refuses_a_run() -> None:
-    """A run is refused for an analysis of your own that has no parameter ``runs``."""
+    """A custom analysis without the parameter ``runs`` cannot be run on ``STORE:RUN``."""
     with pytest.raises(click.UsageError, match="has no parameter runs: omit :tuned"):
         select_run({"name": "mine"}, "tuned")

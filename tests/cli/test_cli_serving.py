@@ -1,4 +1,4 @@
-"""hta-sql serving: phases of a store or of traces, as text."""
+"""Tests of ``hta-sql serving``, which describes the phases of a serving job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """Each phase has time per token, tokens per second, gaps, graphs and work."""
+    """Each phase is described: time per token, throughput, gaps, graph replays and kernels."""
     lines = cli("serving", trace_path("serving_steps.json")).out.splitlines()
     assert lines[0] == (
         "serving_steps rank 0: decode (SGLang), 2 iterations; 37.500 µs a token of each request (p99 39.950 µs); "
@@ -35,14 +35,14 @@ def test_each_phase_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 
 def test_time_at_the_roofline_is_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """The line on the roofline explains how to give the peaks of an unknown device."""
+    """For an unknown device, the roofline line explains how to pass its peaks."""
     line = cli("serving", trace_path("serving_roofline.json")).out.splitlines()[1]
     assert line.startswith("  Known work of an iteration: 0.000 TFLOP and 0.002 GB.")
     assert "pass custom_peak_tflops and custom_peak_tbps to serving_roofline" in line
 
 
 def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """The line on exchanges of experts says that waiting is unknown for a single rank."""
+    """One line states how long experts exchange tokens and how much of that is overlapped."""
     out = cli("serving", trace_path("expert_parallel_0.json")).out
     assert (
         "DeepEP exchanges tokens of experts for 47.000 µs (combine 28.000 µs, dispatch 15.000 µs"
@@ -52,7 +52,7 @@ def test_exchanges_of_experts_are_a_line(cli: Cli, trace_path: Callable[[str], o
 
 
 def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """JSON has all columns of the analysis."""
+    """JSON output has the rows of the analysis."""
     rows = json.loads(cli("serving", trace_path("serving_steps.json"), "--format", "json").out)
     assert [(row["phase"], row["iteration_count"]) for row in rows] == [
         ("decode", 2),
@@ -61,7 +61,7 @@ def test_json_is_the_analysis(cli: Cli, trace_path: Callable[[str], object]) -> 
 
 
 def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], object]) -> None:
-    """For a training job, a sentence says what was searched for."""
+    """For a training job, a message says that no serving iteration was found."""
     assert "No iteration of a serving engine" in cli("serving", trace_path("one_step.json")).out
 
 
@@ -69,7 +69,10 @@ def test_training_is_told_from_serving(cli: Cli, trace_path: Callable[[str], obj
 def test_rules_of_the_page_judge_time_per_token_and_tokens_per_second(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """A scheduler that takes 8 % more of each decode breaks both limits; three iterations are inconclusive."""
+    """The rules in docs/serving.md fail a job whose scheduler is slower in each decode iteration.
+
+    With only three iterations, they are inconclusive.
+    """
     page = Path(__file__).parents[2] / "docs" / "serving.md"
     (rules,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "gate.toml").write_text(rules, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""hta-sql sql binds values, and a query reads only the store."""
+"""Tests of ``hta-sql sql``: parameters, input, output, and the sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def in_new_process(*args: str | Path) -> list[str]:
 
 @pytest.mark.slow
 def test_sql_binds_values(cli: Cli, store: Path) -> None:
-    """Types are inferred, texts remain texts, and values are never inserted into the SQL."""
+    """Parameter types are inferred, and values are bound instead of inserted into the SQL."""
     query = "SELECT $a AS a, $b AS b, $c AS c, $d AS d, typeof($a) AS t"
     values = [("a", "1"), ("b", "1.5"), ("c", "true"), ("d", "x'; DROP VIEW gpu_ops; --=")]
     options = [part for name, value in values for part in ("-p", f"{name}={value}")]
@@ -37,7 +37,7 @@ def test_sql_binds_values(cli: Cli, store: Path) -> None:
 def test_sql_from_file_and_stdin(
     cli: Cli, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The query may be an argument, a file or stdin."""
+    """The query can be an argument, a file or stdin."""
     file = tmp_path / "q.sql"
     file.write_text("-- how many\nSELECT count(*) AS n FROM gpu_ops;\n")
     assert cli("sql", store, "-f", file, "--format", "csv").out == "n\n6\n"
@@ -53,7 +53,7 @@ def test_sql_from_file_and_stdin(
 def test_what_is_no_regular_file_is_written_into(
     cli: Cli, store: Path, tmp_path: Path, suffix: str
 ) -> None:
-    """A link, a pipe and a device are written to and not replaced; a full device is an error."""
+    """Output to a symlink, pipe or device is written through it; a full device is an error."""
     query = ("sql", store, "SELECT 1 AS one", "-o")
     target, link, pipe, full = (tmp_path / f"{n}.{suffix}" for n in ("at", "link", "pipe", "full"))
     link.symlink_to(target)
@@ -72,7 +72,7 @@ def test_what_is_no_regular_file_is_written_into(
 
 @pytest.mark.slow
 def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
-    """The note on omitted rows is on stderr for file formats, and below a table."""
+    """If rows are omitted, a note says so: on stderr for CSV, below the table for text."""
     query = ("sql", store, "SELECT range AS n FROM range(100)")
     done = cli(*query, "--limit", "2", "--format", "csv")
     assert done.out == "n\n0\n1\n"
@@ -83,7 +83,7 @@ def test_sql_limit_says_what_it_cuts(cli: Cli, store: Path) -> None:
 
 
 def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
-    """The engine's caret and nearest name are preserved."""
+    """DuckDB's error messages are printed with their caret and suggestion."""
     done = cli("sql", store, "SELEC 1")
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
@@ -97,14 +97,14 @@ def test_sql_errors_are_the_engines(cli: Cli, store: Path) -> None:
 
 
 def test_a_query_before_its_store(cli: Cli, store: Path) -> None:
-    """If the query is before its store, the suggested command has the correct order."""
+    """If the query precedes the store, the error suggests the command in the correct order."""
     swapped = f"hta-sql sql {store} 'SELECT 1'. See: "
     cli("sql", "SELECT 1", store).fails(2, "comes after the store", swapped)
     cli("sql", "SELECT 1", "FROM runs").fails(1, "No store at")
 
 
 def attacks(store: Path, outside: Path) -> list[str]:
-    """List queries that would write, or read outside of the store."""
+    """List queries that would write, or read outside the store."""
     inside = f"COPY (SELECT 1) TO '{store}/stolen.csv'"
     hidden = f"WITH a AS ({inside}) SELECT count(*) FROM a"  # noqa: S608 - meant to be one
     return [
@@ -145,7 +145,7 @@ def attacks(store: Path, outside: Path) -> list[str]:
 def test_sql_reads_the_store_and_nothing_else(
     every: int, cli: Cli, store: Path, tmp_path: Path
 ) -> None:
-    """Writes, other files, extensions and settings are refused in one line, and nothing happens."""
+    """Writes, other files, extensions and settings are refused with a one-line error."""
     (tmp_path / "secret.csv").write_text("secret\n42\n")
     before = sorted(store.rglob("*"))
     for query in attacks(store, tmp_path)[::every]:
@@ -159,7 +159,7 @@ def test_sql_reads_the_store_and_nothing_else(
 
 @pytest.mark.slow
 def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
-    """The sandbox does not affect permitted queries."""
+    """The sandbox allows every kind of query that only reads the store."""
     for query in (
         "FROM temporal_breakdown",
         "FROM temporal_breakdown(ranks := [0])",
@@ -177,8 +177,8 @@ def test_sql_allows_what_reads(cli: Cli, store: Path) -> None:
 
 @pytest.mark.slow
 def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None:
-    """With --unsafe there is no sandbox, but the store itself stays read-only."""
-    # In a process of its own: the sandbox of other tests belongs to this process.
+    """``--unsafe`` lifts the sandbox, but the store stays read-only."""
+    # Runs in a separate process, because the other tests have sandboxed this one.
     (tmp_path / "more.csv").write_text("more\n42\n")
     query = f"FROM read_csv('{tmp_path}/more.csv')"
     code = [*in_new_process("sql", store), query, "--unsafe", "--format", "csv"]
@@ -191,7 +191,7 @@ def test_unsafe_lifts_the_sandbox(cli: Cli, store: Path, tmp_path: Path) -> None
 
 
 def test_the_engines_messages_keep_their_layout(cli: Cli, store: Path) -> None:
-    """A tab before a candidate is printed as a tab, not as a backslash and a t."""
+    """A tab in DuckDB's error message is printed as a tab, not escaped."""
     done = cli("sql", store, "FROM temporal_breakdown(ranks := 0)")
     assert done.code == 1
     assert "\n    temporal_breakdown(runs VARCHAR[]" in done.err

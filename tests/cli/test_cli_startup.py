@@ -1,4 +1,4 @@
-"""Start-up time of the command line, and its documentation."""
+"""Start-up imports and documentation of the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.mark.parametrize("args", [["--help"], ["run", "--help"], ["list"], ["describe", "gpu_ops"]])
 def test_help_and_descriptions_import_nothing_slow(args: list[str]) -> None:
-    """Help and descriptions do not import the engine."""
+    """Help and descriptions do not import DuckDB or other slow modules."""
     code = (
         "import sys; from hta_sql.cli import main; main(sys.argv[1:]); "
         "slow = {'duckdb', 'pandas', 'numpy', 'pyarrow', 'altair', 'rich', 'fsspec'}; "
@@ -47,12 +47,12 @@ STARTING = {
         *("pandas", "pyarrow.compute", "pyarrow.parquet", "fsspec"),
     },
 }
-"""Command ─▶ modules that it does not need, in addition to those that no command needs."""
+"""Command ─▶ modules that it must not import, in addition to those that no command may import."""
 
 
 @pytest.mark.parametrize("started", STARTING)
 def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
-    """Starting imports only what the command uses, because imports take most of a short command."""
+    """A command imports only what it uses, because imports dominate the time of short commands."""
     needless = STARTING[started] | {"altair", "rich", "hta_sql.charts", "hta_sql.hta", "unittest"}
     if "STORE" not in started:
         needless |= {"duckdb", "numpy", "pandas", "pyarrow", "fsspec"}
@@ -67,7 +67,7 @@ def test_starting_imports_only_what_it_uses(started: str, store: Path) -> None:
 
 
 def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
-    """``hta-sql`` alone lists the commands, in the order of a first visit."""
+    """``hta-sql`` without arguments lists the commands in the intended order."""
     done = cli()
     assert done.code == 0
     names = re.findall(r"^  (\w[\w-]*)  ", done.out, re.MULTILINE)
@@ -75,20 +75,20 @@ def test_module_and_no_arguments_show_the_commands(cli: Cli) -> None:
 
 
 def test_the_version_says_which_reader_is_at_work(cli: Cli) -> None:
-    """The version says whether the compiled reader is used, missing or disabled."""
+    """``--version`` shows whether the compiled reader is used, missing or disabled."""
     said = f"hta-sql {hta_sql.__version__} (reader: {reader_at_work()})\n"
     assert cli("--version").out == said
 
 
 def test_the_reference_is_current() -> None:
-    """docs/cli.md is current; if this fails, run ``make docs``."""
+    """docs/cli.md is current. If this fails, run ``make docs``."""
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert text == updated(text)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
-    """Each command and option has a help text, and a line in docs/cli.md."""
+    """Every command and option has a help text and is documented in docs/cli.md."""
     import click  # noqa: PLC0415
 
     command = command_of(name)

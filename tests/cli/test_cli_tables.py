@@ -1,4 +1,4 @@
-"""Tables for people: units, width, escaped control characters."""
+"""Text tables: units, width, omitted columns and escaped control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_hostile_names_do_not_reach_the_terminal(
     cli: Cli, store: Path, traces: Path, tmp_path: Path, hostile: str
 ) -> None:
-    """Control characters are escaped in tables, Markdown and messages, and unchanged in data."""
+    """Control characters are escaped in text output but unchanged in JSON."""
     query = ("sql", store, "SELECT DISTINCT name FROM gpu_ops WHERE name LIKE 'evil%'")
     for name in ("table", "markdown"):
         text = cli(*query, "--format", name).out
@@ -34,7 +34,7 @@ def test_hostile_names_do_not_reach_the_terminal(
 
 @pytest.mark.slow
 def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line is wider than COLUMNS, and the note names the columns that are not shown."""
+    """No line is wider than COLUMNS, and a note names the columns that are not shown."""
     for width in (40, 80, 120, 1000):
         monkeypatch.setenv("COLUMNS", str(width))
         out = cli("run", store, "temporal_breakdown").out
@@ -48,7 +48,7 @@ def test_table_fits_its_width(cli: Cli, store: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_the_same_in_each_row_makes_room(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a table is too wide, a constant text is printed once below it."""
+    """If a table is too wide, a constant string is printed once below it instead of in a column."""
     query = "SELECT 'job' AS run, range AS number, NULL::VARCHAR AS shapes FROM range(2)"
     wide = cli("sql", store, query).out
     monkeypatch.setenv("COLUMNS", "12")
@@ -61,7 +61,7 @@ def test_what_is_the_same_in_each_row_makes_room(
 
 
 def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns of unknown numbers are dropped first, then the last ones; a message is wrapped, not cut."""
+    """Columns of NULLs and constants are dropped first, and a message is wrapped, not cut."""
     monkeypatch.setenv("COLUMNS", "60")
     query = (
         "SELECT range AS rank, 'a rather long name' AS kernel, NULL::BIGINT AS cost, "
@@ -82,7 +82,7 @@ def test_what_tells_most_stays(cli: Cli, store: Path, monkeypatch: pytest.Monkey
 def test_long_sentences_stand_below_the_table(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row refers to its note by number, which leaves space for names and figures."""
+    """A long sentence is printed below the table, and its row refers to it by number."""
     monkeypatch.setenv("COLUMNS", "64")
     query = (
         "SELECT range AS rank, 'a name of some words ' || range AS kernel, "
@@ -104,7 +104,7 @@ def test_long_sentences_stand_below_the_table(
 def test_a_narrow_terminal_shows_the_columns_that_answer(
     cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    """A narrow table has the columns that the analysis's header lists; a note names the others."""
+    """A narrow table shows the columns that answer the question, and a note names the others."""
     monkeypatch.setenv("COLUMNS", str(width))
     lines = cli("run", store, "kernel_table").out.splitlines()
     names = lines[next(i for i, line in enumerate(lines) if line.startswith("─")) - 1]
@@ -114,7 +114,7 @@ def test_a_narrow_terminal_shows_the_columns_that_answer(
 
 
 def test_columns_are_chosen(cli: Cli, store: Path) -> None:
-    """Chosen columns appear in the given order in every format; an unknown name is reported."""
+    """``--columns`` sets the columns and their order, and an unknown column is an error."""
     query = ("sql", store, "SELECT 1 AS a, 2 AS b, 3 AS c")
     assert cli(*query, "--columns", "c,a", "--format", "csv").out == "c,a\n3,1\n"
     assert cli(*query, "--columns", "b").out.splitlines()[0] == "b"
@@ -124,7 +124,7 @@ def test_columns_are_chosen(cli: Cli, store: Path) -> None:
 
 
 def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
-    """An empty table is printed with a reason."""
+    """An empty table is printed with the likely reason."""
     done = cli("run", store, "temporal_breakdown", "--steps", "99")
     reason = "The selected steps may exclude everything."
     needs = "temporal_breakdown needs: GPU activity."
@@ -155,12 +155,12 @@ def test_empty_results_say_what_is_needed(cli: Cli, store: Path) -> None:
     ],
 )
 def test_numbers_for_people(value: float, unit: str | None, text: str) -> None:
-    """Numbers have units; ids have none."""
+    """Numbers get a unit and a suitable scale, and ids stay plain."""
     assert number_text(value, unit) == text
 
 
 def test_cells_for_people() -> None:
-    """NULL, booleans and nested values are formatted."""
+    """NULL, booleans, lists, structs and bytes are formatted."""
     assert [cell_text(value) for value in (None, True, [1, "a"], {"a": None}, b"\x00")] == [
         "–",  # noqa: RUF001 - the dash that stands for NULL
         "true",
@@ -172,7 +172,7 @@ def test_cells_for_people() -> None:
 
 
 def test_cut_names_stay_different() -> None:
-    """Two names that differ in the middle remain distinct."""
+    """Truncated names remain distinct, even if they differ only in the middle."""
     names = ["kernel_Sum_bf16_RING_LL(Args<4096>)", "kernel_Sum_f32_RING_LL(Args<4096>)"]
     cut = cut_column(names, 20)
     assert len(set(cut)) == 2

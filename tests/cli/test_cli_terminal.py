@@ -1,6 +1,7 @@
-"""Names of a trace never control a terminal: all formats and commands, printed to a pseudo-terminal.
+"""Names in a trace cannot control a terminal, whatever the command and format.
 
-Each name of the trace has every kind of control character. Files and pipes receive names unchanged.
+Output goes to a pseudo-terminal, and each name in the trace has control characters of every kind.
+Files and pipes receive names unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PRINTED = ("csv", "json")
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write two ranks with hostile names of events, in files with hostile names."""
+    """Write two ranks with hostile event names, in files with hostile names."""
     folder = tmp_path_factory.mktemp("terminal") / "traces"
     folder.mkdir()
     for rank in (0, 1):
@@ -54,7 +55,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(traces: Path) -> Path:
-    """Ingest these traces."""
+    """Ingest the traces with hostile names."""
     path = traces.parent / "job.store"
     files = {rank: str(file) for rank, file in enumerate(sorted(traces.iterdir()))}
     ingest_only(files, path, run="job", jobs=1)
@@ -66,7 +67,7 @@ Printed = tuple[int, str, str]
 
 @pytest.fixture
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
-    """Run a command in this process at a terminal; return code, stdout and stderr."""
+    """Return a function that runs a command on a terminal; it returns code, stdout and stderr."""
 
     def call(*args: str | Path) -> Printed:
         with terminal() as (out, printed), terminal() as (err, complained):
@@ -87,7 +88,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Printed]:
 def test_no_format_acts_on_the_terminal(
     at_a_terminal: Callable[..., Printed], store: Path, format_name: str
 ) -> None:
-    """The rows of every format show escaped characters."""
+    """Every format shows control characters escaped."""
     code, out, _ = at_a_terminal("sql", store, SQL, "--format", format_name, "--limit", "5")
     assert code == 0
     assert acting(out) == set()
@@ -97,7 +98,7 @@ def test_no_format_acts_on_the_terminal(
 
 
 def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], store: Path) -> None:
-    """JSON on a terminal parses to the same value as in a file."""
+    """JSON printed on a terminal parses to the stored values."""
     _, out, _ = at_a_terminal("sql", store, SQL, "--format", "json")
     with hta_sql.open(store) as opened:
         assert json.loads(out) == opened.sql(SQL).records()
@@ -107,7 +108,7 @@ def test_json_on_a_terminal_stays_json(at_a_terminal: Callable[..., Printed], st
 def test_files_and_pipes_have_the_names_as_they_are(
     cli: Cli, store: Path, tmp_path: Path, format_name: str
 ) -> None:
-    """Files and pipes have the bytes of the format's writer."""
+    """Files and pipes receive the names unchanged, as the format's writer writes them."""
     file = tmp_path / f"rows.{format_name}"
     assert cli("sql", store, SQL, "-o", file).code == 0
     piped = cli("sql", store, SQL, "--format", format_name).raw
@@ -180,7 +181,7 @@ def test_no_command_acts_on_the_terminal(
 
 @pytest.mark.slow
 def test_a_process_at_a_terminal_escapes(store: Path) -> None:
-    """A started process behaves the same, and escapes names in the traceback of a bug."""
+    """A command in a separate process escapes names, too, even in the traceback of a bug."""
     crash = "from hta_sql.cli import program, main; import click, sys\n"
     crash += "def fail(*a, **k): raise KeyError(sys.argv[1])\n"
     crash += "program.main = fail; main([])"
@@ -198,14 +199,17 @@ def test_a_process_at_a_terminal_escapes(store: Path) -> None:
 
 
 def test_what_is_escaped() -> None:
-    """Every control and format character is escaped, except newlines and tabs; bytes may be split."""
+    """Control and format characters are escaped, except newlines and tabs."""
     assert acting(escaped("".join(map(chr, range(0x3000))))) == set()
     assert escaped("a\tb\nc é漢🚀") == "a\tb\nc é漢🚀"
     assert escaped("\x1b\x9b\U000e0041") == "\\x1b\\u009b\\udb40\\udc41"
 
 
 def test_sentences_are_wrapped_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indentation is kept, commands stay on one line, and pipes get whole lines."""
+    """Long lines are wrapped with their indentation on a terminal, but commands stay on one line.
+
+    Output to a pipe is not wrapped.
+    """
     command = "hta-sql run /tmp/job.store collective_history --ranks 2"
     text = f"1. Rank 2 never entered; see {command} and docs.\n   {'word ' * 20}"
     assert wrapped(text) == text

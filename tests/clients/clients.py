@@ -1,7 +1,7 @@
-"""Clients that are tested on a store: requirements, scripts and answers.
+"""Clients that are tested on a store: their requirements, scripts and answers.
 
-``python -m tests.clients.clients STORE`` runs them all and writes the table of docs/clients.md.
-Environments are created in the folder ``$HTA_SQL_CLIENTS``, otherwise in a temporary one.
+``python -m tests.clients.clients STORE`` runs all clients and writes the table of docs/clients.md.
+Environments are created in the folder ``$HTA_SQL_CLIENTS``, or else in a temporary one.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Client:
 
     Attributes:
         name: Name of the client.
-        script: File in ``scripts``.
-        packages: Packages to install with pip; if empty, it runs in the environment of the tests.
+        script: File name in ``scripts``.
+        packages: Packages to install with pip. If empty, the client runs in the test environment.
         npm: Packages to install with npm.
-        project: Folder of docs/ that is copied into its environment, with its package.json.
-        dashboard: Whose charts it draws: superset or evidence.
+        project: Folder in docs/ to copy into the client's environment, including its package.json.
+        dashboard: Dashboard whose charts the client draws: superset or evidence.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Client:
 
     @property
     def needs_npm(self) -> bool:
-        """Whether it runs in Node.js."""
+        """Whether the client runs in Node.js."""
         return bool(self.npm or self.project)
 
 
@@ -61,9 +61,9 @@ class Answered:
     """The output of a client.
 
     Attributes:
-        version: Its versions.
+        version: Versions of the client and its libraries.
         answers: Query name ─▶ rows.
-        drawn: Chart name of its dashboard ─▶ rows.
+        drawn: Name of a dashboard chart ─▶ rows.
     """
 
     version: str
@@ -76,7 +76,7 @@ LIGHT = (
     Client("ADBC", "adbc_client.py"),
     Client("pyarrow and polars on the Parquet", "parquet_client.py"),
 )
-"""Clients that run with every test run."""
+"""Clients that are part of every test run."""
 
 HEAVY = (
     Client("DuckDB 1.4 in Python", "duckdb_python.py", ("duckdb==1.4.*",)),
@@ -95,17 +95,17 @@ HEAVY = (
     ),
     Client("Evidence", "evidence_client.mjs", project="evidence", dashboard="evidence"),
 )
-"""Clients that need their own environment: ``make test-clients``."""
+"""Clients that need a separate environment; ``make test-clients`` runs them."""
 
 
 def questions() -> dict[str, str]:
-    """Return name ─▶ SQL of the queries for every client."""
+    """Return the queries that every client runs: name ─▶ SQL."""
     loaded: dict[str, str] = json.loads((SCRIPTS / "questions.json").read_text(encoding="utf-8"))
     return loaded
 
 
 def expected(store: Path) -> dict[str, Rows]:
-    """Return the answers of the Python API."""
+    """Return the answers that the Python API gives: name ─▶ rows."""
     with hta_sql.open(store) as opened:
         return {
             name: [list(row) for row in opened.sql(query).rows()]
@@ -114,7 +114,7 @@ def expected(store: Path) -> dict[str, Rows]:
 
 
 def ask(client: Client, store: Path, environments: Path) -> Answered:
-    """Run the script of a client and return its output."""
+    """Run a client's script and return its output."""
     command, folder = _command(client, environments)
     env = {**os.environ, "PYTHONPATH": ""}
     if shell := next((c for c in folder.glob("bin/duckdb") if client.script.endswith(".sh")), None):
@@ -139,7 +139,7 @@ def ask(client: Client, store: Path, environments: Path) -> Answered:
 
 
 def _asked(client: Client, store: Path, folder: Path) -> list[str]:
-    """Write the queries of the charts to a file, for a client that takes them."""
+    """Write the chart queries to a file for a client that takes them; return its arguments."""
     if client.dashboard != "superset":
         return []
     path = folder / "asked.json"
@@ -149,7 +149,7 @@ def _asked(client: Client, store: Path, folder: Path) -> list[str]:
 
 
 def _command(client: Client, environments: Path) -> tuple[list[str], Path]:
-    """Create the environment of a client once; return the command of its interpreter."""
+    """Create a client's environment if it is missing; return its interpreter and its folder."""
     folder = environments / "".join(c if c.isalnum() else "_" for c in client.name)
     if client.needs_npm:
         if client.project:
@@ -184,7 +184,7 @@ def _from_shell(text: str) -> Answered:
 
 
 def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
-    """Name the queries whose answer differs from the Python API."""
+    """Return the names of queries whose rows differ from those of the Python API."""
     return [
         name
         for name, rows in answers.items()
@@ -193,7 +193,7 @@ def differences(answers: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
 
 
 def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
-    """Return the expected rows of a client's dashboard."""
+    """Return the rows that each chart of the client's dashboard must show."""
     of = {"superset": dashboards.drawn_by_superset, "evidence": dashboards.drawn_by_evidence}
     if not client.dashboard:
         return {}
@@ -202,7 +202,7 @@ def to_draw(client: Client, store: Path) -> dict[str, dashboards.Rows]:
 
 
 def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
-    """Run every client; return a table of their versions and whether they agree."""
+    """Run every client; return a table of their versions and whether their answers are correct."""
     wanted = expected(store)
     heads = ("client", "versions", "questions", "charts and sources of its dashboard")
     lines = [f"| {' | '.join(heads)} | equal to the Python API |", "|---|---|---|---|---|"]
@@ -218,7 +218,7 @@ def table_of(clients: Iterable[Client], store: Path, environments: Path) -> str:
 
 
 def main(store: str) -> None:
-    """Write the table of docs/clients.md."""
+    """Run all clients on a store and write the table of docs/clients.md."""
     kept = os.environ.get("HTA_SQL_CLIENTS")
     environments = Path(kept or tempfile.mkdtemp())
     try:

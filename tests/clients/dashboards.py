@@ -1,4 +1,4 @@
-"""Expected contents of the dashboards of docs/: the rows of ``store.run``, aggregated as their charts do."""
+"""Expected contents of the dashboards in docs/: ``store.run``, aggregated as in the charts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOGETHER: dict[str, Callable[[list[float]], float]] = {
 
 
 def choices(store: TraceStore) -> list[Choices]:
-    """List the possible choices of filters for this store: none, each filter, several."""
+    """List combinations of dashboard filters to test: none, single filters and several at once."""
     counted = store.run("step_accounting").rows()
     runs = sorted({row[0] for row in counted})
     last = [row for row in counted if row[0] == runs[-1]]
@@ -38,7 +38,7 @@ _TAGS = "SELECT tag, tag_value FROM run_tags ORDER BY ALL LIMIT 1"
 
 
 def asked(store: TraceStore) -> dict[str, Parameters]:
-    """Return the queries of Superset's charts for every choice: name ─▶ dataset and query."""
+    """Return the query of each Superset chart for each combination of filters."""
     return {
         _named(chart, chosen): {"dataset": chart["dataset"], "query": query(chart, chosen)}
         for chart in CHARTS
@@ -51,7 +51,7 @@ def _named(chart: Parameters, chosen: Choices) -> str:
 
 
 def drawn_by_superset(store: TraceStore) -> dict[str, Rows]:
-    """Return the expected rows of each chart and choice."""
+    """Return the expected rows of each Superset chart for each combination of filters."""
     known: dict[str, Rows] = {}
     drawn: dict[str, Rows] = {}
     for chart in CHARTS:
@@ -65,12 +65,12 @@ def drawn_by_superset(store: TraceStore) -> dict[str, Rows]:
 
 
 def drawn_by_evidence(store: TraceStore) -> dict[str, Rows]:
-    """Return the expected rows of Evidence's pages: one analysis each, in microseconds."""
+    """Return the expected rows of Evidence's pages, one analysis per page, in microseconds."""
     return {name: in_microseconds(store, name, {}) for name in ANALYSES}
 
 
 def in_microseconds(store: TraceStore, analysis: str, arguments: Parameters) -> Rows:
-    """Return rows of ``store.run`` with times in the unit of a dashboard."""
+    """Return the rows of an analysis with nanoseconds converted to microseconds."""
     result = store.run(analysis, **arguments)
     names = [name.replace("_ns", "_us") for name in result.columns]
     scales = [1e3 if name.endswith("_ns") else None for name in result.columns]
@@ -84,7 +84,7 @@ def in_microseconds(store: TraceStore, analysis: str, arguments: Parameters) -> 
 
 
 def _arguments(store: TraceStore, chart: Parameters, chosen: Choices) -> Parameters:
-    """Return the arguments of ``store.run`` for the choices above a chart."""
+    """Return the arguments of ``store.run`` that correspond to a chart's filters."""
     taken = {one["col"]: one["val"] for one in query(chart, chosen)["filters"] if "isExtra" in one}
     arguments = {f"{name}s": taken[name] for name in ("run", "rank", "step") if name in taken}
     if "tag" in taken:
@@ -95,7 +95,7 @@ def _arguments(store: TraceStore, chart: Parameters, chosen: Choices) -> Paramet
 
 
 def chart_rows(rows: Rows, chart: Parameters) -> Rows:
-    """Return the rows of a chart from those of its analysis."""
+    """Filter and aggregate the rows of an analysis as a chart does."""
     for own in chart.get("adhoc_filters", []):
         rows = [row for row in rows if row[own["subject"]] == own["comparator"]]
     return _put_together(rows, query(chart, {}))
@@ -127,7 +127,7 @@ def _measured(metric: Parameters, group: Rows) -> float | None:
 
 
 def wrong(drawn: dict[str, Rows], wanted: dict[str, Rows]) -> list[str]:
-    """Name the charts that differ from the expected rows or are missing."""
+    """Return the names of charts that are missing or differ from the expected rows."""
     return [name for name, rows in wanted.items() if not _same(drawn.get(name), rows)]
 
 
@@ -140,7 +140,7 @@ def _same(drawn: Rows | None, wanted: Rows) -> bool:
 
 
 def _ordered(rows: Rows, columns: list[str]) -> list[tuple[Any, ...]]:
-    """Return rows in a fixed order, with doubles rounded to the accuracy of a sum in any order."""
+    """Return rows in a fixed order, with numbers rounded so that summation order is irrelevant."""
     plain = [tuple(_rounded(row[name]) for name in columns) for row in rows]
     return sorted(plain, key=lambda row: [(value is None, str(value)) for value in row])
 

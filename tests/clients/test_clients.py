@@ -26,7 +26,7 @@ from tests.cookbook.job import ingest_cookbook
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two runs of two ranks, with tags."""
+    """Ingest two tagged runs of two ranks."""
     made = ingest_cookbook(tmp_path_factory.mktemp("store"))
     hta_sql.tag_runs(made, ["before"], {"branch": "main", "job": "cookbook"})
     hta_sql.tag_runs(made, ["after"], {"branch": "fast", "job": "cookbook"})
@@ -35,13 +35,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder in which clients are installed."""
+    """Return the folder in which the clients are installed."""
     kept = os.environ.get("HTA_SQL_CLIENTS")
     return Path(kept) if kept else tmp_path_factory.mktemp("clients")
 
 
 def agrees(client: Client, store: Path, environments: Path) -> None:
-    """Run a client and assert that its answers agree."""
+    """Run a client and assert that its answers equal those of the Python API."""
     said = ask(client, store, environments)
     assert {name.partition(" (")[0] for name in said.answers} <= set(questions())
     assert said.answers
@@ -51,7 +51,7 @@ def agrees(client: Client, store: Path, environments: Path) -> None:
 
 @pytest.mark.parametrize("client", LIGHT, ids=lambda client: client.name)
 def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
-    """Clients in the environment of the tests agree with the Python API."""
+    """Clients in the test environment return the same answers as the Python API."""
     agrees(client, store, environments)
 
 
@@ -60,14 +60,14 @@ def test_client_agrees(client: Client, store: Path, environments: Path) -> None:
 def test_client_of_its_own_environment_agrees(
     client: Client, store: Path, environments: Path
 ) -> None:
-    """Clients that need their own environment agree with the Python API."""
+    """Clients in separate environments return the same answers as the Python API."""
     if client.needs_npm and not shutil.which("npm"):
         pytest.skip("npm is not installed")
     agrees(client, store, environments)
 
 
 def test_a_wrong_answer_is_noticed(store: Path) -> None:
-    """A client with a wrong answer fails the comparison."""
+    """A client with a surplus row is reported."""
     wanted = expected(store)
     wrong = {name: [*rows, rows[0]] for name, rows in wanted.items()}
     assert differences(wrong, wanted) == list(wanted)
@@ -86,20 +86,20 @@ def test_a_wrong_answer_is_noticed(store: Path) -> None:
     ],
 )
 def test_a_chart_that_draws_something_else_is_noticed(drawn: dict[str, Rows]) -> None:
-    """Missing charts, missing rows, other values and extra columns are reported."""
+    """A chart is reported if it is missing or has other rows, values or columns than expected."""
     wanted = [{"rank": 1, "idle_us": 7.0}, {"rank": 0, "idle_us": 5.0}]
     assert wrong({"idle": wanted[::-1]}, {"idle": wanted}) == []
     assert wrong(drawn, {"idle": wanted}) == ["idle"]
 
 
 def test_the_dashboard_is_what_its_sources_say() -> None:
-    """The zip equals what ``make docs`` creates from the text sources."""
+    """The dashboard zip has the content that ``make docs`` builds from its sources."""
     packed = Path(superset.__file__).parents[1] / "superset" / "hta_sql_dashboard.zip"
     assert superset.content(packed.read_bytes()) == superset.content(superset.zipped())
 
 
 def test_charts_use_columns_that_their_datasets_have() -> None:
-    """Charts and their filters use only columns that their datasets have."""
+    """Charts and filters use only columns that their datasets have."""
     for chart in superset.CHARTS:
         columns = set(superset.selected(chart["dataset"]))
         asked = superset.query(chart, {})

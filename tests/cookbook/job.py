@@ -1,6 +1,6 @@
 """The job of docs/cookbook.md: two ranks, three steps, with times chosen so that answers are known.
 
-Times are µs from the start of a step; steps are 1,000 µs long. What varies is in :class:`Plan`.
+Times are µs from the start of a step; steps are 1,000 µs long. The parameters are in :class:`Plan`.
 
 ====================  ==========  =================================  =======================
 host                  thread      inside                             device
@@ -37,7 +37,7 @@ GROUP = {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl",
 
 @dataclass(frozen=True)
 class Plan:
-    """Differences between runs, steps and ranks [µs]."""
+    """How runs, steps and ranks differ: durations [µs], and whether collectives are numbered."""
 
     gemm_forward: int = 80
     first_step_extra: int = 100
@@ -67,7 +67,7 @@ def write_job(folder: Path, plan: Plan) -> Path:
 
 
 def ingest_cookbook(folder: Path) -> Path:
-    """Ingest the runs ``before`` and ``after`` (its forward GEMM takes half the time)."""
+    """Ingest the runs ``before`` and ``after``, whose forward GEMM takes half the time."""
     store = folder / "cookbook.store"
     for run, plan in (("before", Plan()), ("after", Plan(gemm_forward=40))):
         ingest_only(write_job(folder / run, plan), store, run=run)
@@ -75,7 +75,7 @@ def ingest_cookbook(folder: Path) -> Path:
 
 
 def _step(plan: Plan, rank: int, step: int) -> list[Event]:
-    """Return all events of one step; kernels of the first step take longer and delay later ones."""
+    """Return all events of one step; in the first step, longer kernels delay the later ones."""
     late = plan.first_step_extra if step == 0 else 0
     forward = plan.gemm_forward + late
     backward = 120 + (plan.slow_rank_extra if rank == plan.slow_rank else 0)
@@ -136,7 +136,7 @@ def _collective(plan: Plan, step: int) -> Event:
 
 
 class _Place:
-    """One step of one rank, to which events are added."""
+    """One step of one rank, for which events are built."""
 
     def __init__(self, rank: int, step: int) -> None:
         self._pid = 10 + rank
@@ -152,7 +152,7 @@ class _Place:
         args: Event | None = None,
         tid: int = MAIN,
     ) -> Event:
-        """Build an event of a host thread."""
+        """Build an event on a host thread."""
         return {
             "ph": "X",
             "cat": category,
@@ -178,7 +178,7 @@ class _Place:
         call: str = "cudaLaunchKernel",
         args: Event | None = None,
     ) -> list[Event]:
-        """Build a call and the device activity that it launches."""
+        """Build a launch call and the device operation that it launches."""
         correlation = next(self._ids)
         place = {"device": 0, "stream": stream, "correlation": correlation}
         return [
@@ -196,7 +196,7 @@ class _Place:
         ]
 
     def memory(self, ts: int, size: int, total: int) -> Event:
-        """Build an allocation, or a free with a negative size."""
+        """Build an allocation event, or a free event if the size is negative."""
         args = {
             "Addr": 1,
             "Bytes": size,

@@ -1,4 +1,4 @@
-"""docs/communication.md: its queries run, and the names in it exist."""
+"""The queries in docs/communication.md run, and the names that it mentions exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return the catalog of a job in which rank 2 is late."""
+    """Return the catalog of a job in which rank 2 is a straggler."""
     folder = tmp_path_factory.mktemp("page")
     paths, _ = write_job(folder / "traces", LATE)
     ingest_only(paths, folder / "job.store")
@@ -36,20 +36,20 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_answers(con: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Each query returns rows, except that ranks in step have no mismatches and no slow link."""
+    """Every query returns rows, except those for mismatches and slow links, which the job lacks."""
     assert bool(con.sql(query).fetchall()) != ("mismatches" in query or "slow_links" in query)
 
 
 @pytest.mark.slow
 def test_the_late_rank_is_named(con: duckdb.DuckDBPyConnection) -> None:
-    """The first query of the page names the late rank."""
+    """The first query of the page identifies rank 2 as the straggler."""
     rows = con.sql(QUERIES[0]).fetchall()
     assert [(rank, verdict) for rank, verdict, _ in rows if verdict != "none"] == [(2, "straggler")]
     assert all((message is not None) == (rank == 2) for rank, _, message in rows)
 
 
 def test_names_are_those_of_analyses_and_columns(con: duckdb.DuckDBPyConnection) -> None:
-    """Each word in backticks is the name of an analysis, table or column."""
+    """Every word in backticks on the page is a known name, such as an analysis or a column."""
     library = load_library()
     known = {analysis.base_name for analysis in library.newest()}
     known |= {column.name for analysis in library.newest() for column in analysis.columns}

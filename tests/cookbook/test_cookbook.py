@@ -1,4 +1,4 @@
-"""Run every query of docs/cookbook.md on a job whose answers were computed by hand."""
+"""Run every query in docs/cookbook.md on a job whose answers were computed by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return the catalog of the job, as a client opens it."""
+    """Open the job's catalog the way a client opens it."""
     path = ingest_cookbook(tmp_path_factory.mktemp("cookbook")) / "catalog.duckdb"
     with duckdb.connect(str(path), read_only=True) as con:
         yield con
@@ -33,7 +33,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBP
 def unnumbered(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return the catalog of the job, recorded by a profiler that does not number collectives."""
+    """Open the catalog of a job whose profiler does not number collectives."""
     folder = tmp_path_factory.mktemp("unnumbered")
     traces = write_job(folder / "before", Plan(numbers_collectives=False))
     ingest_only(traces, folder / "job.store", run="before")
@@ -43,13 +43,13 @@ def unnumbered(
 
 
 def test_every_question_has_an_answer() -> None:
-    """Every question of the page has an answer, and the question numbers have no gap."""
+    """Every question in the cookbook has an answer, and the questions are numbered without gaps."""
     assert list(QUERIES) == list(ANSWERS) == list(range(1, 33))
 
 
 @pytest.mark.parametrize("number", ANSWERS)
 def test_answer(number: int, catalog: duckdb.DuckDBPyConnection) -> None:
-    """The query returns the planned values of the job."""
+    """The query returns the answer that was computed by hand."""
     assert catalog.sql(QUERIES[number]).fetchall() == ANSWERS[number]
 
 
@@ -57,6 +57,6 @@ def test_answer(number: int, catalog: duckdb.DuckDBPyConnection) -> None:
 def test_collectives_without_a_number_have_the_same_waits(
     number: int, unnumbered: duckdb.DuckDBPyConnection
 ) -> None:
-    """Without the profiler's numbers, collectives are matched with the same waits."""
+    """Collectives without sequence numbers are matched with the same result."""
     assert unnumbered.sql("SELECT count(seq) FROM gpu_ops").fetchall() == [(0,)]
     assert unnumbered.sql(QUERIES[number]).fetchall() == ANSWERS[number]

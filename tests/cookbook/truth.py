@@ -1,8 +1,8 @@
 """Answers of docs/cookbook.md, computed by hand from the times in :mod:`tests.cookbook.job`.
 
-Steps 2 and 3 of a rank are alike; step 1 has 100 µs more of ``gemm_fwd``. The backward GEMM of
-rank 1 takes 240 µs instead of 120, so that its collectives start later and, since both ranks end
-together, last shorter: 170, 100, 100 µs on rank 0, and 50, 50, 50 µs on rank 1.
+Steps 2 and 3 of a rank are alike; in step 1, ``gemm_fwd`` takes 100 µs longer. The backward GEMM
+of rank 1 takes 240 µs instead of 120, so its collectives start later. Because both ranks end
+together, its collectives are also shorter: 50, 50 and 50 µs, but 170, 100 and 100 µs on rank 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
         (1, 3, 50, 40),
     ],
     3: [("nn.Module: Linear_0", 6, 680), ("nn.Module: Attention_0", 6, 360)],
-    # Streams 24 and 20 wait for the launch in step 2; step 3 is left out.
+    # Streams 24 and 20 wait for the launch in step 2; step 3 is excluded.
     4: [
         (0, 24, 880, "host_wait", COPY),
         (1, 24, 880, "host_wait", COPY),
@@ -38,7 +38,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     9: [(0, 580, 410), (1, 580, 480)],
     10: [(0, 3, 1000, 1000), (1, 3, 1000, 1000)],
     11: [("gemm_bwd", 6, 1080, 36.7), ("gemm_fwd", 6, 680, 23.1), (ALL_REDUCE, 6, 520, 17.7)],
-    # Steps 1 and 2: first start 60, last end 1610.
+    # Steps 1 and 2 start at 60 and end at 1610.
     12: [(0, 1550, 580, 680, 250), (1, 1550, 510, 920, 80)],
     13: [("aten::mm", 1080), ("aten::addmm", 680), ("c10d::allreduce_", 520)],
     14: [(1, 1, ALL_REDUCE, 160), (0, 1, "elementwise", 136), (1, 1, "elementwise", 136)],
@@ -67,7 +67,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     ],
     24: [(0, 84, 0), (1, 84, 0)],
     25: [("default_pg", "allreduce", 6, 2, 3.0)],
-    # Freed 600 µs later, outside of the module that allocated it and of the backward pass.
+    # Freed 600 µs later, outside the allocating module and outside the backward pass.
     26: [(rank, "aten::addmm", "Linear_0", None, "activation", 8192, 100.0) for rank in (0, 1)],
     27: [("aten::mm", 384), ("aten::scaled_dot_product_attention", 384), ("aten::add_", 276)],
     28: [(0, 120, 120, 120), (1, 240, 240, 240)],
@@ -79,7 +79,7 @@ ANSWERS: dict[int, list[tuple[Any, ...]]] = {
     30: [("default", 2300), ("metadata", 520), ("category", 120)],
     # Steps 1 and 2 of two ranks.
     31: [("nn.Module: Linear_0", 520, 320), ("nn.Module: Attention_0", 240, 360)],
-    # 2 x 4096 ** 3 operations at 989.4 and 1307.4 TFLOP/s; three matrices of 32 MB are moved in 30 us.
+    # 2 x 4096 ** 3 operations at 989.4 and 1307.4 TFLOP/s; moving three 32 MB matrices takes 30 us.
     32: [
         ("H100", 2 * 4096**3, 3 * 4096**2 * 2, 138.9),
         ("MI300X", 2 * 4096**3, 3 * 4096**2 * 2, 105.1),

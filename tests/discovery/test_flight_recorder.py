@@ -1,4 +1,4 @@
-"""Flight Recorder dumps with and without traces: discovery, ranks, and their tables in a store."""
+"""Flight Recorder dumps, with and without traces: discovery, ranks and tables in the store."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ TRACES = Path(__file__).parents[1] / "traces"
 PRIVATE = ("jo/", "train", "/home", "/opt")
 RECORDED = TRACES / "recorded" / "hangs"
 FAST = ("healthy", "rank_missing")
-"""Recorded jobs that ``make test`` reads; the golden test covers all of them."""
+"""Recorded jobs that ``make test`` reads; the golden test reads all of them."""
 
 
 @pytest.fixture
 def dumps(tmp_path: Path) -> Path:
-    """Write the dumps of four ranks."""
+    """Write the dumps of a job with four ranks."""
     return write_pickles(training(4, 2, 2), tmp_path / "dumps")
 
 
 def ranks_of(folder: Path, store: Path) -> list[int]:
-    """Ingest a folder and list the ranks with operations."""
+    """Ingest a folder and list the ranks that have recorded operations."""
     with hta_sql.ingest(folder, store) as opened:
         rows = opened.sql("SELECT DISTINCT rank FROM fr_entries ORDER BY rank").rows()
     return [rank for (rank,) in rows]
@@ -47,7 +47,7 @@ def ranks_of(folder: Path, store: Path) -> list[int]:
 def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
     dumps: Path, tmp_path: Path, name: str
 ) -> None:
-    """The rank of a dump is the number at the end of its name."""
+    """A dump's rank is the number in its name, whether PyTorch or the user named it."""
     for rank in range(4):
         (dumps / f"nccl_trace_rank_{rank}").rename(dumps / name.format(rank))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
@@ -56,7 +56,7 @@ def test_dumps_are_found_by_the_names_that_torch_and_users_give_them(
 def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
     dumps: Path, tmp_path: Path
 ) -> None:
-    """All formats have the same rows, except for stacks, which JSON does not contain."""
+    """A dump has the same rows in all formats, except for its stacks, which JSON lacks."""
     as_json, packed, archive = tmp_path / "json", tmp_path / "packed", tmp_path / "dumps.zip"
     as_json.mkdir()
     packed.mkdir()
@@ -77,7 +77,7 @@ def test_json_pickles_compressed_ones_and_archives_have_the_same_rows(
 
 
 def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
-    """Each rank has its trace and its dump, and the same events as without dumps."""
+    """A rank can have a trace and a dump, and its events are the same as without the dump."""
     folder = tmp_path / "job"
     folder.mkdir()
     for name in ("waits_0.json", "waits_1.json"):
@@ -95,7 +95,7 @@ def test_traces_and_dumps_of_a_job_are_one_run(tmp_path: Path) -> None:
 
 
 def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path) -> None:
-    """Unchanged dumps and their names are not read again; a changed one is."""
+    """Unchanged dumps are not read again, but changed dumps are."""
     with hta_sql.ingest(dumps, tmp_path / "job.store") as store:
         assert store.ingested
         assert len(store.ingested.results) == 4
@@ -110,14 +110,14 @@ def test_dumps_that_the_store_has_are_not_read_again(dumps: Path, tmp_path: Path
 
 
 def test_several_dumps_of_a_rank_are_captures(dumps: Path, tmp_path: Path) -> None:
-    """Several dumps of a rank are numbered like several traces of a rank."""
+    """Several dumps of a rank become separate captures, as several traces of a rank do."""
     shutil.copytree(dumps, dumps / "again")
     with hta_sql.ingest(dumps, tmp_path / "job.store", run="job") as store:
         assert store.runs() == ["job", "job-capture2"]
 
 
 def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> None:
-    """Repair reads a lost file again from the dump, which still exists."""
+    """Repair restores a lost table file by reading the original dump again."""
     hta_sql.ingest(dumps, tmp_path / "job.store").close()
     lost = next((tmp_path / "job.store" / "tables" / "fr_entries").rglob("*.parquet"))
     lost.unlink()
@@ -131,7 +131,7 @@ def test_a_lost_file_of_a_dump_is_read_again(dumps: Path, tmp_path: Path) -> Non
 def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
     dumps: Path, tmp_path: Path
 ) -> None:
-    """No code of the pickle runs."""
+    """A hostile pickle is refused without running its code, and the other dumps are ingested."""
     path = dumps / "nccl_trace_rank_1"
     path.write_bytes(
         pickle.dumps({"version": "2.10", "pg_config": {}}, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
@@ -143,7 +143,7 @@ def test_a_hostile_pickle_is_refused_by_its_path_and_the_others_are_read(
 
 
 def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path: Path) -> None:
-    """The verdict of a redacted store is the same, also for a rank with a damaged dump."""
+    """A redacted store finds the same hangs as the original, even with a damaged dump."""
     job = training(4, 2, 2)
     del job.programs[3][4:]
     write_pickles(job, dumps)
@@ -168,19 +168,19 @@ def test_a_redacted_store_has_no_name_or_path_of_the_user(dumps: Path, tmp_path:
 
 
 def test_other_pickles_in_a_folder_are_left_out(dumps: Path, tmp_path: Path) -> None:
-    """A memory snapshot in the folder is not taken for a dump."""
+    """A memory snapshot in the folder is not mistaken for a dump."""
     (dumps / "trace_dump_7.pkl").write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
     assert ranks_of(dumps, tmp_path / "job.store") == [0, 1, 2, 3]
 
 
 def test_a_folder_without_dumps_says_what_was_looked_for(tmp_path: Path) -> None:
-    """The error for an empty folder lists the expected names."""
+    """A folder without traces or dumps is reported as an error."""
     with pytest.raises(TraceNotFoundError, match="No traces in"):
         hta_sql.ingest(tmp_path, tmp_path / "job.store")
 
 
 def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
-    """Version 2.1 has no thread, timeout or types; missing values are NULL."""
+    """A dump of version 2.1 is read, and the fields that it lacks are NULL."""
     entry = {
         "record_id": 0,
         "pg_id": 0,
@@ -212,6 +212,6 @@ def test_versions_without_new_fields_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_recorded_jobs_hang_where_they_were_made_to(job: str, tmp_path: Path) -> None:
-    """The folder is read as it was recorded, and gives the rows of the golden test."""
+    """The recorded folder of each job can be ingested, and every job but the healthy one hangs."""
     with hta_sql.ingest(RECORDED / job, tmp_path / "job.store") as store:
         assert bool(store.run("hang").rows()) == (job != "healthy")

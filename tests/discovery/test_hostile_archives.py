@@ -1,4 +1,4 @@
-"""Untrusted archives and compressed files: a bad member affects only itself, a bomb is refused."""
+"""Untrusted archives: a bad member affects only itself, and a decompression bomb is refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def good(trace_path: Callable[[str], Path]) -> bytes:
 def test_members_of_a_tar_that_are_no_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes, kind: bytes, target: str
 ) -> None:
-    """Members of a tar that are not files are skipped, and the trace next to them is read."""
+    """A member that is not a regular file is skipped, and the trace next to it is read."""
     path = tmp_path / "job.tar"
     with tarfile.open(path, "w") as archive:
         plain, special = tarfile.TarInfo("rank0.json"), tarfile.TarInfo("rank1.json")
@@ -53,7 +53,7 @@ def test_members_of_a_tar_that_are_no_files(
 def test_an_absolute_member_of_a_zip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, good: bytes
 ) -> None:
-    """A member with an absolute path is refused, and the trace next to it is read."""
+    """A zip member with an absolute path is refused, and the trace next to it is read."""
     path = tmp_path / "job.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("rank0.json", good)
@@ -63,7 +63,7 @@ def test_an_absolute_member_of_a_zip(
 
 
 def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
-    """The message for a damaged member contains the fault."""
+    """The error for a damaged zip member includes the cause."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1}'
     with zipfile.ZipFile(path, "w") as archive:
@@ -74,7 +74,7 @@ def test_a_damaged_member_of_a_zip(tmp_path: Path) -> None:
 
 
 def test_a_packed_member_that_breaks_off(tmp_path: Path) -> None:
-    """A truncated gzip file inside a zip is read up to its last good byte."""
+    """A truncated gzip file inside a zip is read as far as the same file outside a zip."""
     path = tmp_path / "job.zip"
     event = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 1},'
     packed = gzip.compress(b'{"traceEvents": [' + event * 200)
@@ -93,26 +93,26 @@ ALLOWED_BYTES = 4 << 20
 
 
 def pack_zst(path: Path, text: bytes) -> str:
-    """Write text as zstd."""
+    """Write the text as a zstd file."""
     path.with_suffix(".zst").write_bytes(zstandard.compress(text))
     return str(path.with_suffix(".zst"))
 
 
 def pack_zip(path: Path, text: bytes) -> str:
-    """Write text as the member of a zip."""
+    """Write the text as the only member of a zip."""
     with zipfile.ZipFile(path.with_suffix(".zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("rank0.json", text)
     return f"zip://rank0.json::{path.with_suffix('.zip')}"
 
 
 def pack_thrice(path: Path, text: bytes) -> str:
-    """Write text as gzip in gzip in gzip."""
+    """Write the text compressed with gzip three times."""
     path.write_bytes(gzip.compress(gzip.compress(gzip.compress(text))))
     return str(path)
 
 
 def pack_members(path: Path, text: bytes) -> str:
-    """Write many empty gzip members, compressed again: a small file that expands to many bytes without content."""
+    """Write a gzip file of empty gzip members, which unpacks to many bytes without content."""
     empty = gzip.compress(b"")
     path.write_bytes(gzip.compress(empty * (len(text) // len(empty))))
     return str(path)
@@ -126,7 +126,7 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
     pack: Callable[[Path, bytes], str],
     start: bytes,
 ) -> None:
-    """Detecting the format of a file unpacks at most as much as a trace of that size."""
+    """Format detection refuses a bomb instead of unpacking it."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = pack(tmp_path / "bomb.gz", start + b" " * BOMB_BYTES)
     with pytest.raises(TraceFormatError, match=r"bomb.* unpacks to more than \d+ MB"):
@@ -134,14 +134,14 @@ def test_a_bomb_is_refused_where_it_is_looked_at(
 
 
 def pad(archive: tarfile.TarFile) -> None:
-    """Add a large member without content."""
+    """Add a large member of zero bytes."""
     member = tarfile.TarInfo("notes.txt")
     member.size = BOMB_BYTES
     archive.addfile(member, io.BytesIO(bytes(BOMB_BYTES)))
 
 
 def crowd(archive: tarfile.TarFile, count: int = 400) -> None:
-    """Add many empty members, so that listing them takes as long as unpacking a bomb."""
+    """Add many empty members, which take as long to list as a bomb takes to unpack."""
     for number in range(count):
         archive.addfile(tarfile.TarInfo(f"rank{number}.json"))
 
@@ -153,7 +153,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
     good: bytes,
     fill: Callable[[tarfile.TarFile], None],
 ) -> None:
-    """A bomb is refused when members are listed, which unpacks a compressed tar."""
+    """A bomb is refused when its members are listed, which requires unpacking the tar."""
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", ALLOWED_BYTES)
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -172,7 +172,7 @@ def test_a_bomb_is_refused_where_it_is_listed(
 def test_many_members_of_a_tar_are_listed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The members of a tar are listed once, not again for each member."""
+    """The members of a tar are listed once in total, not once per member."""
     listed: list[str] = []
     with tarfile.open(tmp_path / "many.tar", "w") as archive:
         crowd(archive, 20)
@@ -190,7 +190,7 @@ def test_many_members_of_a_tar_are_listed_once(
 
 
 def test_a_packed_tar_by_its_content(tmp_path: Path, good: bytes) -> None:
-    """A compressed tar is detected by its content, regardless of its suffix."""
+    """A compressed tar is detected by its content, whatever its suffix."""
     for name in ("job.tgz", "job.tar.gz", "job.tar"):
         with tarfile.open(tmp_path / name, "w:gz") as archive:
             for rank in range(2):

@@ -1,4 +1,4 @@
-"""A bad file in a folder of traces affects only itself: it is reported, and the others are read."""
+"""A bad file in a folder of traces is reported, and the other files are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Make = Callable[[Path], object]
 
 
 def bind_socket(path: Path) -> None:
-    """Create a socket, which remains after its process has ended."""
+    """Create a socket file, which remains after the socket is closed."""
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(path))
 
@@ -34,7 +34,7 @@ SPECIAL: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
-    """Write a folder with one good trace, of rank 0."""
+    """Create a folder that has one valid trace, of rank 0."""
     place = tmp_path / "job"
     place.mkdir()
     shutil.copy(trace_path("two_ranks_0.json"), place / "rank0.json")
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, trace_path: Callable[[str], Path]) -> Path:
 def test_what_is_no_file(
     folder: Path, caplog: pytest.LogCaptureFixture, make: Make, said: str
 ) -> None:
-    """A pipe, which would block an ingest forever, and a broken link are skipped with a warning."""
+    """Pipes, sockets, devices and broken links are skipped with a warning."""
     make(folder / "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
     (warning,) = [text for text in caplog.messages if text.startswith("Skipped")]
@@ -55,7 +55,7 @@ def test_what_is_no_file(
 
 @pytest.mark.parametrize("what", ["pipe", "dangling link"])
 def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
-    """A pipe or broken link that the user passes is an error."""
+    """A pipe or a broken link that the user passes explicitly is an error."""
     make, said = SPECIAL[what]
     make(folder / "rank1.json")
     with pytest.raises((TraceFormatError, TraceNotFoundError), match=said):
@@ -63,7 +63,7 @@ def test_by_its_own_name_it_is_an_error(folder: Path, what: str) -> None:
 
 
 def test_a_trace_that_became_a_pipe(folder: Path) -> None:
-    """Comparing a trace that became a pipe with the manifest never waits for a writer."""
+    """If a trace has become a pipe, checking it for changes fails instead of blocking."""
     os.mkfifo(folder / "rank1.json")
     with pytest.raises(TraceFormatError, match="is not a regular file: it is a pipe"):
         fingerprint(str(folder / "rank1.json"))
@@ -72,7 +72,10 @@ def test_a_trace_that_became_a_pipe(folder: Path) -> None:
 def test_a_file_that_may_not_be_read(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rank without read permission is reported; root can read everything, so the failure is simulated."""
+    """A trace without read permission is reported.
+
+    The failure is simulated, because root may read every file.
+    """
     shutil.copy(folder / "rank0.json", folder / "rank1.json")
     refuse(monkeypatch, "fsspec.implementations.local.LocalFileSystem._open", "rank1.json")
     assert [file.rank for file in discover(str(folder))] == [0]
@@ -84,7 +87,7 @@ def test_a_file_that_may_not_be_read(
 def test_folders_that_are_left_out(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder without permission, and a link to a folder, are reported."""
+    """A folder without read permission and a link to a folder are skipped with a message."""
     shutil.copytree(folder, folder / "closed")
     (folder / "linked").symlink_to(folder)
     refuse(monkeypatch, "os.scandir", "closed")
@@ -94,7 +97,7 @@ def test_folders_that_are_left_out(
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, function: str, ending: str) -> None:
-    """Make a function fail with a permission error for one path."""
+    """Make a function raise PermissionError for paths with a given ending."""
     module, _, name = function.rpartition(".")
     owner = os if module == "os" else __import__("fsspec").implementations.local.LocalFileSystem
     real = getattr(owner, name)
@@ -109,7 +112,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, function: str, ending: str) -> None:
 
 
 def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Many settings files next to a trace do not hide other messages."""
+    """Many JSON files that are not traces are reported in a single warning."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     assert len(discover(str(folder))) == 1
@@ -119,7 +122,7 @@ def test_many_foreign_files_are_one_line(folder: Path, caplog: pytest.LogCapture
 
 
 def test_unreadable_ones_are_named_first(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Of unreadable files, those that may be traces come first."""
+    """A file that cannot be opened is listed before the files that are not traces."""
     for number in range(50):
         (folder / f"settings{number:02}.json").write_text('{"a": 1}')
     (folder / "trace.json").symlink_to("gone.json")

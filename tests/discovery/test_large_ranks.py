@@ -1,4 +1,4 @@
-"""Impossible rank numbers: the file is reported, and the others are read."""
+"""A rank number that is too large affects only its own file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.discovery.test_mixed_jobs import trace
 def test_a_stated_rank_beyond_its_type(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, rank: int
 ) -> None:
-    """A stated rank that is too large affects its own file only, not all ranks."""
+    """If a trace states a rank that is too large, it is reported, and the other ranks are read."""
     for number, stated in enumerate((0, rank)):
         (tmp_path / f"{number}.json").write_text(json.dumps(trace(stated)))
     assert [file.rank for file in discover(str(tmp_path))] == [0]
@@ -24,7 +24,7 @@ def test_a_stated_rank_beyond_its_type(
 
 
 def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:
-    """An explicit rank that is too large is an error that names the rank and the file."""
+    """If the user passes a rank that is too large, the error names the rank and the file."""
     (tmp_path / "a.json").write_text(json.dumps(trace(None)))
     with pytest.raises(RankError, match=r"Rank 2147483648 of .*a\.json"):
         discover({1 << 31: str(tmp_path / "a.json")})
@@ -32,7 +32,7 @@ def test_a_given_rank_beyond_its_type(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digits", ["2147483648", "20260101120000", "9" * 5000])
 def test_a_number_in_a_name_is_a_time(tmp_path: Path, digits: str) -> None:
-    """A number too large for a rank is a time, so ranks follow the order of the names."""
+    """A number that is too large for a rank is not taken for one; ranks follow the name order."""
     name = f"rank_{digits}"[:200] + ".json"
     (tmp_path / name).write_text(json.dumps(trace(None)))
     assert [(f.rank, f.rank_source) for f in discover(str(tmp_path))] == [(0, "order of names")]

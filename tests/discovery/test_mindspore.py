@@ -1,4 +1,4 @@
-"""MindSpore's cluster data: the files of a rank, refused files, and when it is read again."""
+"""MindSpore's cluster data: which files a rank consists of, and when they are read again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = (
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Write a folder with two ranks, the first with every kind of file."""
+    """Write the files of two ranks; the first rank has a file of every kind."""
     folder = tmp_path / "cluster"
     folder.mkdir()
     for name in FILES:
@@ -36,7 +36,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
-    """The files of a rank have its steps, operators, links and figures."""
+    """All files of a rank are ingested: its steps, operators, links and summary figures."""
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
         assert store.ranks() == [0, 1]
         assert store.sql("SELECT world_size, event_count FROM ranks WHERE rank = 0").rows() == [
@@ -66,7 +66,7 @@ def test_a_rank_is_several_files(job: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None:
-    """The first file represents the rank, but a change of any other file is noticed, too."""
+    """A change in any file of a rank is detected, and only that rank is read again."""
     store = tmp_path / "job.store"
     ingest_only(job, store)
     with hta_sql.ingest(job, store) as opened:
@@ -81,7 +81,7 @@ def test_any_file_of_a_rank_counts_as_changed(job: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_less_is_enough(job: Path, tmp_path: Path) -> None:
-    """A rank may have data on communication only."""
+    """A rank that has only communication data can be ingested."""
     for name in FILES[:3]:
         (job / name).unlink()
     with hta_sql.ingest(job, tmp_path / "job.store") as store:
@@ -92,7 +92,7 @@ def test_less_is_enough(job: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
-    """A folder with cluster data and traces contains two captures of a rank."""
+    """In a folder with traces, cluster data becomes a separate capture."""
     (job / "rank1.json").write_text(json.dumps(trace_of(1, 10.0)))
     with hta_sql.ingest(job, tmp_path / "job.store", run="job") as store:
         assert store.runs() == ["job", "job-capture2"]
@@ -101,7 +101,7 @@ def test_it_stands_beside_traces(job: Path, tmp_path: Path) -> None:
 def test_other_files_of_the_profiler_are_named(
     job: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Other files of the profiler are skipped, and the warning lists the supported names."""
+    """Other MindSpore files are skipped, and the warning lists the supported names."""
     (job / "ascend_timeline_display_0.json").write_text("[]")
     (job / "framework_raw_0.csv").write_text("a,b\n")
     with caplog.at_level(logging.WARNING):
@@ -124,7 +124,7 @@ def test_other_files_of_the_profiler_are_named(
 def test_a_broken_file_costs_its_rank(
     job: Path, tmp_path: Path, name: str, content: str | bytes, says: str
 ) -> None:
-    """The error contains the file and the fault; the other rank is in the store."""
+    """The error names the file and the cause, and the other rank is ingested."""
     (job / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(TraceError, match=says) as caught:
         hta_sql.ingest(job, tmp_path / "job.store")
@@ -141,7 +141,7 @@ def test_a_broken_file_costs_its_rank(
     ],
 )
 def test_a_broken_cell_is_no_null(job: Path, tmp_path: Path, old: str, new: str, says: str) -> None:
-    """Text instead of a number and a truncated row are errors."""
+    """A row with text instead of a number, or with missing cells, is an error."""
     path = job / "step_trace_raw_1_detail_time.csv"
     text = path.read_text()
     assert old in text
@@ -151,7 +151,7 @@ def test_a_broken_cell_is_no_null(job: Path, tmp_path: Path, old: str, new: str,
 
 
 def test_two_of_a_kind_are_refused(job: Path, tmp_path: Path) -> None:
-    """A folder with the files of two captures is refused."""
+    """Two files of the same kind for a rank are refused."""
     shutil.copy(job / FILES[2], job / "ascend_cluster_analyse_model-parallel_1_2_0.csv")
     with pytest.raises(TraceError, match="another file of this kind"):
         hta_sql.ingest(job, tmp_path / "job.store")

@@ -1,4 +1,4 @@
-"""Traces of several jobs in one folder are refused with the list of the jobs, unless declared as one job."""
+"""Traces of several jobs in one folder are refused, unless they are declared as one job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
-    """Return a trace with one kernel; keywords go to distributedInfo, except top-level keys."""
+    """Return a trace with one kernel; most keywords become keys of distributedInfo."""
     top: dict[str, Any] = {
         key: stated.pop(key) for key in ("baseTimeNanoseconds", "trace_id") if key in stated
     }
@@ -35,7 +35,7 @@ def trace(rank: int | None, ts: float = 10, **stated: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
-    """Write the traces of a folder and ingest it."""
+    """Return a function that writes traces into a folder and ingests it."""
 
     def do(traces: dict[str, dict[str, Any]], *, one_job: bool = False) -> TraceStore:
         folder = tmp_path / "job"
@@ -50,19 +50,19 @@ def ingest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Ingest:
 
 
 def findings(store: TraceStore) -> set[str]:
-    """Return the names of doctor's findings."""
+    """Return the names of the findings in a store."""
     return {row["finding"] for row in store.run("findings").arrow().to_pylist()}
 
 
 def said(caplog: pytest.LogCaptureFixture, text: str) -> str:
-    """Return the only warning with that text."""
+    """Return the only log message that contains a string."""
     (message,) = [record.message for record in caplog.records if text in record.message]
     return message
 
 
 @pytest.mark.slow
 def test_world_sizes_and_backends(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """The message lists each value with the files that state it."""
+    """The warnings list each world size and backend with the files that state it."""
     traces = {
         "a.json": trace(0, world_size=4, backend="nccl"),
         "b.json": trace(1, world_size=2, backend="gloo"),
@@ -119,7 +119,7 @@ SEVERAL = {
 def with_pid(
     pid: int, *traced: Any, groups: list[str] | None = None, **stated: Any
 ) -> dict[str, Any]:
-    """Return a trace whose process recorded an operator, in the named process groups."""
+    """Return a trace whose process recorded an operator and states some process groups."""
     if groups:
         stated["pg_config"] = [{"pg_name": name, "ranks": [0, 1]} for name in groups]
     content = trace(*traced, **stated)
@@ -158,7 +158,7 @@ SEVERAL |= {
 
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_several_jobs_are_refused_with_their_list(ingest: Ingest, kind: str) -> None:
-    """The message names each job by its folder, and the option that reads them as one job."""
+    """The error names each job by its folder or files, and the options to use instead."""
     traces, text = SEVERAL[kind]
     with pytest.raises(RankError, match=text) as refused:
         ingest(traces)
@@ -192,7 +192,7 @@ ONE = {
 
 @pytest.mark.parametrize("kind", ONE)
 def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
-    """One job may have missing metadata, captures, declared roles or a folder for each host."""
+    """Traces of one job may lack metadata, be several captures, or have roles or host folders."""
     for name, content in ONE[kind].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
@@ -200,7 +200,7 @@ def test_one_job_is_not_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> None:
-    """Rank 7 of a world of 2 is refused with its file."""
+    """A rank that does not fit its world size is refused, and the error names the file."""
     traces = {"a.json": trace(0, world_size=2), "b.json": trace(7, world_size=2)}
     with pytest.raises(RankError, match=r"world size of 2, so there is no rank 7: b\.json"):
         ingest(traces)
@@ -208,7 +208,7 @@ def test_a_rank_beyond_the_world_is_refused_with_its_file(ingest: Ingest) -> Non
 
 @pytest.mark.parametrize("size", [-1, 0, (1 << 24) + 1, -(1 << 63), 1 << 62, "word"])
 def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: object) -> None:
-    """Without a plausible world size, no rank is refused or reported as missing."""
+    """An implausible world size is ignored, so no rank is refused or reported as missing."""
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
         assert store.ranks() == [1, 3]
@@ -216,7 +216,7 @@ def test_a_world_size_of_no_job_counts_as_not_stated(ingest: Ingest, size: objec
 
 
 def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """With a large world size, missing ranks are not listed one by one."""
+    """With a large world size, missing ranks are reported as a range."""
     size = 1 << 24
     traces = {"a.json": trace(1, world_size=size), "b.json": trace(3, world_size=size)}
     with ingest(traces) as store:
@@ -226,7 +226,7 @@ def test_a_large_world_size_is_read(ingest: Ingest, caplog: pytest.LogCaptureFix
 
 @pytest.mark.slow
 def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A base time on some ranks only is reported, because their clocks are unrelated."""
+    """If only some ranks have a base time, doctor reports that their clocks are unrelated."""
     base = {"baseTimeNanoseconds": 1700000000000000000}
     with ingest({"a.json": trace(0, **base), "b.json": trace(1)}) as store:
         assert "clocks_mixed" in findings(store)
@@ -237,7 +237,7 @@ def test_a_base_time_on_some(ingest: Ingest, caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.slow
 def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """One capture that is stored under the names of two ranks is reported."""
+    """A capture that is stored under two rank names is reported."""
     traces = {"rank0.json": trace(None, trace_id="AA"), "rank1.json": trace(None, trace_id="AA")}
     with ingest(traces) as store:
         assert "same_capture" in findings(store)
@@ -246,7 +246,7 @@ def test_a_copy(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.slow
 def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """Two files of each of two ranks are ordered by time, whatever their names."""
+    """Two files per rank become two runs in time order, whatever their names."""
     traces = {
         "a.json": trace(0, ts=5000, world_size=2),
         "b.json": trace(0, ts=10, world_size=2),
@@ -268,7 +268,7 @@ def test_captures_are_runs_side_by_side(ingest: Ingest, caplog: pytest.LogCaptur
 
 @pytest.mark.slow
 def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """A valid folder of one job gives no warning."""
+    """A complete folder of one job causes no warning."""
     healthy = {
         f"{rank}.json": trace(rank, world_size=3, backend="nccl", trace_id=f"T{rank}")
         for rank in range(3)
@@ -279,7 +279,7 @@ def test_one_job_says_nothing(ingest: Ingest, caplog: pytest.LogCaptureFixture) 
 
 @pytest.mark.slow
 def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureFixture) -> None:
-    """The message distinguishes files of a rank by their folder, and explains how to separate them."""
+    """Files of a rank in different folders are listed by folder, and a remedy is suggested."""
     folders = {f"{job}/rank0.json": trace(0, ts=ts) for job, ts in (("A", 10), ("B", 5000))}
     ingest(folders).close()
     assert said(caplog, "Rank 0 has 2 files").endswith(": A/rank0.json, B/rank0.json.")
@@ -297,7 +297,7 @@ def test_jobs_in_folders_of_their_own(ingest: Ingest, caplog: pytest.LogCaptureF
 def test_one_job_says_nothing_of_folders(
     ingest: Ingest, caplog: pytest.LogCaptureFixture, traces: dict[str, dict[str, Any]]
 ) -> None:
-    """One folder with two captures, or a folder for each rank, gives no message about folders."""
+    """Two captures in one folder, or a folder per rank, cause no message about folders."""
     ingest(traces).close()
     assert "several folders" not in caplog.text
 
@@ -305,7 +305,7 @@ def test_one_job_says_nothing_of_folders(
 def test_dumps_of_jobs_of_different_sizes_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Dumps of jobs of different sizes are separate runs, and never mixed."""
+    """Dumps of jobs with different rank counts become separate runs."""
     for folder, size in (("a", 1), ("b", 3)):
         (tmp_path / folder).mkdir()
         for rank in range(size):

@@ -1,4 +1,4 @@
-"""Files of other formats are refused by name, with a remedy."""
+"""Files in other formats are refused, and the error names the format and a remedy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ KINETO: dict[str, object] = {
 
 
 def write(folder: Path, content: object, name: str = "rank0.json") -> str:
-    """Write a JSON file."""
+    """Write content as JSON and return the path."""
     path = folder / name
     path.write_text(json.dumps(content))
     return str(path)
@@ -80,7 +80,7 @@ def write(folder: Path, content: object, name: str = "rank0.json") -> str:
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_it_is_refused_by_name(tmp_path: Path, kind: str) -> None:
-    """The error names the file, its format and the remedy."""
+    """The error names the file, its format and what to pass instead."""
     content, looks_like = FOREIGN[kind]
     path = write(tmp_path, content)
     with pytest.raises(TraceFormatError, match="not a Kineto trace") as caught:
@@ -88,12 +88,12 @@ def test_it_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     message = str(caught.value)
     assert path in message
     assert looks_like in message
-    assert "ass " in message.rpartition("looks like")[2]  # Pass or pass what instead
+    assert "ass " in message.rpartition("looks like")[2]  # says what to pass instead
     assert not (tmp_path / "job.store").exists()
 
 
 def test_the_evidence_may_stand_far_behind(tmp_path: Path) -> None:
-    """A trace is recognized even if a megabyte of unknown events precedes its kernels."""
+    """A trace is recognized even if a megabyte of unknown events precedes its first kernel."""
     events = [COMPLETE | {"cat": "brand_new", "name": "x" * 200} for _ in range(5000)]
     peek(write(tmp_path, {"traceEvents": [*events, COMPLETE | {"cat": "kernel"}]}))
     with pytest.raises(TraceFormatError, match="another program"):
@@ -102,13 +102,13 @@ def test_the_evidence_may_stand_far_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINETO)
 def test_kineto_is_accepted(tmp_path: Path, kind: str) -> None:
-    """A trace with few keys is accepted."""
+    """A Kineto trace is accepted with minimal metadata."""
     with hta_sql.ingest(write(tmp_path, KINETO[kind]), tmp_path / "job.store") as store:
         assert store.ranks() == [0]
 
 
 def test_an_empty_list_is_nothing(tmp_path: Path) -> None:
-    """An empty list is refused as a file without trace events."""
+    """An empty list is refused because it has no trace events."""
     with pytest.raises(TraceFormatError, match="without trace events"):
         hta_sql.ingest(write(tmp_path, []), tmp_path / "job.store")
 
@@ -122,7 +122,7 @@ def test_an_empty_list_is_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_binary_files_are_refused_by_name(tmp_path: Path, content: bytes, looks_like: str) -> None:
-    """Binary files are refused, too."""
+    """A binary file is refused, and the error names its format."""
     path = tmp_path / "rank0.json"
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=looks_like):
@@ -131,7 +131,7 @@ def test_binary_files_are_refused_by_name(tmp_path: Path, content: bytes, looks_
 
 @pytest.mark.slow
 def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Files that are not traces are reported; files that HTA and hta_sql wrote are skipped."""
+    """Other formats in a folder are reported, and files written by HTA or hta_sql are skipped."""
     write(tmp_path, trace_of(0, 10.0), "rank0.json")
     write(tmp_path, FOREIGN["execution trace"][0], "rank1_et.json")
     write(tmp_path, trace_of(5, 10.0), "rank0_with_counters.json")
@@ -150,7 +150,7 @@ def test_the_other_files_of_a_folder_land(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_store_is_no_folder_of_traces(tmp_path: Path) -> None:
-    """A store is recognized under any name, and not read as a folder of traces."""
+    """A store is recognized whatever its name, and is not read as a folder of traces."""
     ingest_only(write(tmp_path, trace_of(0, 10.0)), tmp_path / "results")
     with pytest.raises(TraceNotFoundError, match="is a store"):
         hta_sql.ingest(tmp_path / "results", tmp_path / "job.store")

@@ -1,4 +1,4 @@
-"""Roles in names: at least two must be stated, and phases of one process are no roles."""
+"""Roles are read from file and folder names if these contain at least two roles."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ NONE = [
 
 @pytest.mark.parametrize(("name", "role"), ROLES.items())
 def test_a_name_states_a_role_as_a_part_of_its_own(name: str, role: str) -> None:
-    """A role in a name stands between separators, with or without a number."""
+    """A role is recognized between separators, with or without a number."""
     assert role_in_name(name) == role
 
 
 @pytest.mark.parametrize("name", NONE)
 def test_other_words_several_roles_and_phases_are_no_role(name: str) -> None:
-    """Other words, several roles in a name, and phases as the frameworks name them are no role."""
+    """A name with a similar word, several roles or a serving phase has no role."""
     assert role_in_name(name) is None
 
 
 def write(folder: Path, name: str, pid: int | None, **info: Any) -> None:
-    """Write a trace of one operator of a process; its file states rank 0 of 1."""
+    """Write a trace of a process that recorded one operator as rank 0 of 1."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     event = {
@@ -76,7 +76,7 @@ def write(folder: Path, name: str, pid: int | None, **info: Any) -> None:
 
 
 def found(folder: Path, roles: DiscoveredRoles | None = None) -> list[tuple[int, str | None]]:
-    """Return rank and role of each trace of the first capture."""
+    """Return the rank and role of each trace in the first capture."""
     return [(f.rank, f.role) for f in discover(str(folder), roles=roles) if f.capture == 0]
 
 
@@ -84,7 +84,7 @@ def found(folder: Path, roles: DiscoveredRoles | None = None) -> list[tuple[int,
 def test_two_roles_in_names_are_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, pids: tuple[int | None, ...]
 ) -> None:
-    """Two roles in names are roles, in the order of their names; a message states the source."""
+    """Two roles in names are used in alphabetical order, and a message states their source."""
     for role, pid in zip(("prefill", "decode"), pids, strict=True):
         write(tmp_path, f"{role}/0.json", pid)
     with caplog.at_level(logging.WARNING):
@@ -96,14 +96,14 @@ def test_two_roles_in_names_are_roles(
 
 
 def test_one_role_in_names_is_none(tmp_path: Path) -> None:
-    """A single role in names is none: a folder ref may be a run to compare with."""
+    """A single role in names is ignored, because a folder ``ref`` may be a run to compare with."""
     write(tmp_path, "ref/0.json", 1)
     write(tmp_path, "new/0.json", 2)
     assert found(tmp_path) == [(0, None)]
 
 
 def test_a_folder_above_all_traces_does_not_count(tmp_path: Path) -> None:
-    """A folder above all traces does not count, because it does not distinguish them."""
+    """A folder that contains all traces is ignored, because it does not distinguish them."""
     write(tmp_path, "rollout/trainer/0.json", 1)
     write(tmp_path, "rollout/reward/0.json", 2)
     assert found(tmp_path) == [(0, "reward"), (1, "trainer")]
@@ -112,7 +112,7 @@ def test_a_folder_above_all_traces_does_not_count(tmp_path: Path) -> None:
 def test_phases_of_one_process_are_no_roles(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two phases of one server that was profiled twice are no roles."""
+    """Names that are phases of a single process do not define roles."""
     for number, name in enumerate(("prefill", "decode")):
         write(tmp_path, f"{name}/0.json", 7, note=number)
     with caplog.at_level(logging.WARNING):
@@ -124,7 +124,7 @@ def test_phases_of_one_process_are_no_roles(
 def test_what_a_trace_states_and_the_option_win_over_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The trace and the option win over names, with a warning if they contradict."""
+    """A role in the trace or on the command line overrides the name, with a warning."""
     write(tmp_path, "actor/0.json", 1, role="trainer")
     write(tmp_path, "rollout/0.json", 2)
     write(tmp_path, "reward/0.json", 3)

@@ -1,4 +1,7 @@
-"""Several recordings of one process, as schedule(repeat=2) writes them: one run each, never another rank."""
+"""Several recordings of a process become separate runs of the same rank.
+
+``schedule(repeat=2)`` writes such recordings.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ RECORDED = sorted((Path(__file__).parents[1] / "traces" / "recorded" / "two_span
 
 
 def content(path: Path) -> dict[str, Any]:
-    """Return a recorded trace."""
+    """Return the content of a recorded trace."""
     trace: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return trace
 
 
 def of_rank(rank: int, path: Path, later_us: int = 0) -> dict[str, Any]:
-    """Return a recorded trace as that of another rank, which started later."""
+    """Return a recorded trace as that of a different rank, shifted by ``later_us``."""
     trace = content(path)
     events = [event | {"ts": event["ts"] + later_us} for event in trace["traceEvents"]]
     stated = {"rank": rank, "world_size": 2}
@@ -35,7 +38,7 @@ def of_rank(rank: int, path: Path, later_us: int = 0) -> dict[str, Any]:
 
 
 def write(folder: Path, traces: dict[str, dict[str, Any]]) -> Path:
-    """Write a folder of traces."""
+    """Write traces into a new folder."""
     folder.mkdir()
     for name, trace in traces.items():
         (folder / name).write_text(json.dumps(trace), encoding="utf-8")
@@ -43,14 +46,17 @@ def write(folder: Path, traces: dict[str, dict[str, Any]]) -> Path:
 
 
 def placed(store: hta_sql.TraceStore) -> list[tuple[str, int, str]]:
-    """Return run, rank and file."""
+    """Return run, rank and file name of each trace."""
     rows = store.sql("SELECT run, rank, source FROM ranks ORDER BY ALL").rows()
     return [(run, rank, Path(source).name) for run, rank, source in rows]
 
 
 @pytest.mark.slow
 def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The spans are runs of one store: steps have their numbers, no event is lost, and operators are linked within a span."""
+    """Each recording is a run with its original step numbers, and it loses no event.
+
+    Operators are linked only within a recording.
+    """
     folder = tmp_path / "job"
     folder.mkdir()
     for path in RECORDED:
@@ -61,10 +67,10 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         counts = "SELECT run, count(*) FROM events GROUP BY ALL ORDER BY ALL"
         in_files = [len(content(path)["traceEvents"]) for path in RECORDED]
         assert [count for _, count in store.sql(counts).rows()] == in_files
-        # Both spans number their arrows from 1 on.
+        # Both recordings number their arrows from 1.
         backward = "SELECT run, count(fwd_op_id) FROM cpu_ops WHERE fwd_op_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
         assert store.sql(backward).rows() == [("job", 6), ("job-capture2", 6)]
-        # Nothing is known of the time between them, so no step is longer for it.
+        # The time between the recordings is unknown, so no step includes it.
         accounted = store.sql(
             "SELECT a.step_ns = s.dur FROM step_accounting(include_last_profiler_step := true) AS a "
             "JOIN steps AS s USING (run, rank, step)"
@@ -75,7 +81,7 @@ def test_names_of_torchs_handler(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 
 def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
-    """On request the spans are one run, with the steps and sums of the two runs."""
+    """With ``join_spans``, the recordings become one run with the same steps and sums."""
     folder = tmp_path / "job"
     folder.mkdir()
     for path in RECORDED:
@@ -91,7 +97,7 @@ def test_one_run_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_adds_them_up(tmp_path: Path) -> None:
-    """The SQL statement of the documentation adds up the spans."""
+    """The query in docs/distributed.md adds up the recordings."""
     (statement,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     folder = tmp_path / "NAME"
     folder.mkdir()
@@ -99,13 +105,13 @@ def test_the_page_adds_them_up(tmp_path: Path) -> None:
         shutil.copy(path, folder)
     with hta_sql.ingest(folder, tmp_path / "job.store") as store:
         rows = {row["name"]: row for row in store.sql(statement).records()}
-    # A step of each span: the last one of each is left out.
+    # One step of each recording, because the last step is excluded.
     assert rows["aten::linear"]["call_count"] == 2
 
 
 @pytest.mark.slow
 def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Files of export_chrome_trace with a step number are one rank, by process and times."""
+    """Files that the user named by step are one rank, because their process is the same."""
     traces = {
         f"trace_{number}.json": content(path) for number, path in zip((4, 8), RECORDED, strict=True)
     }
@@ -123,7 +129,7 @@ def test_names_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["at the same time", "on another host"])
 def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
-    """Two processes with one number are two ranks if they overlap or are on two hosts."""
+    """Two processes with the same PID are two ranks if they overlap in time or are on two hosts."""
     first, second = map(content, RECORDED)
     if other == "at the same time":
         second = of_rank(1, RECORDED[0], later_us=100)
@@ -137,7 +143,7 @@ def test_two_processes_of_one_number(tmp_path: Path, other: str) -> None:
 
 @pytest.mark.slow
 def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The only file of a rank belongs to the span in which it was recorded."""
+    """If a rank has only one file, it belongs to the capture in which it was recorded."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),
@@ -156,7 +162,7 @@ def test_a_rank_without_the_first_span(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.mark.slow
 def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
-    """Without a base time the n-th files of the ranks belong together."""
+    """Without a base time, the n-th files of all ranks form a capture."""
     one, other = RECORDED
     traces = {
         "a.json": of_rank(0, one),
@@ -176,7 +182,7 @@ def test_clocks_that_cannot_be_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_warning_for_all_ranks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Two ranks of two spans give one warning."""
+    """Several files per rank cause a single warning for all ranks."""
     traces = {
         f"{rank}-{number}.json": of_rank(rank, path, later_us=rank)
         for rank in range(2)

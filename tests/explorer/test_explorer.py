@@ -1,4 +1,4 @@
-"""The explorer: contents of a scope, and clicks in a browser without a network."""
+"""The explorer shows the selected scope, and it works in a browser without a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAITS = {0: "waits_0.json", 1: "waits_1.json"}
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest a job of three steps, whose two ranks wait for each other."""
+    """Ingest a job with three steps and two ranks that wait for each other."""
     store = tmp_path_factory.mktemp("explorer") / "job.store"
     traces = {rank: str(TESTS / "traces" / name) for rank, name in WAITS.items()}
     ingest_only(traces, store, run="job", jobs=1)
@@ -38,20 +38,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def store(path: Path) -> Iterator[hta_sql.TraceStore]:
-    """Open the store as the page does."""
+    """Open the store the way the page opens it."""
     with views.opened({views.STORE: str(path), views.MEMORY_LIMIT: "1GB"}) as opened:
         yield opened
 
 
 def test_every_analysis_has_its_topic(store: hta_sql.TraceStore) -> None:
-    """Each analysis is in one topic, in which those with a chart come first."""
+    """Every analysis is listed under exactly one topic."""
     listed = [name for names in views.topics(store).values() for name in names.values()]
     assert sorted(listed) == sorted(a.base_name for a in load_library().newest())
     assert "Where the time goes" in views.topics(store)
 
 
 def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
-    """Analyses with scope parameters use the selected scope; an empty answer has a reason."""
+    """Analyses use the selected run, ranks and steps, and an empty answer states the reason."""
     found = views.answer(store, "profiler_steps", "job", [1], [])
     assert isinstance(found, Result)
     assert {row["rank"] for row in found.records()} == {1}
@@ -63,7 +63,7 @@ def test_answers_keep_to_their_scope(store: hta_sql.TraceStore) -> None:
 
 
 def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, path: Path) -> None:
-    """A query that would do more than read the store fails with a message."""
+    """A query that would do more than read the store returns an error message."""
     rows = views.asked(store, "SELECT count(*) AS n FROM range(20000)")
     assert isinstance(rows, Result)
     assert len(views.asked(store, "FROM range(20000)")) == views.ROWS
@@ -73,7 +73,7 @@ def test_questions_read_the_store_and_nothing_else(store: hta_sql.TraceStore, pa
 
 @pytest.mark.parametrize("name", ["step_accounting", "cluster_overview", "gpu_kernels_by_name"])
 def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> None:
-    """Marks are identified by the columns that they share with the rows."""
+    """Selecting a mark in a chart identifies it by columns that the result also has."""
     result = views.answer(store, name, "job", [], [])
     assert isinstance(result, Result)
     chart = views.chart_of(result)
@@ -83,7 +83,7 @@ def test_marks_of_a_chart_are_chosen(store: hta_sql.TraceStore, name: str) -> No
 
 
 def test_a_selection_leaves_its_rows() -> None:
-    """A selection leaves its own rows; other selections and missing columns have no effect."""
+    """A selection keeps the rows that match it; other selections and columns are ignored."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2]})
     chosen = {views.CHOSEN: {"rank": [1], "vlPoint": [2], "other": ["x"]}, "zoom": {"rank": [0, 0]}}
     assert views.selected(rows, chosen).index.tolist() == [1, 2]
@@ -94,7 +94,7 @@ def test_a_selection_leaves_its_rows() -> None:
     ("lane", "left"), [("1", [1, 2]), ("1 / 2", [2]), ("0 / 1", [0]), ("gemm", [1])]
 )
 def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
-    """A bar is identified by a rank, a rank and a step, or a name."""
+    """A bar is identified by its rank, its rank and step, or its name."""
     rows = pd.DataFrame({"rank": [0, 1, 1], "step": [1, 1, 2], "name": ["add", "gemm", "add"]})
     chosen = {views.CHOSEN: {views.LANE: [lane]}}
     assert views.selected(rows, chosen).index.tolist() == left
@@ -102,7 +102,7 @@ def test_a_bar_is_chosen_by_what_names_it(lane: str, left: list[int]) -> None:
 
 @pytest.fixture(scope="module")
 def page(path: Path) -> Iterator[str]:
-    """Start the explorer and return its URL with the token."""
+    """Start the explorer and return its URL, which includes the token."""
     with explored(path) as (_, url):
         yield url
 
@@ -116,14 +116,14 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def rows_shown(page: Browser) -> str:
-    """Return the text of the table's footer."""
+    """Return the row and column counts in the table's footer."""
     found = re.search(r"[0-9,]+ rows?, [0-9]+ columns", page.text())
     return found.group() if found else ""
 
 
 @pytest.mark.slow
 def test_the_page_ends_with_its_command(path: Path) -> None:
-    """The page's server exits when its command does, even if the command is killed."""
+    """The page's server exits when its command is terminated."""
     with explored(path) as (process, url):
         port = urlsplit(url).port
         process.terminate()
@@ -137,7 +137,7 @@ def test_the_page_ends_with_its_command(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_taken_port_is_an_error(path: Path) -> None:
-    """The error of a taken port names it, and nothing else is printed."""
+    """If the port is in use, the error names the port and stdout stays empty."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         command = [sys.executable, "-m", "hta_sql", "explore", str(path), "--print", "--port", port]
@@ -152,7 +152,10 @@ def test_a_taken_port_is_an_error(path: Path) -> None:
 
 @pytest.mark.browser
 def test_a_click_filters_the_table(page: str, tmp_path: Path) -> None:
-    """In Chromium: charts are drawn, a clicked mark filters the rows, and no other server is contacted."""
+    """Charts are drawn in Chromium, and clicking a mark filters the rows.
+
+    The page contacts no other server.
+    """
     site = page.partition("?")[0]
     assert site.startswith("http://127.0.0.1:")
     with browser(tmp_path / "profile", offline=False) as chromium:

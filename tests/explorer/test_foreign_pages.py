@@ -1,4 +1,7 @@
-"""Foreign web pages and unauthorized users cannot read the explorer: real requests and websockets to the real server."""
+"""Foreign web pages and unauthorized users cannot access the explorer.
+
+The tests send real HTTP requests and websockets to a running explorer.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ ROUTES = (
 
 
 def foreign_origins(port: int) -> tuple[str, ...]:
-    """List origins other than the explorer's, some of them similar to it."""
+    """List origins other than the explorer's own, some of which resemble it."""
     return (
         "null",
         "https://elsewhere.example",
@@ -52,7 +55,7 @@ def foreign_origins(port: int) -> tuple[str, ...]:
 
 
 class Server:
-    """A running explorer, reached by strangers and by its own page."""
+    """A running explorer, as foreign pages and its own page reach it."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -61,7 +64,7 @@ class Server:
         self.token = parse_qs(parts.query).get("access_token", [""])[0]
 
     def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-        """Send a request; return its status and where it redirects."""
+        """Send a request; return the response status and the redirect location."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
             connection.request(method, path, headers=headers)
             response = connection.getresponse()
@@ -71,7 +74,7 @@ class Server:
     def handshake(
         self, host: str = "127.0.0.1", origin: str | None = None, token: str | None = None
     ) -> str:
-        """Open a websocket; return the first message, or the reason for a refusal."""
+        """Open a websocket; return its first operation, or the status of a refusal."""
         query = f"?session_id=s_{uuid.uuid4().hex}"
         query += f"&access_token={token}" if token is not None else ""
         headers = {} if origin is None else {"Origin": origin}
@@ -86,7 +89,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest one trace."""
+    """Ingest one trace and return the path of its store."""
     path = tmp_path_factory.mktemp("foreign") / "job.store"
     ingest_only([str(TESTS / "traces" / "every_table.json")], path, jobs=1)
     return path
@@ -94,14 +97,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    """Start the explorer with a known token."""
+    """Start the explorer; its token is read from the printed URL."""
     with explored(store) as (_, url):
         yield Server(url)
 
 
 @pytest.mark.slow
 def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
-    """Neither another origin nor another host name is accepted, even with the token."""
+    """Websockets from a different origin or host name are refused, even with the token."""
     for origin in foreign_origins(server.port):
         assert server.handshake(origin=origin, token=server.token) == "403", origin
     for host in FOREIGN_HOSTS:
@@ -112,7 +115,7 @@ def test_a_foreign_page_opens_no_websocket(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_websocket_needs_the_token(server: Server) -> None:
-    """Without the right token, the explorer's own page is refused, too."""
+    """The explorer's own page can open a websocket only with the right token."""
     own = f"http://127.0.0.1:{server.port}"
     for token in (None, "", "wrong", server.token[:-1], server.token + "x", server.token.upper()):
         assert server.handshake(origin=own, token=token) == "403", token
@@ -124,7 +127,7 @@ def test_a_websocket_needs_the_token(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
-    """No route answers any method, even with the token."""
+    """Every route refuses foreign origins and hosts for every method, even with the token."""
     for path in ROUTES:
         for method in ("GET", "POST", "OPTIONS"):
             asked = f"{path}?access_token={server.token}"
@@ -139,7 +142,7 @@ def test_a_foreign_page_gets_no_answer_over_http(server: Server) -> None:
 
 @pytest.mark.slow
 def test_http_needs_the_token(server: Server) -> None:
-    """The printed URL opens the page; without its token the page asks for it."""
+    """The printed URL opens the page; without its token, the page redirects to the login."""
     assert len(server.token) >= 32
     for token in ("", "?access_token=", "?access_token=wrong"):
         status, where = server.get(f"/{token}")
@@ -155,7 +158,7 @@ def test_http_needs_the_token(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -> None:
-    """With a chosen password, the page asks for it, and nothing else opens the page."""
+    """With a password file, the URL has no token, and only the password opens the page."""
     file = tmp_path / "password"
     file.write_text(PASSWORD + "\n", encoding="utf-8")
     with explored(store, "--token-file", str(file)) as (_, url):
@@ -170,7 +173,7 @@ def test_a_chosen_password_is_not_part_of_the_url(store: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
-    """The text of a request without the token is escaped in the log."""
+    """Control characters in an unauthorized request are escaped in the log."""
     with terminal() as (theirs, printed):
         with explored(store, stderr=theirs) as (_, url):
             headers = {"Marimo-Server-Token": "\x9b66m"}
@@ -185,7 +188,7 @@ def test_a_stranger_cannot_act_on_the_terminal(store: Path) -> None:
 def test_an_unusable_password_is_refused(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """An empty password is refused, because it would admit everybody."""
+    """An empty, multi-line or non-ASCII password is refused."""
     file = tmp_path / "password"
     file.write_text(text, encoding="utf-8")
     assert main(["explore", str(store), "--print", "--token-file", str(file)]) == 2
@@ -215,7 +218,7 @@ def test_an_unusable_password_is_refused(
     ],
 )
 def test_what_the_guard_passes(kind: str, headers: list[tuple[bytes, bytes]], passes: bool) -> None:
-    """Only requests to the addresses on which the server listens reach the app."""
+    """Only requests whose host and origin are the server's own address reach the app."""
     reached: list[Any] = []
     sent: list[MutableMapping[str, Any]] = []
 

@@ -1,8 +1,8 @@
-"""Corrupt Flight Recorder dumps at random: each is read or refused, and none runs code.
+"""Corrupt Flight Recorder dumps at random: each dump is read or refused, and none runs code.
 
-``python -m tests.fuzz.dumps SECONDS [SEED]``. The only allowed outcomes of a reader are a value or a
-TraceFormatError. An audit hook ends the process if the reader imports a module, opens a file or starts
-a program.
+``python -m tests.fuzz.dumps SECONDS [SEED]``. The reader must return a value or raise
+TraceFormatError. An audit hook ends the process if the reader imports a module, opens a file or
+starts a program.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FORBIDDEN = (
 
 
 def seeds() -> list[bytes]:
-    """Return valid dumps of both kinds, and pickles of all protocols."""
+    """Return valid dumps in both formats, and the pickles in every protocol."""
     recorded = [path.read_bytes() for path in sorted(RECORDED.glob("*/*"))]
     values = [pickle.loads(data) for data in recorded if data.startswith(b"\x80")]  # noqa: S301 - ours
     return recorded + [pickle.dumps(value, p) for value in values[:2] for p in range(2, 6)]
 
 
 def broken(data: bytes, rng: random.Random) -> bytes:
-    """Change, insert, delete, repeat or truncate some bytes."""
+    """Change, insert, delete, repeat or truncate bytes at random."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
         at = rng.randrange(len(changed) + 1)
@@ -73,10 +73,10 @@ def broken(data: bytes, rng: random.Random) -> bytes:
 
 
 def read(data: bytes) -> str:
-    """Read a dump as an ingest does; return the outcome.
+    """Read a dump as an ingest does; return ``read`` or ``refused``.
 
     Raises:
-        Exception: The outcome is neither a value nor a refusal.
+        Exception: The dump is neither read nor refused.
     """
     is_dump(data)
     with suppress(TraceFormatError):
@@ -86,7 +86,7 @@ def read(data: bytes) -> str:
 
 
 def forbid() -> None:
-    """End the process if the reader imports a module, opens a file or starts a program."""
+    """End the process if the reader imports a module, executes code or starts a program."""
 
     def hook(event: str, arguments: Any) -> None:
         if event in FORBIDDEN and _reading:
@@ -100,7 +100,7 @@ _reading: list[bool] = []
 
 
 def main(seconds: float, seed: int) -> None:
-    """Corrupt and read dumps for a number of seconds."""
+    """Corrupt and read dumps until the time is up."""
     rng, whole, counts = random.Random(seed), seeds(), {"read": 0, "refused": 0}
     end = time.monotonic() + seconds
     for data in whole:

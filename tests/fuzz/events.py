@@ -1,4 +1,4 @@
-"""Change single events at random: other keys, other values, and bytes."""
+"""Change single events at random: their keys, their values and their bytes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ FIELDS = (
 
 @cache
 def _events() -> list[bytes]:
-    """Return every event of the small traces."""
+    """Return all distinct events of the small traces."""
     spans = (span for whole in seeds() for span in walk(whole[whole.find(b"[") + 1 :]))
     return sorted({span.text for span in spans if span.text and b'"ph"' in span.text})
 
@@ -146,7 +146,7 @@ def _keys() -> list[bytes]:
 
 
 def changed_event(random: Random) -> bytes:
-    """Change an event up to five times."""
+    """Return a random event with up to five changes."""
     text = random.choice(_events())
     for _ in range(random.choice((0, 1, 1, 1, 2, 2, 3, 5))):
         kind = random.random()

@@ -1,4 +1,4 @@
-"""Corrupt a trace at random as real files are corrupted: by bytes, by tokens, by whole events."""
+"""Corrupt traces at random, in the ways real files are corrupted: by bytes, tokens or events."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _PLACES = re.compile(rb'[{}\[\],:"\\]')
 
 
 def seeds() -> list[bytes]:
-    """Return valid small traces of every layout."""
+    """Return valid small traces in every layout."""
     some = EVENTS[3:8]
     compact = {"separators": (",", ":")}
     return [
@@ -118,7 +118,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(random: Random, wholes: list[bytes]) -> bytes:
-    """Corrupt one trace up to eight times."""
+    """Return a random trace with up to eight corruptions."""
     text = random.choice(wholes)
     for _ in range(random.choice((0, 1, 1, 1, 2, 2, 3, 5, 8))):
         text = random.choice(_MUTATIONS)(random, text, wholes)
@@ -126,7 +126,7 @@ def mutated(random: Random, wholes: list[bytes]) -> bytes:
 
 
 def place(random: Random, text: bytes) -> int:
-    """Choose a position, mostly next to a token."""
+    """Choose a random position, usually next to a token."""
     if not text or random.random() < 0.4:
         return random.randint(0, len(text))
     found = _PLACES.search(text, random.randint(0, len(text)))
@@ -187,7 +187,7 @@ def _respace(random: Random, text: bytes, _: list[bytes]) -> bytes:
 
 
 def _every(random: Random, text: bytes, _: list[bytes]) -> bytes:
-    """Corrupt every event in the same way."""
+    """Corrupt a random key or brace at all of its occurrences."""
     key = random.choice((b'"ph"', b'"ts"', b'"name"', b"}", b'"dur"', b'"args"', b"},"))
     return text.replace(key, random.choice((b"", key + key, key[:-1], random.choice(TOKENS))))
 

@@ -1,4 +1,4 @@
-"""Check properties that hold for any bytes."""
+"""Properties that must hold for any input bytes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from hta_sql.traces.salvage import Span, walk
 from tests.ingestion.ways import Way, check_nothing_vanished, staged
 
 ANALYSES = 3
-"""Analyses to run on both stores of :func:`check_ingests_agree`; each costs a tenth of an ingest."""
+"""Number of analyses that :func:`check_ingests_agree` runs on both stores.
+
+Each analysis takes a tenth of the time of an ingest.
+"""
 
 INGEST_TIMED = {"kpi_trends"}
-"""Analyses that return the time of the ingest if a trace has no time of its own."""
+"""Analyses that return the ingest time if a trace does not state its own time."""
 
 
 def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> None:
-    """Check that no event vanishes, and that chunks, batches and cuts change nothing.
+    """Check that no event vanishes and that the chunk and batch sizes do not change the result.
 
-    Any exception outside of the library's error tree is a crash.
+    Any exception other than the library's own errors counts as a crash.
     """
     length = path.stat().st_size
     size = random.choice((1, 3, 16, 50, 100, 200, 333, 700, 1500, length // 2 + 1))
@@ -42,7 +45,7 @@ def check_ways_agree(random: Random, path: Path, *, is_deep: bool = False) -> No
 
 
 def check_walk(random: Random, text: bytes) -> None:
-    """Check that walking a part of the text gives the same as walking the whole: reads may end anywhere."""
+    """Check that a truncated text is walked like the start of the whole text."""
     whole = list(walk(text))
     assert all(a.end <= b.start for a, b in pairwise(whole))
     for _ in range(4):
@@ -56,10 +59,10 @@ def _closed(spans: list[Span]) -> list[Span]:
 
 
 def check_ingests_agree(random: Random, path: Path) -> None:
-    """Check that both readers make stores with the same rows, and that analyses return the same on both.
+    """Check that both readers produce the same rows and the same analysis results.
 
-    Unlike the staged tables alone, this covers the statements that link events: call tree, steps,
-    launches, stacks.
+    Unlike a comparison of staged tables, this covers the statements that link events: call tree,
+    steps, launches and stacks.
     """
     known = {analysis.base_name for analysis in load_library().newest()} - INGEST_TIMED
     names = random.sample(sorted(known), ANALYSES)
@@ -70,7 +73,7 @@ def check_ingests_agree(random: Random, path: Path) -> None:
 
 
 def _ingested(path: Path, reader: str, analyses: list[str]) -> dict[str, list[str]]:
-    """Ingest a trace with one reader; return the rows of every table and of some analyses as text."""
+    """Ingest a trace with one reader; return the rows of all tables and of some analyses."""
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {SWITCH: reader}):
         try:
             store = hta_sql.ingest(path, Path(folder) / "fuzz.store", run="fuzz", jobs=1)
@@ -78,7 +81,7 @@ def _ingested(path: Path, reader: str, analyses: list[str]) -> dict[str, list[st
             return {"error": [str(error)]}
         with store:
             tables = {table.name: store.table(table.name) for table in store.library.tables}
-            # Pages of equal values may differ by some bytes in a file.
+            # Files with equal values may differ in size by some bytes.
             tables["runs"] = store.sql("SELECT * EXCLUDE (ingested_at, size_bytes) FROM runs")
             results = tables | {name: store.run(name) for name in analyses}
             return {name: sorted(map(repr, result.rows())) for name, result in results.items()}

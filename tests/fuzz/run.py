@@ -1,6 +1,6 @@
 """Corrupt traces for a number of seconds: ``python -m tests.fuzz.run SECONDS [SEED]``.
 
-An input that breaks a property is written to a file next to the work folder; when the bug is fixed, add it
+An input that breaks a property is saved in ``.hta_sql/fuzz``. After fixing the bug, add the input
 to tests/ingestion/corpus.py.
 """
 
@@ -23,29 +23,35 @@ from tests.fuzz.properties import check_ingests_agree, check_walk, check_ways_ag
 from tests.ingestion.readers import check_readers_agree
 
 DEADLINE_S = 60
-"""CPU limit for an input of 64 KB; above it, the input counts as a hang."""
+"""CPU time after which an input of up to 64 KB counts as a hang."""
 
 STANDSTILL_S = 600
-"""Wall time limit without CPU use, generous enough for a busy machine."""
+"""Wall-clock limit for an input, generous enough for a busy machine."""
 
 EVENTS = 200
-"""Number of changed events per input for both readers; most of their time is spent in statements."""
+"""Number of changed events per input for both readers.
+
+Most of the readers' time is spent in SQL statements.
+"""
 
 READERS_SHARE = 0.3
-"""Probability that both readers read an ingested input."""
+"""Probability that an ingested input is followed by a comparison of both readers."""
 
 INGESTS_SHARE = 0.1
-"""Probability that both readers make whole stores of events with odd fields, two seconds each."""
+"""Probability that both readers also ingest a trace with odd fields, for two seconds each."""
 
 WALKS = 30
-"""Number of inputs that are only walked per ingested input; walking costs a hundredth."""
+"""Number of inputs that are only walked for each input that is ingested.
+
+Walking an input takes a hundredth of the time of ingesting it.
+"""
 
 FOUND = Path(".hta_sql") / "fuzz"
 log = logging.getLogger("fuzz")
 
 
 def fuzz(seconds: float, seed: int) -> int:
-    """Corrupt traces until the time is up or a property breaks; return the exit code."""
+    """Corrupt traces until time is up or a property breaks; return the exit code."""
     random, wholes, inputs = Random(seed), seeds(), 0
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, _too_long)

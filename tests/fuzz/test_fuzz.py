@@ -1,4 +1,4 @@
-"""Read a few corrupt traces of a fixed seed; ``make fuzz`` makes others for any time."""
+"""Fuzz tests with a few fixed seeds; ``make fuzz`` runs for as long as requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ingestion.readers import needs_native
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
-    """Walking a text in parts gives the same as walking the whole, wherever a read ends."""
+    """Walking a truncated text gives the same spans as walking the whole text."""
     random, wholes = Random(seed), seeds()
     for _ in range(100):
         check_walk(random, mutated(random, wholes))
@@ -23,7 +23,7 @@ def test_parts_are_walked_as_the_whole_is(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_ways_agree(seed: int, tmp_path: Path) -> None:
-    """The result does not depend on the way in which a file is read, whatever its contents."""
+    """The result does not depend on how a file is split into chunks and batches."""
     random, wholes = Random(seed), seeds()
     path = tmp_path / "trace.json"
     path.write_bytes(mutated(random, wholes))
@@ -34,7 +34,7 @@ def test_ways_agree(seed: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_readers_make_the_same_store_of_odd_fields(seed: int, tmp_path: Path) -> None:
-    """All tables and some analyses agree on null, missing and odd names, categories, phases and ids."""
+    """Both readers agree on events with null, missing and odd fields."""
     random = Random(seed)
     path = tmp_path / "trace.json"
     path.write_bytes(field_trace(random))

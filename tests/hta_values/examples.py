@@ -17,7 +17,7 @@ THREAD = 5
 
 
 def host(name: str, ts: float, dur: float = 1, cat: str = "cpu_op", **args: Any) -> Event:
-    """Return an event of the host [µs]."""
+    """Return a host event [µs]."""
     place = {"pid": 1, "tid": THREAD, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": cat, "name": name, **place, "args": args}
 
@@ -25,26 +25,29 @@ def host(name: str, ts: float, dur: float = 1, cat: str = "cpu_op", **args: Any)
 def device(
     name: str, ts: float, dur: float = 1, cat: str = "kernel", tid: int = 7, **args: Any
 ) -> Event:
-    """Return an operation of the device [µs], by default on stream 7."""
+    """Return a device operation [µs], by default on stream 7."""
     place = {"pid": 0, "tid": tid, "ts": ts, "dur": dur}
     return {"ph": "X", "cat": cat, "name": name, **place, "args": {"stream": 7, **args}}
 
 
 def tree(starts: list[int], durations: list[int]) -> list[Event]:
-    """Return operators of one thread [µs]."""
+    """Return nested operators on one thread [µs]."""
     spans = zip(starts, durations, strict=True)
     return [host(f"op{n}", start, duration) for n, (start, duration) in enumerate(spans)]
 
 
 def write(folder: Path, events: list[Event], **about: Any) -> Trace:
-    """Write a trace and open it with all steps."""
+    """Write events to a trace file and open it with all steps."""
     path = folder / "trace.json"
     path.write_text(json.dumps({**about, "traceEvents": events}), encoding="utf-8")
     return Trace({0: str(path)})
 
 
 def frame_of(trace: Trace, *, with_stacks: bool = False) -> pd.DataFrame:
-    """Return the frame of rank 0; the root of a thread, which has the negative thread number, is -1."""
+    """Return the frame of rank 0, in which the root of a thread is numbered -1.
+
+    HTA numbers that root with the negative thread ID.
+    """
     if with_stacks:
         CallGraph(trace)
         frame = trace.get_trace(0)
@@ -53,7 +56,7 @@ def frame_of(trace: Trace, *, with_stacks: bool = False) -> pd.DataFrame:
 
 
 def overlapping(trace: Trace, table: str) -> list[int]:
-    """List the events of a table that partially overlap another event of their thread."""
+    """List the events in a table that partially overlap another event on their thread."""
     query = (
         "SELECT t.event_id FROM query_table($table) AS t WHERE t.overlaps "
         "AND list_contains($runs, t.run) AND list_contains($ranks, t.rank)"

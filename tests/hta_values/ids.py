@@ -1,4 +1,4 @@
-"""Ids of the values in HTA's own tests, and their subjects. A: traces; C: small examples."""
+"""Ids and subjects of the values that HTA's own tests expect. A: traces; C: small examples."""
 
 from __future__ import annotations
 

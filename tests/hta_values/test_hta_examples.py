@@ -1,6 +1,6 @@
 """C1 to C19: values that HTA's own tests expect for small examples.
 
-If our answer differs, the docstring has HTA's and the reason.
+If our answer differs from HTA's, the docstring states HTA's answer and the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ Reading = Callable[..., "Trace"]
 
 
 def test_c1_linked_events(reading: Reading) -> None:
-    """The index is -1 without a correlation id, 0 if the partner is missing, otherwise the partner's index."""
+    """The index is -1 without a correlation id, and 0 if no other event has that id.
+
+    Otherwise, it is the index of the event with the same id.
+    """
     events = [
         host("first", 0),
         host("launch", 1, cat="cuda_runtime", correlation=15),
@@ -46,7 +49,7 @@ def test_c1_linked_events(reading: Reading) -> None:
 
 
 def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Types follow from names; host events have none (HTA: OTHER)."""
+    """The kernel type follows from the name. Host events have no type (HTA: OTHER)."""
     store = ingest_trace(
         [
             host("cudaDeviceSynchronize", 0, cat="cuda_runtime"),
@@ -63,7 +66,7 @@ def test_c2_kernel_types(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The kind is the name of a copy in the bandwidth series."""
+    """The bandwidth series names a copy by its kind."""
     names = ["Memcpy DtoH (Device)", "Memcpy HtoD (Pinned)", "Memset (Device)", "custom_dma_op"]
     store = ingest_trace(
         [device(name, ts, cat="gpu_memcpy", bytes=1) for ts, name in enumerate(names)]
@@ -75,7 +78,10 @@ def test_c3_kinds_of_copies(ingest_trace: Callable[..., TraceStore]) -> None:
 
 
 def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
-    """The text of a number is the number; otherwise the stream is that of the lane, or -1."""
+    """A stream that is the string of a number is that number.
+
+    If it is not a number, the stream is that of the lane, or -1.
+    """
     events = [device("k", ts, stream=s) for ts, s in enumerate([1, "2", None, "abc"])]
     for event in events[2:]:
         event["tid"] = "no number"
@@ -94,7 +100,7 @@ def test_c4_streams_that_are_no_numbers(reading: Reading) -> None:
     ],
 )
 def test_c5_short_names(name: str, short: str) -> None:
-    """A short name has no template arguments, call arguments or return type."""
+    """A short name has no template arguments, no call arguments and no return type."""
     assert shorten_name(name) == short
 
 
@@ -111,7 +117,7 @@ def test_c5_short_names(name: str, short: str) -> None:
     ],
 )
 def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
-    """A name on the timeline has at most 45 letters."""
+    """A name on the timeline has at most 45 characters."""
     assert simplify_name(name) == simple
 
 
@@ -128,18 +134,18 @@ def test_c6_names_on_the_timeline(name: str, simple: str) -> None:
 def test_c7_kinds_of_devices(
     reading: Reading, backend: str | None, call: str | None, kind: str
 ) -> None:
-    """The kind follows from the backend, otherwise from the names of calls."""
+    """The device kind follows from the backend, or else from the names of the runtime calls."""
     events = [host(call, 0, cat="cuda_runtime") if call else host("op", 0)]
     about = {"backend": backend} if backend else {}
     assert reading(events, distributedInfo={"rank": 0, **about}).get_device_type() == kind
 
 
 def test_c8_call_stack(reading: Reading) -> None:
-    """Parents, depths and heights are HTA's, except for an event that ends after the one before.
+    """Parents, depths and heights match HTA's, except for an event that overlaps partially.
 
-    The last event, 16 to 19, starts in one that ends at 18 and so is not inside it: its parent is
-    the one around both, and it is marked. HTA's stack says that it is inside (parent 7, depth 2,
-    heights 3 and 2 for 6 and 7; Q58).
+    The last event spans 16 to 19. It starts inside an event that ends at 18, so it is not nested in
+    that event: its parent is the event around both, and it is marked as overlapping. HTA nests it
+    (parent 7, depth 2, heights 3 and 2 for 6 and 7; Q58).
     """
     trace = reading(tree([0, 1, 3, 3, 7, 8, 10, 12, 16], [10, 5, 2, 1, 3, 1, 11, 6, 3]))
     frame = frame_of(trace, with_stacks=True)
@@ -165,13 +171,17 @@ def test_c8_call_stack(reading: Reading) -> None:
 def test_c9_c10_c11_ties(
     reading: Reading, starts: list[int], durations: list[int], parents: list[int]
 ) -> None:
-    """The longer event is the parent; an event of zero length at an edge is inside, and inside an equal one before it."""
+    """If events start together, the longer one is the parent.
+
+    A zero-length event at the edge of an event is inside that event. Of two equal events, the
+    second is inside the first.
+    """
     frame = frame_of(reading(tree(starts, durations)), with_stacks=True)
     assert frame["parent"].tolist() == parents
 
 
 def test_c12_kernels_of_an_operator(reading: Reading) -> None:
-    """The operator has two kernels of 7 µs, from 5 to 15."""
+    """The operator has two kernels of 7 µs in total, which span 5 to 15."""
     events = [
         host("op", 0, 20),
         host("cudaLaunchKernel", 1, cat="cuda_runtime", correlation=1),
@@ -185,9 +195,9 @@ def test_c12_kernels_of_an_operator(reading: Reading) -> None:
 
 
 def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
-    """Children that end after their parent retain their times (HTA trims to 15, 10, 8, 6 and 5).
+    """Children that end after their parent keep their times (HTA trims them to 15, 10, 8, 6 and 5).
 
-    Events that end after an earlier one in time, not only in id, are marked: 4 to 14 and 6 to 26.
+    Events that end after one that started earlier are marked as overlapping: 4 to 14 and 6 to 26.
     """
     events: list[Event] = []
     spans = zip([0, 2, 4, 6, 7], [15, 10, 10, 20, 8], [None, 0, 1, 2, 2], strict=True)
@@ -204,7 +214,7 @@ def test_c13_children_that_end_behind_their_parent(reading: Reading) -> None:
     [(1, {551}), ([1, 2, 3], {551, 552, 553}), (-1, set()), (5, set())],
 )
 def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> None:
-    """Iterations are numbered from 0; -1 means events outside of iterations."""
+    """Iterations are numbered from 0, and -1 means outside any iteration."""
     frame = pd.DataFrame({"iteration": [-1, *range(550, 555)]})
     assert set(IterationIndexFilter(index)(frame)["iteration"]) == kept
     outside = frame.assign(iteration=-1)
@@ -212,7 +222,7 @@ def test_c14_filters_by_iteration(index: int | list[int], kept: set[int]) -> Non
 
 
 def test_c15_iterations(reading: Reading) -> None:
-    """Iterations are sorted and distinct; events outside of steps have none."""
+    """Iterations are sorted and distinct, and events outside of steps add none."""
     steps = [host(f"ProfilerStep#{n}", 10 * n, 10, cat="user_annotation") for n in (2, 1, 3)]
     trace = reading([*steps, host("op", 12), host("op", 13), host("before", 0)])
     assert trace.get_iterations() == [1, 2, 3]
@@ -220,7 +230,7 @@ def test_c15_iterations(reading: Reading) -> None:
 
 
 def test_c17_symbols() -> None:
-    """Symbols that contain a text are returned."""
+    """``find_matched_symbols`` returns the symbols that contain a string."""
     table = TraceSymbolTable(["a", "b", "c", "b1", "b2", "b3", "a1"])
     assert set(table.find_matched_symbols(["b"])) == {"b", "b1", "b2", "b3"}
     assert table.find_matched_symbols(["b."]) == []
@@ -235,14 +245,14 @@ def test_c17_symbols() -> None:
     ],
 )  # fmt: skip
 def test_c18_rows_of_the_frame(reading: Reading, events: list[Event], kept: int) -> None:
-    """Rows are complete events with a category and a duration; arguments are optional."""
+    """The frame has a row for each complete event with a category and a duration."""
     assert len(frame_of(reading(events))) == kept
 
 
 def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
-    """Commands without stream or launch cause no idle time; their step is where they start.
+    """Commands without a stream or launch cause no idle time and belong to the step they start in.
 
-    If a job has several steps, HTA takes the lane for the stream, which it calls deprecated.
+    If a job has several steps, HTA uses the lane as the stream, which it calls deprecated.
     """
     events = [
         *(host(f"ProfilerStep#{n}", 50 * n - 50, 50, cat="user_annotation") for n in (1, 2, 3)),
@@ -268,7 +278,10 @@ def test_c19_commands_without_stream_or_launch(reading: Reading) -> None:
 
 @pytest.fixture
 def reading(tmp_path: Path, request: pytest.FixtureRequest) -> Reading:
-    """Return a function that reads events as a Trace that is closed after the test: ``reading(events, distributedInfo={...})``."""
+    """Return a function that writes events to a trace and opens it: ``reading(events, **about)``.
+
+    The trace is closed after the test.
+    """
 
     def read(events: list[Event], **about: Any) -> Trace:
         trace = write(tmp_path, events, **about)

@@ -1,4 +1,4 @@
-"""Fixtures of the ingestion tests: a file of given bytes, read as one rank."""
+"""Fixtures for ingestion tests: read given bytes as the trace of one rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[..., Reading]:
-    """Return a function that ingests the bytes of one trace file: ``read(b'{"traceEvents": []}', chunk_bytes=64)``."""
+    """Return a function that ingests bytes as one trace file: ``read(b"...", chunk_bytes=64)``."""
 
     def reading(data: bytes, name: str = "trace.json", **options: Any) -> Reading:
         number = len(list(tmp_path.iterdir()))

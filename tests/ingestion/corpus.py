@@ -1,7 +1,7 @@
-"""Faults that replace one event, each with its expected result.
+"""Faulty texts that replace one event in a trace, each with its expected result.
 
-A fault is stated, not computed: the bytes, and the fate of every event in them. The events
-before and after it are valid, and must always be stored.
+The expected result of every event in a faulty text is written by hand, not computed. The events
+before and after the text are valid and must always be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OTHER_END = b'], "traceName": "b.json"}'
 
 
 class Fate(NamedTuple):
-    """Fate of one event: its name if it is stored, and its reason in quarantine."""
+    """Expected result of one event: its name if stored, and its reason if quarantined."""
 
     is_kept: bool
     name: str | None = None
@@ -31,32 +31,32 @@ class Fate(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault:
-    """Bytes that replace one event, and the fates of the events that they contain."""
+    """Text that replaces one event, and the expected results of the events in it."""
 
     name: str
     text: bytes
     fates: tuple[Fate, ...]
     is_other_at_the_end: bool = False
-    """Whether the fault ends the list of events if it is the last event."""
+    """Whether the fault also ends the event list if it is the last event."""
 
 
 def kept(name: str | None = "bad") -> Fate:
-    """Return the fate of an event that is read unchanged."""
+    """Return the expected result of an event that is read unchanged."""
     return Fate(is_kept=True, name=name)
 
 
 def mended(reason: str, name: str | None = "bad") -> Fate:
-    """Return the fate of an event that is repaired."""
+    """Return the expected result of an event that is repaired."""
     return Fate(is_kept=True, name=name, reason=f"repaired: {reason}")
 
 
 def lost(reason: str) -> Fate:
-    """Return the fate of an event that goes to quarantine alone."""
+    """Return the expected result of an event that is lost and quarantined."""
     return Fate(is_kept=False, reason=reason)
 
 
 def event(**changed: str) -> bytes:
-    """Return an operator as JSON; each field may be replaced by any text, or omitted with ''."""
+    """Return an operator event as JSON; any field can be replaced, or omitted with ``''``."""
     fields = {
         "ph": '"X"',
         "cat": '"cpu_op"',
@@ -375,7 +375,7 @@ def _closing() -> Iterator[tuple[str, bytes]]:
 
 
 def faults() -> list[Fault]:
-    """List every fault with its expected fates."""
+    """List every fault with its expected results."""
     return [
         *(Fault(name, text, (kept(),)) for name, text in _kept_as_they_stand()),
         *(Fault(name, text, (kept(),)) for name, text in _kept_with_fields_of_other_types()),

@@ -1,4 +1,4 @@
-"""Read texts with the compiled reader and with SQL statements alone, which define the result."""
+"""Compare the compiled reader with the SQL statements, which define the correct result."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ needs_native = pytest.mark.skipif(
 _NUMBER = re.compile(r"-?[0-9]+(?:[.][0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|-0(?![0-9.])")
 
 ANY = 1 << 40
-"""Limit above the size of every trace of the tests."""
+"""Limit above the size of every trace in the tests."""
 
 Tables = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
-"""Staged table ─▶ the types of its columns, and its rows."""
+"""Staged table ─▶ its column types and its rows."""
 
 
 def read(
     texts: Iterable[bytes], *, by_native: bool, most_held: int = 0
 ) -> tuple[Tables, dict[int, int]]:
-    """Read texts, each a chunk; return the tables, and the texts that were read natively.
+    """Read each text as a chunk; return the tables, and the event count of each natively read text.
 
-    A batch ends when the compiled reader has enough data. A chunk that the engine refuses is not salvaged.
+    A batch ends when the compiled reader holds enough data. A chunk that DuckDB refuses is not
+    salvaged.
     """
     chunks = (Chunk(n, 0, text, may_be_too_deep(text)) for n, text in enumerate(texts))
     batches: list[NativeBatch | None] = []
@@ -63,7 +64,7 @@ def read(
 
 
 def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
-    """Assert that both readers return the same; return the number of events of each natively read text."""
+    """Assert that both readers agree; return the event count of each natively read text."""
     by_statements, _ = read(texts, by_native=False)
     read_natively: dict[int, int] = {}
     for most_held in (0, ANY):
@@ -77,7 +78,7 @@ def check_readers_agree(texts: list[bytes]) -> dict[int, int]:
 
 @cache
 def respells() -> bool:
-    """Return whether the engine rewrites numbers inside of JSON as doubles: 2.0.1 does, 2.0.0 does not."""
+    """Return whether DuckDB rewrites numbers in JSON as doubles: 2.0.1 does, 2.0.0 does not."""
     text, kind = '[{"ts": 1, "args": {"b": 1.10}}]', '[{"ts": "DECIMAL(20,3)", "args": "JSON"}]'
     with duckdb.connect() as con:
         ((args,),) = con.execute("SELECT from_json(?, ?)[1].args", [text, kind]).fetchall()
@@ -85,7 +86,7 @@ def respells() -> bool:
 
 
 def _spelled(content: tuple[list[str], list[tuple[Any, ...]]]) -> list[object]:
-    """Ignore the spelling of numbers inside of text."""
+    """Return table content with a normalized spelling of numbers in strings."""
     kinds, rows = content
     return [kinds, *([_plain(cell) for cell in row] for row in rows)]
 

@@ -1,4 +1,4 @@
-"""Ingest one file as one rank and compare the result."""
+"""Ingest one file as one rank and inspect its tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tables = dict[str, list[dict[str, Any]]]
 
 
 class Reading:
-    """The tables of one trace, as rows in the order of the file."""
+    """The tables of one ingested trace, with rows in file order."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         tables = path.parent / f"{path.name}.tables"
@@ -36,7 +36,7 @@ class Reading:
 
     @property
     def kept(self) -> set[int]:
-        """Return the positions of the events in tables."""
+        """Return the ids of the events that are stored in tables."""
         return {
             row["event_id"]
             for table, rows in self.tables.items()
@@ -46,12 +46,12 @@ class Reading:
 
     @property
     def quarantine(self) -> list[dict[str, Any]]:
-        """Return the lost and repaired events."""
+        """Return the rows of quarantine: lost and repaired events."""
         return self.tables.get("quarantine", [])
 
     @property
     def lost(self) -> set[int]:
-        """Return the positions of the lost events."""
+        """Return the ids of the lost events."""
         return {
             row["event_id"]
             for row in self.quarantine
@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the events in tables, in file order."""
+        """Return the names of the stored events in file order."""
         named = {
             row["event_id"]: row.get("name", "[memory]")
             for table, rows in self.tables.items()
@@ -70,12 +70,12 @@ class Reading:
         return [named[event_id] for event_id in sorted(named)]
 
     def check_nothing_vanished(self) -> None:
-        """Assert that every event of the file is either in a table or in quarantine."""
+        """Assert that every event in the file is either stored or lost."""
         assert not self.kept & self.lost
         assert self.kept | self.lost == set(range(self.result.event_count))
 
     def without_offsets(self) -> Tables:
-        """Return the tables, with quarantine by event, because an offset may be that of the event's chunk."""
+        """Return the tables without byte offsets in quarantine, as these may be a chunk's."""
         tables = dict(self.tables)
         if "quarantine" in tables:
             rows = [

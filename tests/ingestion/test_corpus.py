@@ -1,4 +1,4 @@
-"""Every fault of the corpus, at every position and in every container: one bad event costs one event."""
+"""Every fault in the corpus is tested at every position and in every container."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.ingestion.ways import (
 
 FAULTS = faults()
 NAME = 3
-"""Position of the name in a row of a parsed event."""
+"""Index of the name in the row of a parsed event."""
 
 
 class Expected(NamedTuple):
-    """An expected row of quarantine; its span is the position and the bytes."""
+    """An expected row of quarantine; ``span`` is the byte offset and the text."""
 
     event_id: int
     is_lost: bool
@@ -45,13 +45,16 @@ FRAME = (b'{"schemaVersion": 1, "traceEvents": [', b'], "traceName": "a.json"}')
 
 
 def case_name(case: tuple[Fault, str, str]) -> str:
-    """Return the name of a case."""
+    """Return a test case as its id: fault, position and container."""
     fault, place, container = case
     return f"{fault.name}-{place}-{container}"
 
 
 EVERYWHERE = [(fault, "everywhere", list(CONTAINERS)[n % 3]) for n, fault in enumerate(FAULTS)]
-"""Cases with a fault at every position of one file, in turn in each container; the default run reads all of them."""
+"""Cases with a fault at all positions of one file; the containers take turns.
+
+The default test run reads half of these cases.
+"""
 
 OTHERS = [
     (fault, place, container)
@@ -62,7 +65,7 @@ OTHERS = [
 
 
 def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Expected]]:
-    """Put the fault among valid events; return the file, the stored names and the quarantine."""
+    """Place a fault among valid events; return the file, the stored names and the quarantine."""
     places = {"first": (0,), "middle": (3,), "last": (6,), "everywhere": (0, 3, 6)}[place]
     if fault.is_other_at_the_end:
         places = tuple(at for at in places if at < len(WHOLE)) or (1,)
@@ -72,7 +75,7 @@ def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Exp
     events = 0
     for slot in range(len(WHOLE) + 1):
         if slot in places:
-            # With one event in the place of one, its bytes are known.
+            # If the fault is a single event, its bytes are known.
             span = (len(data), fault.text) if len(fault.fates) == 1 else None
             data += fault.text + b", "
             for fate in fault.fates:
@@ -88,11 +91,11 @@ def file_of(fault: Fault, place: str) -> tuple[bytes, list[str | None], list[Exp
 
 
 def check(folder: Path, fault: Fault, place: str, container: str) -> None:
-    """Read a file with the fault in it, and compare with the stated fates."""
+    """Read a file with the fault in it and compare the result with the expected one."""
     data, names, expected = file_of(fault, place)
     path = folder / "trace.json"
     path.write_bytes(CONTAINERS[container](data))
-    # The end of a chunk lies inside of the fault in the middle.
+    # The first chunk ends inside the fault at the middle position.
     cut = data.index(WHOLE[2]) + len(WHOLE[2]) + len(fault.text) // 2
     outcome = staged(path, Way(chunk_bytes=cut, is_deep=False))
     rows = rows_by_event(outcome)
@@ -117,12 +120,12 @@ def check(folder: Path, fault: Fault, place: str, container: str) -> None:
     ],
 )
 def test_a_fault_costs_itself(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """The fault has the stated fates at every position, and all other events are stored."""
+    """The fault has its expected result at every position, and all other events are stored."""
     check(tmp_path, *case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", OTHERS, ids=case_name)
 def test_a_fault_costs_itself_in_every_place(tmp_path: Path, case: tuple[Fault, str, str]) -> None:
-    """Each fault has its stated fates alone at each position, in each of the other containers."""
+    """Each fault has its expected result at every position and in every container."""
     check(tmp_path, *case)

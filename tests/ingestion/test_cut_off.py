@@ -1,4 +1,4 @@
-"""A truncated file yields every complete event, and is reported as truncated."""
+"""A truncated file yields every complete event and is reported as truncated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIST_END = ENDS[-1] + 1
 @pytest.mark.parametrize("chunk_bytes", [1 << 18, 150])
 @pytest.mark.parametrize("cut", range(len(HEAD), LIST_END, 53))
 def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> None:
-    """Events that end before the cut are stored; the event at the cut is lost."""
+    """Events that end before the cut are stored, and the event at the cut is lost."""
     path = tmp_path / "trace.json"
     path.write_bytes(FILE[:cut])
     outcome = staged(path, Way(chunk_bytes=chunk_bytes, is_deep=False))
@@ -36,7 +36,7 @@ def test_text_that_breaks_off(cut: int, chunk_bytes: int, tmp_path: Path) -> Non
 @pytest.mark.parametrize("container", ["gzip", "zstd"])
 @pytest.mark.parametrize("percent", [50, 75, 90, 99])
 def test_a_compressed_file_that_breaks_off(container: str, percent: int, tmp_path: Path) -> None:
-    """The unpacked part is read; event n is the n-th of the file."""
+    """The part of a truncated file that can be unpacked is read in file order."""
     noise = random.Random(7)
     many = [event(name=json.dumps(f"{n} {noise.random()}")) for n in range(20_000)]
     data = HEAD + b", ".join(many) + b"]}"
@@ -46,7 +46,7 @@ def test_a_compressed_file_that_breaks_off(container: str, percent: int, tmp_pat
     outcome = staged(path, Way(is_deep=False))
     rows = rows_by_event(outcome)
     assert sorted(rows) == list(range(len(rows)))
-    # A block of zstd is 128 KB, of 2 MB; the rest of the loss is what the cut took.
+    # A zstd block of up to 128 KB may be lost at the cut; the file unpacks to 2 MB.
     assert len(rows) > len(many) * (percent - 15) / 100
     assert all(row[3].startswith(f"{event_id} ") for event_id, row in rows.items())
     assert "the compressed file breaks off" in str(outcome["quarantined"])

@@ -1,4 +1,4 @@
-"""Staged tables that are recreated from the definition of an earlier rank."""
+"""Staged tables are recreated from their definition in the current database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def test_a_definition_is_that_of_the_own_rank() -> None:
-    """Tables have the definition of their own rank, although one engine holds several."""
+    """The table definition is taken from the current database, not from an attached one."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE staged_steps (own BIGINT)")
         con.execute("ATTACH ':memory:' AS another")

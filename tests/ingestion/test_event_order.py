@@ -1,4 +1,4 @@
-"""Every table is written in event order by both readers, together with its links."""
+"""Both readers write every table, together with its links, in event order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ ASCEND = Path(__file__).parent.parent / "traces" / "ascend_trace_view.json"
 
 
 def shuffled(count: int, *, odd: int) -> list[Event]:
-    """Return events of every table in random time order; one in ``odd`` is not plain, because its id has a decimal point."""
+    """Return events for every table in random time order; every ``odd``-th one is not plain.
+
+    Such an event has a thread id with a decimal point.
+    """
     random = Random(5)
     events = []
     for n in range(count):
@@ -38,12 +41,12 @@ def shuffled(count: int, *, odd: int) -> list[Event]:
 
 
 def job_of(path: Path, folder: Path) -> RankJob:
-    """Return a rank whose trace is cut into chunks of a few events."""
+    """Return an ingest job that cuts the trace into chunks of a few events."""
     return RankJob(str(path), "run", 0, "given", str(folder), chunk_bytes=2000)
 
 
 def stored(job: RankJob) -> Tables:
-    """Return the rows of each table, as stored in its file."""
+    """Ingest a rank and return the rows of each table in file order."""
     with duckdb.connect() as con:
         return {
             file.table: con.read_parquet(f"{job.tables}/{file.path}").fetchall()
@@ -52,14 +55,14 @@ def stored(job: RankJob) -> Tables:
 
 
 def ids(rows: list[tuple[object, ...]]) -> list[int]:
-    """Return the third column of every table of events."""
+    """Return the event ids, which are the third column of every event table."""
     return [int(str(row[2])) for row in rows]
 
 
 @needs_native
 @pytest.mark.parametrize("odd", [0, 1, 7, 40])
 def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
-    """Rows are in event order, although a chunk that is not plain is parsed after its batch."""
+    """Rows are in event order, although chunks that are not plain are parsed after their batch."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(400, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -76,7 +79,7 @@ def test_rows_stand_in_event_order(tmp_path: Path, odd: int) -> None:
 def test_what_is_copied_beside_the_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: int
 ) -> None:
-    """With a spare core, rows are copied in parallel and equal those of one thread."""
+    """With a spare core, rows are copied in a second thread, with the same result."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(shuffled(3000, odd=odd)))
     job = job_of(path, tmp_path / "tables")
@@ -96,7 +99,7 @@ def test_what_is_copied_beside_the_reading(
 
 
 def test_what_ascend_moves(tmp_path: Path) -> None:
-    """Ascend's device activity is found among other events, even after the last kernel."""
+    """Ascend's device events are moved to their tables, even if a kernel follows them."""
     path = tmp_path / "trace.json"
     kernel = EVENTS[6] | {"ts": 1.0}
     events = json.loads(ASCEND.read_bytes())
@@ -108,7 +111,7 @@ def test_what_ascend_moves(tmp_path: Path) -> None:
 
 
 def test_tables_out_of_order_are_told() -> None:
-    """Tables out of order are detected, even with more rows than one core takes at once."""
+    """Tables that are not in event order are detected, even among many rows."""
     with duckdb.connect(config={"threads": 4}) as con:
         for table in staged_tables.EXTRACTED:
             con.execute(
@@ -124,7 +127,7 @@ def test_tables_out_of_order_are_told() -> None:
 
 
 def test_links_of_another_event_are_refused() -> None:
-    """Nothing is written if tables that are joined by position do not match."""
+    """Joining tables by position fails if their event ids do not match."""
     with duckdb.connect() as con:
         run(con, ingest_sql("ids", "same_event"))
         assert con.execute("SELECT same_event(7, 7)").fetchall() == [(7,)]
@@ -134,7 +137,7 @@ def test_links_of_another_event_are_refused() -> None:
 
 
 def test_what_a_task_raises_is_raised_at_the_next() -> None:
-    """An exception of a task is raised once: at the next task, or on waiting."""
+    """If a background task fails, the next call to ``do`` or ``wait`` raises its exception."""
 
     def fail(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("FROM nothing")

@@ -1,4 +1,4 @@
-"""Execution traces: reading next to a trace, refusal, and the nodes with events."""
+"""Execution traces: how they are read, when they are refused, and how nodes join events."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ OUTCOMES = "SELECT outcome, node_count FROM execution_trace_joins() ORDER BY ALL
 
 
 def nodes() -> dict[str, Any]:
-    """Return the execution trace of the golden tests."""
+    """Return the execution trace that the golden tests use."""
     value: dict[str, Any] = json.loads((FILES / "nodes.json").read_text(encoding="utf-8"))
     return value
 
 
 def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore:
-    """Ingest a trace and the execution trace of the same rank from one folder."""
+    """Ingest a trace and an execution trace of the same rank from one folder."""
     folder.mkdir(exist_ok=True)
     for file, name in ((trace, f"rank{rank}"), (observed, f"rank{rank}_et")):
         shutil.copy(file, folder / (name + "".join(file.suffixes[-2:])))
@@ -46,7 +46,7 @@ def pair(folder: Path, trace: Path, observed: Path, rank: int = 0) -> TraceStore
 
 
 def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """The name of an execution trace states its rank, and nodes are in the run of the events."""
+    """An execution trace joins the trace of the same rank, which its file name states."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(FILES / "trace.json", folder / "rank0.json")
@@ -59,7 +59,7 @@ def test_an_execution_trace_lies_next_to_the_trace_of_its_rank(tmp_path: Path) -
 
 
 def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
-    """Nodes of PyTorch 2.0, which stored everything in the node, have the same rows."""
+    """Nodes in the schema of PyTorch 2.0, which has no attributes list, give the same rows."""
     value = nodes()
     for node in value["nodes"]:
         node |= {item["name"]: item["value"] for item in node.pop("attrs")}
@@ -80,7 +80,7 @@ def test_nodes_of_the_first_schema_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path: Path) -> None:
-    """If one of three nodes has an event with its id and name, ids are of another numbering."""
+    """If no node matches an event by id and name, the execution trace has a different numbering."""
     trace = json.loads((FILES / "trace.json").read_text(encoding="utf-8"))
     for event in trace["traceEvents"][1:]:
         event["name"] = "aten::other"
@@ -100,7 +100,7 @@ def test_nodes_without_an_event_of_their_name_are_of_another_numbering(tmp_path:
 def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: str, node_count: int
 ) -> None:
-    """A file whose writer was killed is read up to its last complete node."""
+    """A truncated execution trace is read up to its last complete node."""
     text = (FILES / "nodes.json").read_text(encoding="utf-8")
     end = [n for n in range(len(text)) if text.startswith(cut, n)][5 if cut == "ctrl_deps" else 0]
     path = tmp_path / "et.json"
@@ -114,7 +114,7 @@ def test_of_a_file_that_is_cut_off_the_complete_nodes_are_read(
 
 
 def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
-    """A node without a number is skipped; other invalid values are NULL."""
+    """A node without an id is skipped, and other values of the wrong type are NULL."""
     value = nodes()
     value["nodes"][4] |= {"inputs": 3, "outputs": {"values": [[1, 2, 3, 4, "5", "cpu"]]}}
     value["nodes"][5] |= {"id": "8"}
@@ -131,14 +131,14 @@ def test_values_of_the_wrong_type_are_null(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_execution_trace_is_not_read_again(tmp_path: Path) -> None:
-    """An unchanged execution trace is not read again, and the store has its rows only once."""
+    """Ingesting an unchanged execution trace again does not duplicate its rows."""
     pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json").close()
     with pair(tmp_path / "job", FILES / "trace.json", FILES / "nodes.json") as store:
         assert store.sql("SELECT count(*) FROM et_nodes").rows() == [(9,)]
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Names of PyTorch's operators are preserved; annotations and values of inputs are hashed."""
+    """Redaction preserves operator names and figures, and removes user strings."""
     value = nodes()
     value["nodes"][8] |= {"name": "## secret model ##"}
     value["nodes"][8]["inputs"]["values"].append('{"pg_desc": "secret group"}')
@@ -172,7 +172,7 @@ CHAKRA = {
     ],
 )
 def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
-    """The message for an export of Chakra says what to pass instead."""
+    """The error for a Chakra export says what to pass instead."""
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(TraceFormatError, match=r"Chakra.*ExecutionTraceObserver"):
@@ -180,7 +180,7 @@ def test_exports_of_chakra_are_refused_by_name(tmp_path: Path, name: str, conten
 
 
 def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
-    """The error for a file without nodes names the file."""
+    """The error for a JSON file without nodes names the file."""
     path = tmp_path / "et.json"
     path.write_text('{"schema": "1.1.1", "pid": 1}', encoding="utf-8")
     assert not is_execution_trace(path.read_bytes())
@@ -190,7 +190,7 @@ def test_a_file_without_nodes_is_no_execution_trace(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
-    """All calls of a pair that PyTorch 2.13 recorded have their event."""
+    """In a pair of files recorded by PyTorch 2.13, every operator node joins an event."""
     observed = SHARED / "expected" / "torch_key_averages" / CONVNET / "execution_trace.json.gz"
     trace = SHARED / "traces" / "torch_cpu" / CONVNET / "trace.json.gz"
     with pair(tmp_path / "job", trace, observed) as store:
@@ -199,9 +199,9 @@ def test_a_real_pair_of_one_observer_is_joined(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> None:
-    """All 928 nodes are joined by position, although 218 match other events by id and name.
+    """All 928 nodes are joined by order, although 218 match the wrong event by id and name.
 
-    All 201 nodes with a sequence number have that of their event.
+    All 201 nodes with a sequence number have the same number as their event.
     """
     with pair(
         tmp_path / "job", PARAM / "linear_kineto.json.gz", PARAM / "linear_et.json.gz"
@@ -217,7 +217,7 @@ def test_a_real_pair_of_two_numberings_is_joined_by_order(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not PARAM.is_dir(), reason="the public files are not beside the repository")
 def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
-    """Nothing is joined, although 581 nodes have an event with their id and name by chance."""
+    """Files of two different programs are not joined, although 581 nodes match events by chance."""
     with pair(
         tmp_path / "job", PARAM / "resnet_kineto.json.gz", PARAM / "resnet_et.json.gz"
     ) as store:
@@ -228,7 +228,7 @@ def test_a_real_pair_of_two_programs_is_not_joined(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a file may end inside of nodes, numbers and characters of several bytes."""
+    """Blocks of the file may end inside nodes, numbers and multi-byte characters."""
     value = nodes()
     value["nodes"][4]["name"] = "ä" * 40
     value["nodes"].insert(3, 123456789)
@@ -244,7 +244,7 @@ def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node whose quote is missing does not make the rest of the file its name."""
+    """A string without an end does not cause the rest of the file to be read."""
     monkeypatch.setattr(execution_trace, "BLOCK_BYTES", 64)
     monkeypatch.setattr(execution_trace, "MAX_NODE_CHARACTERS", 1000)
     path = tmp_path / "et.json"
@@ -259,7 +259,10 @@ def test_a_node_without_an_end_is_no_reason_to_read_all_of_the_file(
 
 
 def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a trace of three equal iterations, and an execution trace of the second whose ids number other calls."""
+    """Return a trace with three equal iterations and an execution trace of the second one.
+
+    The ids in the execution trace do not match those in the trace.
+    """
     calls = ("aten::linear", "aten::t", "aten::addmm", other)
     events = [
         {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10 * number, "dur": 5}
@@ -290,7 +293,7 @@ def iterations(shift: int, other: str = "aten::relu") -> tuple[dict[str, Any], d
 def test_sequence_numbers_place_nodes_whose_ids_number_other_calls(
     shift: int, other: str, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """The iterations are alike; autograd's sequence numbers are those of the second, or of none."""
+    """Nodes with other ids are placed by autograd's sequence numbers, if an iteration matches."""
     trace, observed = tmp_path / "trace.json", tmp_path / "et.json"
     for path, value in zip((trace, observed), iterations(shift, other), strict=True):
         path.write_text(json.dumps(value), encoding="utf-8")

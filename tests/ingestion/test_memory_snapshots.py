@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch's allocator: reading, refusal, and the figures of PyTorch's and mosaic's own code."""
+"""Memory snapshots of PyTorch: how they are read, when they are refused, and their figures."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ TABLES = ("segments", "blocks", "events", "annotations", "frames")
 
 
 def snapshot() -> dict[str, Any]:
-    """Return the snapshot of a tiny training job."""
+    """Return the memory snapshot of a small training job."""
     value: dict[str, Any] = json.loads(TRAINING.read_text(encoding="utf-8"))
     return value
 
 
 def rows(store: TraceStore) -> dict[str, list[Any]]:
-    """Return the rows of all tables of snapshots."""
+    """Return the rows of all snapshot tables."""
     query = "SELECT * EXCLUDE (run) FROM query_table($table) ORDER BY ALL"
     return {table: store.sql(query, {"table": f"snapshot_{table}"}).rows() for table in TABLES}
 
 
 def ingested(path: Path, store: Path) -> TraceStore:
-    """Ingest a file or folder into a new store and open it."""
+    """Ingest a file or folder into a new store and return the open store."""
     return hta_sql.ingest(str(path), str(store), run="job", jobs=1)
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: Path) -> None:
-    """Pickles of torch's protocol and later ones are read like JSON, in any order of keys."""
+    """A pickled snapshot of any protocol gives the same rows as JSON."""
     path = tmp_path / "rank0_snapshot.pickle"
     path.write_bytes(pickle.dumps(snapshot(), protocol))
     with ingested(TRAINING, tmp_path / "a.store") as a, ingested(path, tmp_path / "b.store") as b:
@@ -60,8 +60,8 @@ def test_pickles_of_all_protocols_are_read_as_json_is(protocol: int, tmp_path: P
 
 
 def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> None:
-    """Stacks in the memo of the pickle are read with each event that refers to them."""
-    # PyTorch gives events of one call the same list, and stacks the same frames.
+    """Stacks that the pickle shares between events are read for each event."""
+    # In PyTorch's pickle, events of one call share a stack, and stacks share frames.
     frames = [{"name": "f", "filename": "a.py", "line": 1}]
     other = [*frames, {"name": "g", "filename": "a.py", "line": 2}]
     events = [
@@ -78,7 +78,7 @@ def test_stacks_that_events_share_are_read_with_each_of_them(tmp_path: Path) -> 
 
 
 def test_a_pickle_that_runs_a_command_is_refused_and_nothing_runs(tmp_path: Path) -> None:
-    """A pickle that runs a command is refused; nothing is imported and no function called."""
+    """A pickle that would run a command is refused without running it."""
     witness = tmp_path / "witness"
 
     class Evil:
@@ -105,7 +105,7 @@ def _ignore() -> SnapshotSink:
 def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A snapshot whose writer was killed is read up to its last complete event."""
+    """A truncated snapshot is read up to its last complete event."""
     whole = pickle.dumps(snapshot(), 4)
     path = tmp_path / "snapshot.pickle"
     path.write_bytes(whole[: whole.index(b"external_annotations") - 2_000])
@@ -117,7 +117,7 @@ def test_of_a_pickle_that_is_cut_off_the_complete_events_are_read(
 
 
 def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
-    """The name of a snapshot states its rank; the file may be compressed."""
+    """A snapshot is assigned to a rank by its file name, and may be compressed."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TRACES / "memory_of_training.json", folder / "rank1.json")
@@ -130,7 +130,7 @@ def test_a_snapshot_lies_beside_the_trace_of_its_rank(tmp_path: Path) -> None:
 
 
 def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> None:
-    """Several snapshots of a rank, one per folder as torchtitan writes them, are runs."""
+    """Several snapshots of a rank, one per folder as in torchtitan, become separate runs."""
     for iteration in (1, 2):
         folder = tmp_path / "job" / f"iteration_{iteration}"
         folder.mkdir(parents=True)
@@ -142,7 +142,7 @@ def test_several_snapshots_of_a_rank_are_runs_of_their_own(tmp_path: Path) -> No
 
 
 def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
-    """An unchanged snapshot is not read again, and the store has its rows only once."""
+    """Ingesting an unchanged snapshot again does not duplicate its rows."""
     path = tmp_path / "snapshot.json"
     shutil.copy(TRAINING, path)
     ingested(path, tmp_path / "store").close()
@@ -151,7 +151,7 @@ def test_an_unchanged_snapshot_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> None:
-    """Categories, states and actions are preserved; files, functions and annotations are hashed."""
+    """Redaction preserves categories and sizes, and removes file, function and annotation names."""
     value = snapshot()
     value["device_traces"][0][1]["user_metadata"] = "secret model"
     path = tmp_path / "snapshot.json"
@@ -170,15 +170,15 @@ def test_redaction_keeps_the_figures_and_no_text_of_the_user(tmp_path: Path) -> 
 
 
 def test_a_dump_and_a_trace_are_no_snapshots() -> None:
-    """The first key of the pickle distinguishes dumps and traces from snapshots."""
+    """Flight Recorder dumps and traces are not mistaken for snapshots."""
     assert is_snapshot(pickle.dumps(snapshot(), 5))
     assert not is_snapshot(pickle.dumps({"version": "2.4", "entries": []}))
     assert not is_snapshot(b'{"traceEvents": [], "segments": []}')
 
 
 def test_bytes_by_stack_are_those_of_torch_memory_viz(tmp_path: Path) -> None:
-    """Requested bytes and gaps by stack equal those of torch's memory_viz."""
-    # Lines of torch.cuda._memory_viz.memory of PyTorch 2.6, added up by stack.
+    """Requested bytes and rounding gaps by stack equal those of PyTorch's memory_viz."""
+    # Output of torch.cuda._memory_viz.memory in PyTorch 2.6, added up by stack.
     expected = {
         ("active_allocated", "<gaps>"): 36,
         ("active_allocated", "<non-python>"): 1000,
@@ -212,10 +212,10 @@ def _by_stack(store: TraceStore) -> dict[tuple[str, str], int]:
 
 @pytest.mark.skipif(not MOSAIC.exists(), reason="needs ../shared/traces/mosaic_memory_snapshot")
 def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
-    """Figures of a snapshot from mosaic's tests equal those of mosaic and torch."""
+    """The figures for a snapshot from mosaic's tests equal those of mosaic and PyTorch."""
     with ingested(MOSAIC, tmp_path / "store") as store:
         (summary,) = store.run("snapshot_summary").records()
-        # test_cmds.py of mosaic: EXPECTED_MEM_PEAK. Its static memory are the blocks of the segments.
+        # EXPECTED_MEM_PEAK in mosaic's test_cmds.py. Its static memory is that of the segments' blocks.
         assert summary["recorded_peak_bytes"] == 2_255_398_132
         assert summary["peak_bytes"] == 2_255_398_132 + 8704
         assert summary["held_before_bytes"] == 8704
@@ -238,7 +238,7 @@ def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
             ("context2", 1_212_434_191),
             ("context3", 514_689_310),
         ]
-        # torch.cuda._memory_viz.memory of PyTorch 2.6.
+        # Output of torch.cuda._memory_viz.memory in PyTorch 2.6.
         assert _by_stack(store) == {
             ("active_allocated", "<non-python>"): 466,
             ("active_allocated", "<gaps>"): 8238,
@@ -246,7 +246,7 @@ def test_figures_are_those_of_mosaic_and_torch(tmp_path: Path) -> None:
 
 
 def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_path: Path) -> None:
-    """Shared stacks of an earlier batch of 1,000 events are found by their number."""
+    """Stacks that were first seen in an earlier batch keep their number in later batches."""
     frames = [{"name": f"f{number}", "filename": "a.py", "line": number} for number in range(9)]
     stacks = [frames[number:] for number in range(9)]
     events = [
@@ -266,7 +266,7 @@ def test_stacks_that_events_share_across_batches_are_known_by_their_number(tmp_p
 
 
 def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> None:
-    """A sixteenth of the file is for the reader; the engine has at least half."""
+    """DuckDB's memory limit is reduced by a sixteenth of the file, by at most one half."""
     assert engine_memory("368MiB", 0) == "368MiB"
     assert engine_memory("368MiB", 1056 << 20) == f"{302 << 10}KiB"
     assert engine_memory("368MiB", 100 << 30) == f"{184 << 10}KiB"
@@ -275,7 +275,7 @@ def test_the_engine_has_less_memory_next_to_the_reader_of_a_large_snapshot() -> 
 def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Runs are numbered in order of their names; the snapshot that ends first is the control."""
+    """Snapshots are compared in time order, although their runs are numbered by name."""
     later = snapshot()
     later["device_traces"][0].append(
         {"action": "alloc", "addr": 71536, "size": 256, "time_us": 1_700_000_001_000_000}
@@ -292,7 +292,7 @@ def test_several_snapshots_of_a_rank_are_compared_in_order_of_time(
 
 
 def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path) -> None:
-    """A segment that was allocated after the error is not counted as reserved."""
+    """A segment that was allocated after the out-of-memory error is not counted as reserved."""
     value = snapshot()
     segment = {**value["segments"][0], "address": 1 << 20, "total_size": 5000, "blocks": []}
     value["segments"].append(segment)
@@ -305,7 +305,7 @@ def test_the_reserved_memory_at_an_oom_leaves_out_later_segments(tmp_path: Path)
 
 
 def test_layers_and_losses_have_categories(tmp_path: Path) -> None:
-    """Constructors of torch.nn make parameters, and torch.nn.functional makes activations."""
+    """Memory from torch.nn constructors is parameters; from torch.nn.functional, activations."""
     torch = "/lib/python3/torch/nn"
     stacks = {
         256: [f"{torch}/modules/linear.py:__init__", "/job/model.py:__init__"],

@@ -1,4 +1,4 @@
-"""Traces with names that are not UTF-8: read, listed, repaired and opened like all others."""
+"""Traces whose file names are not UTF-8 can be read, listed, repaired and opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = os.fsdecode(b"rank\xff0.json")
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Write a folder of two traces, one of which has such a name; skip if the file system refuses it."""
+    """Write two traces, one with a name that is not UTF-8; skip if the file system refuses it."""
     folder = tmp_path / "job"
     folder.mkdir()
     shutil.copy(TESTS / "traces" / "two_ranks_1.json", folder / "rank1.json")
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Path:
 
 @given(name=st.binary(min_size=1).filter(lambda name: b"\0" not in name))
 def test_the_text_of_a_path_is_reversible(name: bytes) -> None:
-    """Any bytes round-trip; the text is UTF-8, and equals the path if that is UTF-8."""
+    """Any path can be stored as UTF-8 text and restored; a UTF-8 path is stored unchanged."""
     path = os.fsdecode(name)
     text = path_text(path)
     text.encode()
@@ -49,7 +49,7 @@ def test_the_text_of_a_path_is_reversible(name: bytes) -> None:
 
 
 def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
-    """The store records such a path as a URL, and recognizes the file again."""
+    """The store records the path as a URL and recognizes the file in the next ingest."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     entries = read_manifest(store).entries
@@ -67,7 +67,7 @@ def test_a_rank_with_such_a_name_is_read_once(job: Path) -> None:
 
 @pytest.mark.slow
 def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Commands accept such a trace by name, in its folder, and from the store."""
+    """Commands accept the trace by name, in its folder and from the store."""
     store = job.parent / "job.store"
     slice_ = job.parent / "slice.json"
     for command in (
@@ -91,7 +91,7 @@ def test_commands_take_such_a_trace(job: Path, capsys: pytest.CaptureFixture[str
 def test_a_damaged_rank_with_such_a_name_is_read_again(
     job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A damaged rank with such a name is repaired from its trace."""
+    """A damaged rank is repaired by reading its trace again."""
     store = job.parent / "job.store"
     ingest_only(job, store)
     for file in read_manifest(store).entries[0].files.values():
@@ -102,6 +102,6 @@ def test_a_damaged_rank_with_such_a_name_is_read_again(
 
 
 def test_a_store_with_such_a_path_is_refused(tmp_path: Path) -> None:
-    """A store with such a path is refused, because the engine cannot open it."""
+    """A store path that is not UTF-8 is refused, because DuckDB cannot open it."""
     with pytest.raises(hta_sql.StoreError, match=r"must be UTF-8.*%FF"):
         hta_sql.open(tmp_path / os.fsdecode(b"\xff.store"))

@@ -1,4 +1,4 @@
-"""The compiled reader and the SQL statements read the same from every trace."""
+"""The compiled reader and the SQL statements read the same rows from every trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHARED = ROOT.parent / "shared" / "traces"
 
 
 def chunks_of(path: Path, size: int) -> Iterator[bytes]:
-    """Cut a trace into chunks as an ingest does; a file that is not a trace has none."""
+    """Cut a trace into chunks as an ingest does; yield nothing if the file is not a trace."""
     with suppress(TraceError), open_trace(str(path)) as stream:
         reader = TraceReader(stream, str(path), size)
         yield from (chunk.text for chunk in reader)
@@ -45,14 +45,14 @@ def chunks_of(path: Path, size: int) -> Iterator[bytes]:
 
 @needs_native
 def test_small_traces() -> None:
-    """Both readers agree on every test trace in small chunks, most of which are plain."""
+    """Both readers agree on every test trace, and the compiled reader reads most chunks."""
     texts = list(chain.from_iterable(chunks_of(path, 2000) for path in TRACES))
     assert len(check_readers_agree(texts)) > 0.9 * len(texts)
 
 
 @needs_native
 def test_every_fault_of_the_corpus() -> None:
-    """The compiled reader refuses everything that the statements refuse, repair or quarantine, without partial rows."""
+    """The compiled reader leaves every chunk with a repair or a loss to the statements."""
     known = faults()
     read_natively = check_readers_agree([fault.text for fault in known])
     assert len(read_natively) > 20
@@ -63,14 +63,14 @@ def test_every_fault_of_the_corpus() -> None:
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_changed_events(seed: int) -> None:
-    """Keys, values and bytes are changed at random, event by event; make fuzz runs longer."""
+    """Both readers agree on events with random changes; ``make fuzz`` tests more of them."""
     random = Random(seed)
     assert check_readers_agree([changed_event(random) for _ in range(300)])
 
 
 @needs_native
 def test_ids_go_on_behind_a_refused_chunk() -> None:
-    """The number of events in a refused chunk is known after parsing, and ids continue there."""
+    """Event ids continue after a refused chunk, whose event count is known only after parsing."""
     odd = event(pid="7.5")
     texts = [event() + b"," + event(), odd + b", " + odd, event(name='"last"')]
     tables, read_natively = read(texts, by_native=True)
@@ -83,7 +83,7 @@ def test_ids_go_on_behind_a_refused_chunk() -> None:
 
 @needs_native
 def test_a_refused_chunk_leaves_nothing_behind() -> None:
-    """Partial rows of the chunk are rolled back, even in the middle of a byte of a bitmap."""
+    """A refused chunk leaves no partial rows, even if it ends within a byte of a bitmap."""
     plain = [event(args='{"Seq": 1, "dtype": "a", "Input Dims": [[1]], "y": 2}'), event()]
     odd = event(args='{"External id": 5, "dtype": "half", "Input type": [1], "Seq": 1.5}')
     texts = [b",".join(plain * n + [odd] * (n % 3 == 2)) for n in range(1, 12)]
@@ -92,14 +92,17 @@ def test_a_refused_chunk_leaves_nothing_behind() -> None:
 
 @needs_native
 def test_of_arguments_with_one_name_the_first_counts() -> None:
-    """A null counts as the first; such events are left to the statements."""
+    """If an argument is repeated, the first one counts, and a null is one, too.
+
+    The compiled reader leaves such events to the statements.
+    """
     texts = [event(args='{"Seq": null, "Seq": 7}'), event(args='{"Seq": 7, "Seq": null}')]
     assert not check_readers_agree(texts)
 
 
 @needs_native
 def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch ends when enough columns are held; the rows do not depend on its size."""
+    """A batch ends when enough rows are held, and the result does not depend on its size."""
     path = tmp_path / "trace.json"
     texts = [event(args='{"x": 1}'), event(pid="7.5"), event(name='"c"')] * 4
     path.write_bytes(b'{"traceEvents": [' + b", ".join(texts) + b"]}")
@@ -112,7 +115,7 @@ def test_batches_end_where_enough_is_held(tmp_path: Path, monkeypatch: pytest.Mo
 @needs_native
 @pytest.mark.parametrize("most_held", [0, 500, ANY])
 def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_path: Path) -> None:
-    """Rows are copied if memory is short, a later event is not plain, or Ascend events move."""
+    """Rows are copied if memory is short, an event is not plain, or Ascend events must be moved."""
     plain = [event(name=f'"{n}"') for n in range(100)]
     named = (
         b'{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 1, '
@@ -127,7 +130,7 @@ def test_what_was_read_is_copied_where_it_cannot_be_shown(most_held: int, tmp_pa
 
 @needs_native
 def test_what_grows_beyond_its_text_is_refused() -> None:
-    """A counter whose series repeat large arguments is refused, as it would exceed its text."""
+    """A counter whose rows would exceed the size of its text is refused."""
     long = b'"' + b"n" * (5 << 20) + b'"'
     series = b", ".join(b'"%d": %d' % (n, n) for n in range(64))
     text = b'{"ph": "C", "ts": 1, "name": %s, "args": {%s}}' % (long, series)
@@ -138,7 +141,7 @@ def test_what_grows_beyond_its_text_is_refused() -> None:
 
 
 def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled reader may be disabled by an environment variable, or missing."""
+    """The compiled reader can be disabled by an environment variable, or be missing."""
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert compiled.reader_at_work() == "SQL"
     assert native_batch() is None
@@ -150,14 +153,14 @@ def test_it_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_native
 def test_one_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader of another version is not used, because its memory layout may differ."""
+    """A compiled reader of another version is not used, because its memory layout may differ."""
     assert compiled.load.__wrapped__()
     monkeypatch.setattr(compiled, "VERSION", compiled.VERSION + 1)
     assert compiled.load.__wrapped__() is None
 
 
 def test_versions_are_the_same() -> None:
-    """The versions of the compiled reader in its source and in Python are equal."""
+    """The version in the Rust source equals the version that Python expects."""
     source = (ROOT / "native" / "src" / "lib.rs").read_text(encoding="utf-8")
     assert re.findall(r"VERSION: u32 = (\d+);", source) == [str(compiled.VERSION)]
 
@@ -167,13 +170,13 @@ def test_versions_are_the_same() -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the public traces are not here")
 @pytest.mark.parametrize("job", sorted(path.name for path in SHARED.glob("*")))
 def test_public_traces(job: str) -> None:
-    """Both readers agree on real traces, including malformed ones."""
+    """Both readers agree on public traces, including malformed ones."""
     for path in sorted((SHARED / job).rglob("*.json*")):
         check_readers_agree(list(_some(path)))
 
 
 def _some(path: Path) -> Iterator[bytes]:
-    """Return up to 40 MB of a trace, because repeated events add no coverage."""
+    """Yield the first 40 MB of a trace in chunks; later events rarely add coverage."""
     for n, text in zip(count(), chunks_of(path, 1 << 16)):
         if n == 600:
             return
@@ -181,7 +184,7 @@ def _some(path: Path) -> Iterator[bytes]:
 
 
 def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The switch that disables the compiled reader also selects the builder of the call tree."""
+    """Disabling the compiled reader also selects the SQL builder for the call tree."""
     assert best_build() == (call_tree if native_batch() is None else native_call_tree)
     monkeypatch.setenv(compiled.SWITCH, "0")
     assert best_build() == call_tree
@@ -189,7 +192,7 @@ def test_what_builds_the_call_tree_is_chosen(monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_native
 def test_columns_of_another_type_are_refused() -> None:
-    """Columns of another type are refused, because the library reads columns in place."""
+    """The compiled call tree refuses columns of the wrong type, because it reads them in place."""
     columns_of = {
         "thread": pa.int64(),
         "ts": pa.int64(),

@@ -1,4 +1,4 @@
-"""Pickles are read to plain values, opcode by opcode; everything else is refused and never executed."""
+"""The pickle reader builds plain values only, and refuses everything else without executing it."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class HasState:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_plain_values_are_what_was_pickled(protocol: int) -> None:
-    """Plain values of every protocol that Python writes are read as pickled."""
+    """Plain values are read as they were pickled, for every protocol."""
     assert read_pickle(pickle.dumps(VALUE, protocol), "dump").value == VALUE
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/nccl_trace_rank_*")), ids=str)
 def test_recorded_dumps_are_read_as_python_reads_them(path: Path) -> None:
-    """Dumps of torch's own pickler are read as Python reads them."""
+    """Dumps that PyTorch wrote are read as Python's pickle module reads them."""
     assert read_pickle(path.read_bytes(), "dump").value == pickle.loads(path.read_bytes())  # noqa: S301 - ours
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, protocol: int) -> None:
-    """A pickle that calls a function is refused by name, and the function is not called."""
+    """A pickle that calls a function is refused with the function's name, without calling it."""
     data = pickle.dumps({"entries": [RunsACommand(tmp_path / "ran")]}, protocol)
     with pytest.raises(
         TraceFormatError, match=r"GLOBAL \('posix\.system'\).*Nothing in the file was run"
@@ -66,7 +66,7 @@ def test_a_pickle_that_calls_a_function_is_refused_by_name(tmp_path: Path, proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_object_of_a_class_is_refused(protocol: int) -> None:
-    """An object of a class is refused, and its module is not imported."""
+    """A pickled object of a class is refused."""
     with pytest.raises(TraceFormatError, match=r"GLOBAL \('"):
         read_pickle(pickle.dumps(HasState(), protocol), "dump")
 
@@ -95,7 +95,7 @@ def test_an_object_of_a_class_is_refused(protocol: int) -> None:
 def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     data: bytes, name: str
 ) -> None:
-    """Opcodes for more than plain values are refused by name, with their byte offset."""
+    """An opcode for anything but plain values is refused with its name and byte offset."""
     with pytest.raises(TraceFormatError) as refused:
         read_pickle(data, "dump")
     assert f"opcode {name} at byte" in str(refused.value)
@@ -116,13 +116,13 @@ def test_opcodes_that_build_more_than_plain_values_are_refused_by_name(
     ],
 )
 def test_damaged_pickles_are_refused_with_their_path(data: bytes) -> None:
-    """Damaged pickles are refused with their path, and never fail with another error."""
+    """A damaged pickle is refused with its path, and raises no other error."""
     with pytest.raises(TraceFormatError, match="'dump' is a damaged pickle: byte "):
         read_pickle(data, "dump")
 
 
 def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
-    """A dump whose writer was killed yields its complete entries."""
+    """A truncated dump yields its complete entries."""
     whole = pickle.dumps({"entries": [{"a": 1}, {"a": 2}, {"a": 3}]}, 2)
     for end in range(len(whole)):
         read = read_pickle(whole[:end], "dump")
@@ -134,20 +134,20 @@ def test_a_pickle_that_is_cut_off_keeps_its_complete_values() -> None:
 
 
 def test_lengths_beyond_the_file_take_no_memory() -> None:
-    """A text of 2^64 bytes is reported as truncated, and no memory is allocated."""
+    """A string with a declared length of 2^64 bytes is reported without allocating memory."""
     for opcode, width in ((b"\x8d", "Q"), (b"X", "I"), (b"\x8e", "Q")):
         length = struct.pack(f"<{width}", (1 << (8 * struct.calcsize(width))) - 1)
         assert read_pickle(b"\x80\x04" + opcode + length + b"abc", "dump").problem
 
 
 def test_millions_of_lists_are_refused() -> None:
-    """Millions of lists are refused, because one byte creates a list of sixty bytes."""
+    """Millions of lists are refused, as each takes one byte in the file but sixty in memory."""
     with pytest.raises(TraceFormatError, match="more than 4,000,000 lists and dicts"):
         read_pickle(b"\x80\x02" + b"]" * (MAX_CONTAINERS + 2), "dump")
 
 
 def test_values_that_hold_themselves_are_read() -> None:
-    """Values that refer to themselves are read, because such cycles need no call."""
+    """A list that contains itself can be read."""
     value: list[Any] = []
     value.append(value)
     read = read_pickle(pickle.dumps(value, 2), "dump").value

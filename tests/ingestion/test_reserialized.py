@@ -1,4 +1,4 @@
-"""The tables do not depend on how a trace is written or read."""
+"""The rows do not depend on how a trace is formatted or read."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ ANY_EVENT = st.fixed_dictionaries(
 
 
 def written(order: list[int], *, is_first: bool, style: dict[str, Any]) -> bytes:
-    """Return the trace in one style, with keys in one order and the events first or last."""
+    """Return the trace in a style, with the events before or after the metadata."""
     ordered = [
         dict(sorted(event.items(), key=lambda item: order[len(item[0]) % len(order)]))
         for event in EVENTS
@@ -88,7 +88,7 @@ def written(order: list[int], *, is_first: bool, style: dict[str, Any]) -> bytes
 def test_style_and_way_change_nothing(
     tmp_path: Path, order: list[int], style: dict[str, Any], way: Way, *, is_first: bool
 ) -> None:
-    """White space, escapes, key order, chunks, batches, threads and memory change nothing."""
+    """White space, escapes, key order, chunks, batches, threads and memory limit have no effect."""
     path = tmp_path / "trace.json"
     path.write_bytes(json.dumps({**HEADER, "traceEvents": EVENTS, **TRAILER}).encode())
     plain = staged(path, Way())
@@ -105,7 +105,7 @@ def test_style_and_way_change_nothing(
 def test_any_values_are_read_alike_in_every_way(
     tmp_path: Path, events: list[Any], style: dict[str, Any], way: Way
 ) -> None:
-    """Any values in the fields are read alike on every path."""
+    """Any values in event fields are read identically, however the file is cut."""
     path = tmp_path / "trace.json"
     path.write_bytes(json.dumps({**HEADER, "traceEvents": events, **TRAILER}, **style).encode())
     plain = staged(path, Way())
@@ -119,7 +119,7 @@ def test_any_values_are_read_alike_in_every_way(
     "number", ["1500.25", "1.50025e3", "1500.250", "150025E-2", '"1500.25"', "1500.2500000000000"]
 )
 def test_a_number_is_the_same_in_every_format(tmp_path: Path, number: str) -> None:
-    """A time is exact to the nanosecond in any notation."""
+    """A time is exact to the nanosecond in every notation."""
     path = tmp_path / "trace.json"
     path.write_text(
         '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, '

@@ -1,4 +1,7 @@
-"""Roles given at ingest: each process has its own rank in the run, even if roles count from 0."""
+"""Roles that the user passes to an ingest: every process gets a distinct rank in the run.
+
+This holds even if every role numbers its ranks from 0.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ RANKS = "SELECT rank, role, role_rank, source FROM ranks ORDER BY rank"
 
 
 def write(path: Path, rank: int, size: int, **info: Any) -> None:
-    """Write a trace of one operator, with a kernel of the group of all ranks of its world."""
+    """Write a trace with an operator, a collective of all ranks in its world, and a send."""
     group = {
         "Collective name": "allreduce",
         "Process Group Name": "0",
@@ -40,7 +43,7 @@ def write(path: Path, rank: int, size: int, **info: Any) -> None:
 
 @pytest.fixture
 def worlds(tmp_path: Path) -> Path:
-    """Write two ranks of each of two roles; both roles count from 0."""
+    """Write two roles with two ranks each, both numbered from 0."""
     for role in ("prefill", "decode"):
         for rank in range(2):
             write(tmp_path / "job" / f"engine_{role}" / f"rank{rank}.json", rank, 2)
@@ -48,7 +51,7 @@ def worlds(tmp_path: Path) -> Path:
 
 
 def ranks_of(store: hta_sql.TraceStore) -> list[tuple[Any, ...]]:
-    """Return rank, role, rank in the role and folder of each rank."""
+    """Return rank, role, rank within the role and folder name of each rank."""
     rows = store.sql(RANKS).rows()
     return [(*row[:3], Path(row[3]).parent.name) for row in rows]
 
@@ -62,7 +65,7 @@ PLACED = [
 
 
 def roles(folder: Path) -> dict[str, str]:
-    """Return role ─▶ folder, in an order that is not that of the names."""
+    """Return role ─▶ folder, in an order other than that of the names."""
     return {role: str(folder / "job" / f"engine_{role}") for role in ("prefill", "decode")}
 
 
@@ -70,7 +73,7 @@ def roles(folder: Path) -> dict[str, str]:
 def test_roles_that_count_from_0_have_ranks_of_their_own(
     worlds: Path, caplog: pytest.LogCaptureFixture, *, listed: bool
 ) -> None:
-    """Ranks follow the order of the option, not that of the files, and one message says so."""
+    """Ranks follow the order of the role options, and a message says so."""
     job = worlds / "job"
     traces = sorted(map(str, job.rglob("*.json"))) if listed else str(job)
     with (
@@ -87,7 +90,10 @@ def test_roles_that_count_from_0_have_ranks_of_their_own(
 
 
 def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None:
-    """Groups and partners are ranks of the run, so collectives of two roles never match."""
+    """Recorded ranks in groups and partners become ranks of the run.
+
+    Collectives of different roles therefore never match.
+    """
     with hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)) as store:
         groups = store.sql(
             "SELECT rank, pg_ranks FROM gpu_ops WHERE pg_ranks IS NOT NULL ORDER BY ALL"
@@ -107,7 +113,7 @@ def test_recorded_groups_and_partners_are_ranks_of_the_run(worlds: Path) -> None
 
 
 def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> None:
-    """A role that is added later has ranks after existing ones, whatever the option says."""
+    """Existing ranks are stable: a role that is added later gets the next ranks."""
     given = roles(worlds)
     with hta_sql.ingest(given["prefill"], worlds / "s", run="job", role="prefill"):
         pass
@@ -127,7 +133,7 @@ def test_ranks_of_roles_stay_if_a_role_is_added_or_read_again(worlds: Path) -> N
 
 
 def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
-    """The ranks of the next role begin after the world size; the missing one can be added."""
+    """If a role lacks a rank, its number stays free, so that the trace can be added later."""
     lost = worlds / "job" / "engine_prefill" / "rank1.json"
     text = lost.read_text(encoding="utf-8")
     lost.unlink()
@@ -139,7 +145,7 @@ def test_a_missing_rank_of_a_role_keeps_its_place(worlds: Path) -> None:
 
 
 def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
-    """Roles of one world have the ranks of that world, and are numbered from 0 within each role."""
+    """Roles in one world keep its ranks, and are also numbered from 0 within each role."""
     for rank in range(4):
         write(tmp_path / "job" / f"rank{rank}.json", rank, 4)
     given = {
@@ -152,7 +158,7 @@ def test_ranks_that_do_not_collide_stay(tmp_path: Path) -> None:
 
 
 def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path) -> None:
-    """A role that would take ranks of another is refused, because its stored ranks cannot move."""
+    """A new trace is refused if its rank belongs to a different role in the store."""
     write(tmp_path / "a" / "x.json", 0, 2)
     write(tmp_path / "b" / "x.json", 1, 2)
     for role, folder in (("trainer", "a"), ("rollout", "b")):
@@ -165,7 +171,7 @@ def test_a_role_of_a_store_that_takes_ranks_of_another_is_refused(tmp_path: Path
 def test_the_option_wins_over_the_trace_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The option wins over the trace with a warning, as an explicit rank does."""
+    """The role option overrides the role that a trace states, with a warning."""
     write(tmp_path / "a.json", 0, 1, role="actor")
     with caplog.at_level(logging.WARNING):
         store = hta_sql.ingest(tmp_path / "a.json", tmp_path / "s", role="trainer")
@@ -175,7 +181,7 @@ def test_the_option_wins_over_the_trace_with_a_warning(
 
 
 def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> None:
-    """Traces without a rank are numbered in their role, also if roles are read one by one."""
+    """Traces that state no rank are numbered by role, whether ingested together or not."""
     for role in ("a", "b"):
         for name in ("x", "y"):
             path = tmp_path / "job" / role / f"{name}.json"
@@ -192,7 +198,7 @@ def test_traces_without_a_rank_are_counted_within_their_role(tmp_path: Path) -> 
 
 
 def test_dumps_have_the_ranks_of_their_role(worlds: Path) -> None:
-    """Dumps have the ranks of their role, and so have the groups in them."""
+    """Flight Recorder dumps, and the groups in them, get the ranks of their role."""
     for role, folder in roles(worlds).items():
         for rank in range(2):
             dump = {
@@ -223,7 +229,7 @@ def test_dumps_have_the_ranks_of_their_role(worlds: Path) -> None:
 
 
 def test_the_command_takes_roles(worlds: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--role ROLE=PATH may be repeated; --role ROLE is for all traces."""
+    """``--role ROLE=PATH`` can be repeated, and ``--role ROLE`` applies to all traces."""
     given = [f"--role={role}={path}" for role, path in roles(worlds).items()]
     assert main(["ingest", str(worlds / "job"), "-o", str(worlds / "s"), *given]) == 0
     with hta_sql.TraceStore(worlds / "s") as store:
@@ -238,7 +244,7 @@ def test_the_command_takes_roles(worlds: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
-    """The error names the role without a trace, or the wrong name."""
+    """A role that matches no trace is refused, and so is an invalid role name."""
     with pytest.raises(TraceNotFoundError, match="Role trainer: none of the traces is at or below"):
         hta_sql.ingest(worlds / "job", worlds / "s", role={"trainer": str(worlds / "other")})
     with pytest.raises(ParameterError, match="Role 'a,b'"):
@@ -247,7 +253,7 @@ def test_a_role_of_no_trace_and_a_wrong_name_are_refused(worlds: Path) -> None:
 
 @pytest.mark.slow
 def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
-    """A safe store of roles reads links to the files, and one at a URL reads the same objects."""
+    """Roles can be selected in a safe store and in a store at a URL."""
     with hta_sql.ingest(worlds / "job", worlds / "s", run="job", role=roles(worlds)) as store:
         rows = store.run("gpu_kernel_types", roles=["decode"]).records()
     assert {row["rank"] for row in rows} <= {2, 3}
@@ -262,7 +268,7 @@ def test_roles_of_a_safe_store_and_of_one_at_a_url(worlds: Path) -> None:
 
 
 def test_a_redacted_copy_keeps_the_ranks_of_roles(worlds: Path) -> None:
-    """A redacted copy has the same ranks, and other names of roles."""
+    """A redacted copy has the same ranks but no role names of the user."""
     hta_sql.ingest(worlds / "job", worlds / "s", role=roles(worlds)).close()
     copy = str(worlds / "copy.duckdb")
     assert main(["export", str(worlds / "s"), "-o", copy, "--redact"]) == 0

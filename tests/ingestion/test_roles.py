@@ -1,4 +1,4 @@
-"""Roles of processes, for example in reinforcement learning: only as distributedInfo states them."""
+"""Roles of processes that traces state in their distributedInfo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def roles(folder: Path, infos: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
-    """(run, rank) remains the key; ranks of each role are numbered from 0."""
+    """The stated role and the rank within the role become columns of ranks."""
     stated = [
         {"role": "trainer", "role_rank": 0},
         {"role": "trainer", "role_rank": 1},
@@ -36,5 +36,5 @@ def test_roles_that_traces_state_are_columns_of_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("info", [{}, {"role": None}, {"role_rank": 1 << 40}, {"role_rank": "a"}])
 def test_a_role_that_is_not_stated_is_null(tmp_path: Path, info: dict[str, Any]) -> None:
-    """A role that is not stated is NULL, and so is a value that is not a rank."""
+    """A role or role rank that is missing or invalid is NULL."""
     assert roles(tmp_path, [info, {}]) == [(0, None, None), (1, None, None)]

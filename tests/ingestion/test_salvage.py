@@ -1,4 +1,4 @@
-"""One bad event costs one event: salvage, repair and loss."""
+"""One bad event costs one event: it is repaired, or lost and quarantined."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = b'{"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 1, "tid": 1, "
     ],
 )
 def test_known_faults_are_repaired(text: bytes, kept: str) -> None:
-    """Errors that profilers really make are repaired and reported."""
+    """Errors that profilers make in practice are repaired and reported."""
     (span,) = rescue(text)
     assert span.text is not None
     assert span.text.decode() == kept
@@ -39,7 +39,7 @@ def test_what_cannot_be_repaired_is_lost_alone() -> None:
 
 
 def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
-    """Events are rows and the bad bytes are in quarantine, with their offset."""
+    """The intact events become rows, and the bad bytes are quarantined with their offset."""
     broken = b'{"ph": "X", "name": oops}'
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + b", ".join([GOOD, broken, GOOD]) + b"]}")
@@ -53,7 +53,7 @@ def test_a_broken_event_costs_one_event(tmp_path: Path) -> None:
 
 
 def test_strict_refuses(tmp_path: Path) -> None:
-    """With strict, a fault refuses the trace with its offset."""
+    """With ``strict``, a fault refuses the trace and the error states its offset."""
     trace = tmp_path / "trace.json"
     trace.write_bytes(b'{"traceEvents": [' + GOOD + b', {"ph": oops}]}')
     with pytest.raises(hta_sql.TraceError, match="at byte"):
@@ -82,13 +82,13 @@ def test_strict_refuses(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_files(name: str, events: int, tmp_path: Path) -> None:
-    """Each of the malformed files yields all of its complete events."""
+    """Each malformed file yields all of its complete events."""
     with hta_sql.ingest(str(MALFORMED / name), tmp_path / "store") as store:
         assert store.sql("SELECT count(*) FROM events").rows() == [(events,)]
 
 
 @pytest.mark.skipif(not MALFORMED.is_dir(), reason="the malformed traces are not here")
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    """The error says that the file is empty."""
+    """The error for an empty file says that it is empty."""
     with pytest.raises(hta_sql.TraceError, match="empty"):
         hta_sql.ingest(str(MALFORMED / "empty_file.json"), tmp_path / "store")

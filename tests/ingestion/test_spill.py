@@ -1,4 +1,4 @@
-"""Data above the memory limit spills to a folder that is deleted afterwards."""
+"""Data above the memory limit spills to a temporary folder that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.synthetic.sizing import spec_for_events
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
-    """Write a trace that is larger than its memory limit, to be read in an empty current folder."""
+    """Write a trace that exceeds the memory limit of its job, and run in an empty folder."""
     spec = replace(spec_for_events(60_000, JobSpec(ranks=1)), gzip=False)
     (trace,) = write_job(tmp_path / "traces", spec).files
     for name in ("temporary", "current"):
@@ -29,7 +29,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RankJob:
 
 @pytest.mark.slow
 def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spilled data exists while the tables are written, in the temporary folder only."""
+    """Data spills to the temporary folder while tables are written, and is deleted afterwards."""
     spilled: list[Path] = []
 
     def looking(*given: object) -> object:
@@ -44,7 +44,7 @@ def test_the_spill_is_gone(job: RankJob, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_spill_of_a_refused_trace_is_gone(job: RankJob) -> None:
-    """The spill of a trace is deleted when a strict ingest refuses its last event."""
+    """Spilled data is also deleted if a strict ingest refuses the trace."""
     path = Path(job.path)
     path.write_bytes(path.read_bytes().replace(b'"Record Window End"', b'"Record Window End'))
     with pytest.raises(TraceFormatError):

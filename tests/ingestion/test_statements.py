@@ -1,4 +1,4 @@
-"""Statements are parsed once per process, and run as if parsed each time."""
+"""Statements are parsed once per process, with the same results as parsing them each time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hta_sql.library.sql_files import ingest_sql, sql_root
 
 
 def test_each_run_is_one_of_its_own() -> None:
-    """Each run of a statement has its own values and connection, and the tables of that moment."""
+    """Each run of a statement uses its own values and connection and the current tables."""
     ask = "SELECT t.a + $more FROM t"
     for more in (1, 2):
         with duckdb.connect() as con:
@@ -23,7 +23,7 @@ def test_each_run_is_one_of_its_own() -> None:
 
 
 def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old statements are evicted, because rules of users create more in a long-lived process."""
+    """Old statements are evicted, because user rules create more in a long-lived process."""
     monkeypatch.setattr(statements, "_parsed", {})
     monkeypatch.setattr(statements, "_MOST", 3)
     with duckdb.connect() as con:
@@ -32,11 +32,11 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SMALL_LINES = 5
-"""Maximum lines of code of a statement of sql/ingest that shares a file with related statements."""
+"""Maximum code lines of a statement in sql/ingest that must share a file with related ones."""
 
 
 def test_small_ingest_statements_share_a_file() -> None:
-    """A statement of a few lines is next to those that use it; a table has its own file."""
+    """Statements of a few lines are in the file of those that use them."""
     folder = sql_root() / "ingest"
     small = {
         path.relative_to(folder).as_posix()
@@ -48,6 +48,6 @@ def test_small_ingest_statements_share_a_file() -> None:
 
 
 def test_a_missing_statement_is_reported_with_the_names_of_its_file() -> None:
-    """The error of a misspelled name lists the existing ones."""
+    """The error for an unknown statement lists the statements in its file."""
     with pytest.raises(LibraryError, match=r"ids\.sql: no statement 'part'; available: part_of"):
         ingest_sql("ids", "part")

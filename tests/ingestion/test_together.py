@@ -1,4 +1,4 @@
-"""Small traces that are read together have the same rows as each of them alone."""
+"""Small traces that are ingested together have the same rows as when ingested separately."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PLAIN = (
     "gpu_views",
 )
 ODD = ("broken_event", "ascend_trace_view", "every_table")
-"""Traces with an event to salvage, another producer, and events without a valid time."""
+"""Traces with a broken event, Ascend events, and events without a valid time."""
 
 Tables = dict[str, list[tuple[object, ...]]]
 
 
 def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
-    """Return a rank of each trace."""
+    """Return an ingest job for each trace."""
     return [
         RankJob(str(TRACES / f"{name}.json"), "run", rank, "given", str(folder), is_small=True)
         for rank, name in enumerate(names)
@@ -42,7 +42,7 @@ def jobs_of(names: tuple[str, ...], folder: Path) -> list[RankJob]:
 
 
 def tables_of(result: object) -> Tables:
-    """Return the rows of a rank, table by table in file order."""
+    """Return the rows of an ingested rank by table, in file order."""
     assert isinstance(result, RankResult)
     tables: Tables = {}
     with duckdb.connect() as con:
@@ -55,7 +55,7 @@ def tables_of(result: object) -> Tables:
 
 
 def facts(result: object) -> RankResult:
-    """Return the facts about a rank, without its files."""
+    """Return the result of a rank without its files and duration."""
     assert isinstance(result, RankResult)
     return replace(result, files=[], seconds=0)
 
@@ -63,10 +63,10 @@ def facts(result: object) -> RankResult:
 def test_each_has_the_rows_that_it_has_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace has the rows that it has alone, even with ids equal to another's."""
+    """Each trace has the same rows as if ingested separately, even if two traces have equal ids."""
     jobs = jobs_of((*PLAIN, PLAIN[0]), tmp_path)
     alone = list(map(ingest_rank, jobs))
-    # None of them is left to be read alone.
+    # No trace may be ingested separately.
     monkeypatch.setattr(together, "ingest_rank", None)
     for one, other in zip(ingest_together(jobs), alone, strict=True):
         assert tables_of(one) == tables_of(other)
@@ -74,7 +74,7 @@ def test_each_has_the_rows_that_it_has_alone(
 
 
 def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
-    """A trace that is not plain is read alone; a file that is not a trace raises its own error."""
+    """A trace that is not plain is ingested separately, and a file that is no trace fails alone."""
     no_trace = tmp_path / "no_trace.json"
     no_trace.write_text("nonsense", encoding="utf-8")
     jobs = jobs_of((ODD[0], PLAIN[0], ODD[1], PLAIN[1], ODD[2]), tmp_path)
@@ -88,7 +88,7 @@ def test_what_is_not_plain_harms_no_other(tmp_path: Path) -> None:
 def test_more_text_than_their_sizes_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Text above the promised size is read alone, so memory stays bounded."""
+    """Traces with more text than expected are ingested separately, so memory stays bounded."""
     monkeypatch.setattr(together, "MAX_TEXT_BYTES", (TRACES / f"{PLAIN[0]}.json").stat().st_size)
     jobs = jobs_of(PLAIN[:3], tmp_path)
     assert list(map(tables_of, ingest_together(jobs))) == [
@@ -97,7 +97,7 @@ def test_more_text_than_their_sizes_promised(
 
 
 def test_batches() -> None:
-    """Batches are as few as memory allows, but give work to each worker."""
+    """There are as few batches as memory allows, but enough for each worker."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     small = [replace(job, rank=rank) for rank in range(4)]
     spans = [replace(job, rank=4), replace(job, rank=4, span=1)]
@@ -108,14 +108,14 @@ def test_batches() -> None:
 
 
 def test_batches_of_many_ranks() -> None:
-    """An interruption loses the ranks of its batch, so no batch covers most of a large job."""
+    """Batches are limited to 100 ranks, because an interruption loses the ranks of its batch."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     batches = in_batches([replace(job, rank=rank) for rank in range(300)], workers=1, threads=1)
     assert [len(batch) for batch in batches] == [100, 100, 100]
 
 
 def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No batch is much larger than the limit; a single batch has all threads."""
+    """Batches are limited in bytes, and a single batch gets all threads."""
     job = RankJob("trace.json", "run", 0, "given", "", size=1000, is_small=True)
     jobs = [replace(job, rank=rank) for rank in range(6)]
     (only,) = in_batches(jobs, workers=2, threads=1)
@@ -135,7 +135,7 @@ def test_batches_of_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str) -> None:
-    """Processes are used for many or large traces, and on request."""
+    """Separate processes are used for many or large traces, and on request."""
     sizes = {f"rank{rank}.json": size << 20 for rank, size in enumerate(megabytes)}
     with patch.object(workers, "cpu_count", return_value=cores):
         plan = plan_workers(sizes, jobs, None)
@@ -143,7 +143,7 @@ def test_who_reads(cores: int, megabytes: list[int], jobs: int | None, who: str)
 
 
 def test_the_limit_is_that_of_the_process() -> None:
-    """Python uses part of the limit; if it is small, the engine gets half."""
+    """Python needs part of the memory limit, so DuckDB gets the rest, or half of a small limit."""
     shares = {"1GiB": "811008KiB", "600MiB": "376832KiB", "300MiB": "153600KiB", "1GB": "738994KiB"}
     for limit, share in shares.items():
         assert plan_workers({"rank0.json": 1}, None, engine_share(limit)).memory_limit == share

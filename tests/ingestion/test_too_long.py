@@ -1,4 +1,4 @@
-"""An event above the length limit goes to quarantine alone, in bounded memory."""
+"""Only an event above the length limit is quarantined, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = ["good 0", "good 1", "good 2", "good 3"]
 
 
 def padded(before: bytes, piece: bytes, behind: bytes, length: int = 3 * LIMIT) -> bytes:
-    """Repeat a piece up to a length of the text."""
+    """Repeat a piece until the text has a given length."""
     return before + piece * ((length - len(before + behind)) // len(piece)) + behind
 
 
@@ -74,7 +74,7 @@ def _short_events() -> object:
     ],
 )
 def test_it_costs_itself(case: str, slot: int, tmp_path: Path) -> None:
-    """Only the overlong event is lost, and its offset and length are reported, in every read mode."""
+    """Only the overlong event is lost, and its offset and length are reported."""
     path = tmp_path / "trace.json"
     texts = [*WHOLE[:slot], LONG[case], *WHOLE[slot:]]
     path.write_bytes(HEAD + b", ".join(texts) + END)
@@ -88,7 +88,7 @@ def test_it_costs_itself(case: str, slot: int, tmp_path: Path) -> None:
 
 
 def read_in_some_ways(path: Path) -> Outcome:
-    """Read a file in several ways that must agree."""
+    """Read a file with several chunk sizes; return the result, which must not depend on them."""
     first, *others = (
         staged(path, Way(size, careful=careful, is_deep=False))
         for size, careful in ((1 << 18, False), (150, False), (1, True))
@@ -101,7 +101,7 @@ def read_in_some_ways(path: Path) -> Outcome:
 @pytest.mark.usefixtures("_short_events")
 @pytest.mark.parametrize("length", [LIMIT - 1, LIMIT, LIMIT + 1])
 def test_the_limit_is_exact(length: int, tmp_path: Path) -> None:
-    """An event of exactly the maximum length is read."""
+    """An event of exactly the maximum length is stored, and a longer one is not."""
     path = tmp_path / "trace.json"
     exact = padded(ARGS + b'"', b"y", b'"}}', length)
     path.write_bytes(HEAD + b", ".join([WHOLE[0], exact, exact, WHOLE[1]]) + END)
@@ -114,7 +114,7 @@ def test_the_limit_is_exact(length: int, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_short_events")
 @pytest.mark.parametrize("case", list(LONG)[1::3])
 def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
-    """The partial event is one row of quarantine, and the end of the file another."""
+    """If the file ends inside an overlong event, quarantine has a row for each problem."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([*WHOLE[:2], LONG[case][:-10]]))
     outcome = read_in_some_ways(path)
@@ -128,9 +128,9 @@ def test_a_file_that_breaks_off_inside(case: str, tmp_path: Path) -> None:
 def test_depth_is_the_same_where_a_neighbor_is_broken(
     limit: int, more: int, beside: bytes, tmp_path: Path
 ) -> None:
-    """The depth limit is the same in a parsed and in a walked chunk."""
+    """The depth limit does not depend on whether another event in the chunk is broken."""
     path = tmp_path / "trace.json"
-    # The event and its arguments are brackets, too.
+    # The event and its arguments are two more levels.
     inner = limit + more - 2
     deep = event(args='{"x": ' + "[" * inner + "]" * inner + "}")
     path.write_bytes(HEAD + event() + b", " + deep + beside + END)
@@ -164,13 +164,13 @@ print(peak.split()[1])
 
 
 def used_by(path: Path) -> tuple[int, float, str]:
-    """Read a file in a separate process; return its peak memory [KB], CPU [s] and output."""
+    """Read a file in a separate process; return its peak memory [KB], CPU time [s] and output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(  # noqa: S603 - this Python
         [sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The engine's bar of progress may stand before them.
+    # DuckDB's progress bar may be printed before these lines.
     *_, said, peak = done.stdout.strip().splitlines()
     return int(peak), after.ru_utime - before.ru_utime, said
 
@@ -178,7 +178,7 @@ def used_by(path: Path) -> tuple[int, float, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", IMMENSE)
 def test_memory_does_not_grow_with_the_event(case: str, tmp_path: Path) -> None:
-    """An event of 100 MB takes no more memory than one of 40 MB."""
+    """An event of 100 MB takes no more memory than an event of 40 MB."""
     path = tmp_path / "trace.json"
     peaks = []
     for size in (40 << 20, 100 << 20):
@@ -206,7 +206,7 @@ def test_memory_of_many_broken_events(tmp_path: Path) -> None:
 def test_what_reads_events_one_by_one_does_not_take_the_start_for_the_whole(
     tmp_path: Path,
 ) -> None:
-    """A rewritten trace reports the missing event, and a stream of events ends there."""
+    """A rewritten trace reports the overlong event as lost; reading single events fails there."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([WHOLE[0], b"1" * 3 * LIMIT, WHOLE[1]]) + END)
     report = rewrite_trace(str(path), tmp_path / "out.json")

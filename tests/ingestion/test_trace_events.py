@@ -1,4 +1,4 @@
-"""trace_events splits at separators if possible, with the same result as event by event."""
+"""``trace_events`` yields the same events as reading the file event by event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hta_sql.traces.whole_files import trace_events
 from tests.ingestion.test_whole_files import JOINED, file_of, texts
 
 BROKEN = {"flaws_0", "flaws_1"}
-"""Texts that are not valid JSON on purpose, so no other parser reads them."""
+"""Test traces that are deliberately invalid JSON, which other parsers cannot read."""
 
 TRACES = sorted(
     path
@@ -38,7 +38,7 @@ FILES = {
 
 
 def told(path: Path) -> tuple[list[str], str]:
-    """Return the events as text, and the final error."""
+    """Return the events as JSON strings, and the error that ended them."""
     found: list[str] = []
     try:
         found.extend(json.dumps(event) for event in trace_events(str(path)))

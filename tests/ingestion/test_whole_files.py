@@ -1,4 +1,4 @@
-"""Faults of whole files: concatenated, interleaved, in another encoding, very large."""
+"""Faults that affect a whole file: concatenation, truncation, encoding and compression."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NO_END = "the event list has no end: the file is cut off"
 
 
 def texts(letter: str, count: int = 6) -> list[bytes]:
-    """Return the events of one rank."""
+    """Return the event texts of one rank."""
     return [event(name=f'"{letter}{n}"') for n in range(count)]
 
 
 def file_of(events: list[bytes]) -> bytes:
-    """Return a whole file."""
+    """Return a trace file with the given event texts."""
     return HEAD + b", ".join(events) + END
 
 
@@ -45,13 +45,13 @@ NAMES_A, NAMES_B = ([f"{letter}{n}" for n in range(6)] for letter in "ab")
 
 
 def names(outcome: Outcome) -> list[str]:
-    """Return the names of the stored events, in file order."""
+    """Return the names of the stored events in file order."""
     rows = rows_by_event(outcome)
     return [rows[event_id][NAME] for event_id in sorted(rows)]
 
 
 def read_in_every_way(path: Path) -> Outcome:
-    """Read a file in many ways, which must agree."""
+    """Read a file with many chunk sizes; return the result, which must not depend on them."""
     first = staged(path, Way(is_deep=False))
     for size in (1, 150, 400):
         for careful in (False, True):
@@ -102,7 +102,7 @@ JOINED = {
 
 
 ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then whole"}
-"""Cases that only ``make test-all`` reads, because other cases cover the same kinds of seams."""
+"""Cases that only ``make test-all`` reads, because similar cases cover them."""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ ALIKE = {"both whole, by lines", "three whole", "cut off inside an event, then w
     [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in JOINED],
 )
 def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
-    """Every complete event of both files is stored, and each seam is one row of quarantine."""
+    """If two ranks wrote to one path, complete events are stored and seams are quarantined."""
     data, kept, reasons = JOINED[case]
     path = tmp_path / "trace.json"
     path.write_bytes(data)
@@ -124,7 +124,7 @@ def test_two_ranks_wrote_one_path(case: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [150, 700])
 def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
-    """If the blocks of two files alternate, every event that is not split is stored."""
+    """If blocks of two files alternate, every event within a block is stored."""
     many_a, many_b = texts("a", 40), texts("b", 40)
     file_a, file_b = file_of(many_a), file_of(many_b)
     blocks = [
@@ -148,7 +148,7 @@ def test_two_ranks_wrote_one_path_in_turns(block: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
-    """Ten thousand brackets that do not end the list are skipped."""
+    """Ten thousand closing brackets that do not end the list are skipped in linear time."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([b"[" + event() + b"]"] * 10_000) + END)
     started = time.process_time()
@@ -159,7 +159,7 @@ def test_lists_of_one_event_each_cost_linear_time(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
-    """The result does not depend on the chunk size or on the way of cutting."""
+    """The result does not depend on the chunk size, even if events are split."""
     path = tmp_path / "trace.json"
     path.write_bytes(document(EVENTS[3:6]))
     first = staged(path, Way(is_deep=False))
@@ -169,7 +169,7 @@ def test_a_cut_at_every_byte_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
-    """Every chunk size gives the same result, even with a broken event or an intact file in the list."""
+    """The result is the same for every chunk size, even with a broken event and a nested file."""
     path = tmp_path / "trace.json"
     few = HEAD + b", ".join([A[0], event(name="oops"), file_of(B[:1]), A[1]]) + END
     for data in (document(EVENTS[3:6]), few):
@@ -206,7 +206,7 @@ def test_a_cut_at_every_single_byte_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) -> None:
-    """The error for a file that is no trace says what the file is."""
+    """The error for a file that is not a trace says what is wrong with it."""
     path = tmp_path / "trace.json"
     path.write_bytes(data)
     for careful in (False, True):
@@ -227,7 +227,7 @@ def test_what_is_no_trace_is_named(data: bytes, message: str, tmp_path: Path) ->
     ],
 )
 def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> None:
-    """The content, not the suffix, determines the compression of a file."""
+    """Compression is detected from the content of a file, not from its suffix."""
     for file, content in (("plain.json", document()), (name, data)):
         (tmp_path / file).write_bytes(content)
     plain, other = (staged(tmp_path / file, Way()) for file in ("plain.json", name))
@@ -236,7 +236,7 @@ def test_the_suffix_means_nothing(name: str, data: bytes, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("whole", [0, 30])
 def test_the_limit_of_broken_events_is_that_of_every_way(whole: int, tmp_path: Path) -> None:
-    """A file with too many broken events is refused, however it is cut."""
+    """A file with too many broken events is refused, whatever the chunk size."""
     path = tmp_path / "trace.json"
     path.write_bytes(HEAD + b", ".join([*texts("a", whole), *[event(name="oops")] * 80]) + END)
     with patch.object(staging, "MAX_BROKEN", 60):

@@ -1,4 +1,4 @@
-"""Read one file in several ways, check that all of them agree, and return the result."""
+"""Read a file with different settings, none of which may change the result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hta_sql.traces.chunks import CHUNK_BYTES, TraceReader
 
 Row = tuple[Any, ...]
 Outcome = dict[str, list[Row]]
-"""Table ─▶ sorted rows, and ``error`` if the file is refused."""
+"""Table ─▶ sorted rows, or ``error`` if the file is refused."""
 
 
 class Quarantined(NamedTuple):
-    """One row of quarantine."""
+    """A row of quarantine."""
 
     event_id: int | None
     byte_offset: int
@@ -36,7 +36,7 @@ class Quarantined(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """A way to read a file, which must not change the result."""
+    """Settings for reading a file, which must not change the result."""
 
     chunk_bytes: int = CHUNK_BYTES
     batch_chunks: int = staging.BATCH_CHUNKS
@@ -45,15 +45,15 @@ class Way:
     memory_limit: str | None = None
     max_bytes: int | None = None
     is_deep: bool = True
-    """Whether events go into their tables; otherwise they stay as parsed, which takes half the time."""
+    """Whether events are written to their tables; without that, reading takes half the time."""
     is_native: bool = True
-    """Whether the compiled reader reads plain chunks, if available."""
+    """Whether the compiled reader, if available, reads plain chunks."""
     most_held: int = 0
-    """Maximum size of rows that are used in place instead of copied."""
+    """Maximum size of the rows that are used in place instead of being copied."""
 
 
 def staged(path: Path, way: Way) -> Outcome:
-    """Read a file into staged events, quarantine and metadata."""
+    """Read a file; return its staged events, quarantine and metadata."""
     try:
         return _staged(path, way)
     except DoubtfulCutError:
@@ -112,12 +112,12 @@ def _rows(con: duckdb.DuckDBPyConnection, table: str) -> list[Row]:
 
 
 def rows_by_event(outcome: Outcome) -> dict[int, Row]:
-    """Return the row of each stored event; an event is in one table only."""
+    """Return the row of each stored event by event id."""
     rows: dict[int, Row] = {}
     for table in EXTRACTED:
         found = outcome.get(table, [])
         of_table = {row[0]: row for row in found}
-        # A counter has one row for each of its series; all others have one row for each event.
+        # A counter event has a row for each of its series; any other event has one row.
         assert table == "counters" or len(of_table) == len(found)
         assert not rows.keys() & of_table.keys()
         rows |= of_table
@@ -131,7 +131,7 @@ def quarantine(outcome: Outcome) -> list[Quarantined]:
 
 
 def check_nothing_vanished(outcome: Outcome) -> None:
-    """Assert that every event of the file is either in a table or in quarantine."""
+    """Assert that every event in the file is either stored or lost."""
     kept = set(rows_by_event(outcome))
     lost = {row.event_id for row in quarantine(outcome) if row.is_lost} - {None}
     assert not kept & lost

@@ -1,4 +1,4 @@
-"""Planted jobs of the kinds that are hard to judge, drawn by a seed: sizes, fault and capture."""
+"""Random planted jobs of kinds that are hard to judge, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HEALTHY: dict[str, dict[int, float]] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A job and the expected verdicts.
+    """A planted job and its expected verdicts.
 
     Attributes:
         job: The job.
-        late: Rank ─▶ verdict and cause.
-        has_slow_link: Some transfers are slower than their peers.
+        late: Slow rank ─▶ expected verdict and cause.
+        has_slow_link: Whether some transfers are slower than those of their peers.
     """
 
     job: PlantedJob
@@ -32,7 +32,7 @@ class Drawn:
 
 
 def drawn(kind: str, seed: int) -> Drawn:
-    """Return a job of a kind; a job whose fault costs less than 2.5 % is drawn again."""
+    """Draw a job of a kind; if its fault costs less than 2.5 %, draw again."""
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
         job = replace(KINDS[kind](random), seed=random.randrange(1 << 30))
@@ -47,7 +47,7 @@ def drawn(kind: str, seed: int) -> Drawn:
 
 
 def _length(ranks: list[Rank]) -> int:
-    """Return the duration of the job from its first collective."""
+    """Return the duration of a job after its first collective."""
     first = max(rank.collectives[0].end for rank in ranks)
     return max(event.end for rank in ranks for event in rank.events) - first
 
@@ -73,7 +73,7 @@ def _faulty(random: Random, job: PlantedJob, names: tuple[str, ...] = FAULTS) ->
         "host_bound": round(random.uniform(80, 200)) * US,
         "loading": round(random.uniform(800, 3000)) * US,
     }
-    # A host that runs ahead hides what it does more.
+    # A host that runs ahead of its device would hide the additional work.
     job = replace(job, syncs=job.syncs or name in ("host_bound", "loading"))
     return replace(job, **{name: {rank: amounts[name]}})  # type: ignore[arg-type]
 
@@ -154,4 +154,4 @@ KINDS: dict[str, Callable[[Random], PlantedJob]] = {
     "many ranks": _many,
     "quiet": _quiet,
 }
-"""Kind ─▶ the function that draws a job."""
+"""Kind ─▶ function that draws a job of this kind."""

@@ -1,4 +1,4 @@
-"""The planted jobs, one of each kind, named after the fault."""
+"""Planted jobs, one of each kind, named after their fault."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAUSES = {
     "slower clocks, overlap": replace(LATE, overlap=True),
     "slower clocks, 2 ranks": replace(DP, ranks=2, slower_clock={1: 1.2}),
 }
-"""Jobs with one slow rank."""
+"""Jobs that have one slow rank."""
 
 CAPTURES = {
     "late captures": replace(LATE, starts_late={0: 3 * MS, 1: 5 * MS, 3: 4 * MS}),
@@ -69,7 +69,7 @@ CAPTURES = {
     "experts": replace(TP, experts=4, slower_clock={3: 1.3}),
     "experts, cut splits": replace(DP, experts=4, slower_clock={3: 1.3}, cut_splits=True),
 }
-"""Jobs with incomplete or shifted traces."""
+"""Jobs whose traces are incomplete or shifted."""
 
 QUIET = {
     "noise": replace(DP, noise=0.05),
@@ -77,7 +77,7 @@ QUIET = {
     "noise, overlap": replace(DP, noise=0.05, overlap=True),
     "noise, pipeline": replace(DP, ranks=8, stages=4, noise=0.05),
 }
-"""Jobs without a slow rank."""
+"""Jobs that have noise but no slow rank."""
 
 KINDS = CAUSES | CAPTURES | QUIET
 
@@ -87,11 +87,11 @@ TYPICAL = {
     *("no metadata", "missing in the middle", "no steps", "experts", "pipeline of micro-batches"),
     "noise, overlap",
 }
-"""Jobs that ``make test`` uses for sums and orders that hold for every kind; the others are slow tests."""
+"""Jobs that ``make test`` uses for properties of every kind; other kinds are slow tests."""
 
 
 def every_kind(kinds: Iterable[str] = KINDS) -> list[ParameterSet]:
-    """Return the parameters of a test that covers all of these kinds."""
+    """Return test parameters for these kinds, of which all but the typical ones are slow."""
     slow = pytest.mark.slow
     return [pytest.param(run, marks=[] if run in TYPICAL else [slow]) for run in kinds]
 
@@ -100,7 +100,7 @@ LINKS = {
     "slow pair": replace(DP, ranks=16, stages=2, hosts=2, slow_pair={(2, 10): 3.0}),
     "equal pairs": replace(DP, ranks=16, stages=2, noise=0.05),
 }
-"""Sends and receives between many pairs, without a verdict on ranks."""
+"""Jobs with sends and receives between many pairs of ranks, which have no expected verdict."""
 
 EIGHT = replace(DP, ranks=8, noise=0.02)
 
@@ -119,7 +119,7 @@ JUDGED = {
         DP, ranks=8, stages=4, steps=6, micro_batches=4, slower_clock={4: 1.4, 5: 1.4}
     ),
 }
-"""Jobs for the levels of the verdict: few steps, some steps, two culprits, links, stages."""
+"""Jobs for the verdict levels: few steps, some steps, two slow ranks, slow links and stages."""
 
 BOUND = {
     "bound by devices": replace(DP, waits_in_calls=True),
@@ -127,7 +127,7 @@ BOUND = {
         DP, waits_in_calls=True, host_bound=dict.fromkeys(range(4), 200 * US)
     ),
 }
-"""Jobs that are equal on all ranks, without a verdict on ranks."""
+"""Jobs without a slow rank, bound by their devices or by their hosts."""
 
 UNSURE = {"no metadata, tp in dp"}
-"""Jobs in which groups of one stream cannot be separated; the rows state the possible error."""
+"""Jobs whose groups share a stream and cannot be separated; rows state the possible error."""

@@ -1,4 +1,4 @@
-"""Arrays of many small jobs of one group, written directly into the tables that the verdict reads."""
+"""Write many small single-group jobs directly into the tables from which verdicts are computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ SHARE = 0.05
 def noise(
     kind: Kind, shape: tuple[int, int, int], random: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Draw the additional work of each rank before each collective, as a share; jobs, collectives, ranks."""
+    """Draw each rank's additional work before each collective as a share of its normal work.
+
+    The axes are jobs, collectives and ranks.
+    """
     if kind in ("lasting", "bursts", "wandering"):
         return _lasting_noise(kind, shape, random)
     if kind == "exponential":
@@ -37,17 +40,17 @@ def _lasting_noise(
 ) -> npt.NDArray[np.float64]:
     jobs, collectives, ranks = shape
     if kind == "bursts":
-        # Once in a hundred collectives a rank is delayed for three of them.
+        # About once in a hundred collectives, a rank is delayed for three collectives.
         starts = random.random(shape) < 0.01
         lasts = starts | np.roll(starts, 1, axis=1) | np.roll(starts, 2, axis=1)
         return random.normal(0, SHARE / 5, shape) + lasts * random.exponential(0.5, shape)
     if kind == "wandering":
-        # Each delay is close to the one before it: their correlation is 0.7.
+        # Each delay has a correlation of 0.7 with the previous one.
         delays = random.normal(0, SHARE, shape)
         for number in range(1, collectives):
             delays[:, number] = 0.7 * delays[:, number - 1] + 0.714 * delays[:, number]
         return delays
-    # What delays a rank lasts for five collectives.
+    # Each delay of a rank lasts for five collectives.
     spells = random.normal(0, SHARE, (jobs, collectives // 5 + 1, ranks))
     return spells.repeat(5, axis=1)[:, :collectives] + random.normal(0, SHARE / 5, shape)
 
@@ -55,13 +58,13 @@ def _lasting_noise(
 def fill_jobs(
     con: duckdb.DuckDBPyConnection, work: npt.NDArray[np.float64], name: str, per_step: int = 0
 ) -> None:
-    """Add jobs in which every rank works, meets all others in a collective, and continues.
+    """Add jobs in which every rank repeatedly works and then joins a collective of all ranks.
 
     Args:
-        con: A database of tests/jobs/tables.py.
-        work: Share by which the work is longer; jobs, collectives, ranks.
+        con: A database from tests/jobs/tables.py.
+        work: Additional work as a share of the normal work; axes: jobs, collectives, ranks.
         name: Prefix of the run names: `<name> 0`, `<name> 1`, …
-        per_step: Collectives of a profiler step; 0: no steps.
+        per_step: Number of collectives in a profiler step; 0 means no steps.
     """
     jobs, _, ranks = work.shape
     length = np.maximum(1000, WORK_NS * (1 + work)).astype(np.int64)
@@ -122,7 +125,7 @@ def _fill_steps(
     ranks: int,
     per_step: int,
 ) -> None:
-    """Add steps that begin on all ranks together, after the last collective of the previous step."""
+    """Add steps that begin on all ranks at once, after the last collective of the previous step."""
     bounds = np.concatenate(
         [np.zeros((len(ends), 1), np.int64), ends[:, per_step - 1 :: per_step]], 1
     )

@@ -31,7 +31,7 @@ POWER_SIZE, LATENESS, POWER_STEPS = 8, (0.025, 0.05, 0.1), (3, 5, 10, 20)
 
 @contextmanager
 def empty_database() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for arrays of jobs, whose derived table can be filled."""
+    """Open a database whose table of matched collectives can be filled directly."""
     name = "derived.matched_collectives"
     with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as con:
         con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
@@ -41,14 +41,14 @@ def empty_database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def verdicts(con: duckdb.DuckDBPyConnection) -> list[tuple[str, int, str]]:
-    """Return run, rank and verdict of the ranks that have one."""
+    """Return run, rank and verdict of every rank whose verdict is not ``none``."""
     return con.execute(
         "SELECT run, rank, verdict FROM stragglers_v1() WHERE verdict <> 'none'"
     ).fetchall()
 
 
 def noise_rates(jobs: int, seed: int) -> None:
-    """Print the share of jobs without a slow rank in which a rank is named, by kind, ranks and steps."""
+    """Print how often a rank is named in jobs that have no slow rank, by noise, ranks and steps."""
     random = np.random.default_rng(seed)
     drawn, found = Counter[tuple[object, str]](), Counter[tuple[object, str]]()
     for kind, size in product(get_args(Kind), SIZES):
@@ -75,7 +75,7 @@ def noise_rates(jobs: int, seed: int) -> None:
 
 
 def power(jobs: int, seed: int) -> None:
-    """Print how often a planted slow rank is found, and how often it is found or suspected, by its share of delay."""
+    """Print how often a planted slow rank is found or suspected, by delay and step count."""
     random = np.random.default_rng(seed)
     for late, steps in product(LATENESS, POWER_STEPS):
         with empty_database() as con:
@@ -93,7 +93,7 @@ def power(jobs: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Measure the rate of false positives, or the power."""
+    """Measure the false positive rate, or with ``--power`` the detection rate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=36, help="jobs of each combination")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draws")

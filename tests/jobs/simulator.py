@@ -1,4 +1,4 @@
-"""Run a planted job: the events of each rank in true time, and which rank waited for which."""
+"""Simulate a planted job: the events of each rank in true time, and the waits between ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ATTENTION = "flash_fwd_kernel"
 SMALL = "vectorized_elementwise_kernel"
 
 ELEMENTS = 1 << 20
-"""Size of a reduction."""
+"""Number of elements in a reduction."""
 
 TRANSFERS = {"tp": 40 * US, "dp": 150 * US, "pp": 30 * US, "ep": 60 * US, "fsdp": 120 * US}
 
@@ -28,12 +28,12 @@ Number = TypeVar("Number", int, float)
 
 @dataclass
 class Collective:
-    """One rank's part in a collective, or in a transfer from one rank to another."""
+    """One rank's part in a collective or in a transfer between two ranks."""
 
     kind: str
     group: tuple[int, ...]
     number: int
-    """Position among the collectives of its group, from 0."""
+    """Position among the collectives of its group, starting at 0."""
     rank: int
     start: int
     end: int = 0
@@ -44,17 +44,17 @@ class Collective:
     elements: int = ELEMENTS
     elem_type: str = "Float"
     event: int | None = None
-    """Position in the trace, or None if the capture lost it."""
+    """Index of the event in the trace, or None if the capture lost the event."""
 
     @property
     def key(self) -> tuple[str, tuple[int, ...], int]:
-        """Return the key that identifies the collective on all ranks."""
+        """Return the key that all parts of the same collective share."""
         return self.kind, self.group, self.number
 
 
 @dataclass
 class Event:
-    """An event of a trace, in true time."""
+    """An event of a rank in true time."""
 
     category: str
     name: str
@@ -69,7 +69,7 @@ class Event:
 
 @dataclass
 class Rank:
-    """The events of one rank."""
+    """The events and collectives of one rank."""
 
     rank: int
     events: list[Event] = field(default_factory=list)
@@ -77,11 +77,11 @@ class Rank:
 
 
 Meeting = Generator[Collective, int, None]
-"""Generator that yields when a rank enters a collective, and receives its end."""
+"""Generator that yields when a rank enters a collective and receives the end of that collective."""
 
 
 def simulate(job: PlantedJob) -> list[Rank]:
-    """Run all ranks together."""
+    """Simulate all ranks of a job."""
     runners = [_Runner(job, rank) for rank in range(job.ranks)]
     programs = [runner.program() for runner in runners]
     link = Random(job.seed * 7919 + 17)
@@ -98,14 +98,17 @@ def simulate(job: PlantedJob) -> list[Rank]:
         if len(together) == len(came.group):
             _meet(job, together, link)
             ready += [(part.rank, part.end) for part in together]
-    # Nobody comes to what one rank runs more than the others.
+    # A collective that only some of its ranks run is never completed.
     for program in programs:
         program.close()
     return [runner.did for runner in runners]
 
 
 def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
-    """Complete a collective after all ranks have entered: data flows from the last start, and all leave together."""
+    """Complete a collective that all of its ranks have entered.
+
+    The transfer starts when the last rank enters, and all ranks leave at about the same time.
+    """
     last = max(parts, key=lambda part: (part.start, -part.rank))
     transfer = TRANSFERS[last.kind] * (1 + abs(link.gauss(0, 0.02)))
     if last.kind == "dp":
@@ -124,7 +127,7 @@ def _meet(job: PlantedJob, parts: list[Collective], link: Random) -> None:
 
 
 class _Runner:
-    """The host and the device of one rank."""
+    """The host and the device of one rank during a simulation."""
 
     def __init__(self, job: PlantedJob, rank: int) -> None:
         self.job, self.rank = job, rank
@@ -167,7 +170,7 @@ class _Runner:
             self.now += 20 * US
 
     def end_step(self) -> None:
-        """Run the optimizer, and wait for the device if the job does."""
+        """Run the optimizer, then wait for the device if the job does so."""
         if self.job.overlap:
             self.free[COMPUTE] = max(self.free[COMPUTE], self.free[DP_STREAM])
         self.operator("aten::_foreach_add_", [(SMALL, 50 * US, 32)])
@@ -176,19 +179,19 @@ class _Runner:
                 self.wait_for_device()
 
     def planted(self, of: Mapping[int, Number], usual: Number) -> Number:
-        """Return the planted value of the rank in this step, or the usual one."""
+        """Return the planted value of this rank and step, or the usual value."""
         applies = not self.job.late_steps or self.step in self.job.late_steps
         return of.get(self.rank, usual) if applies else usual
 
     def draw_step(self) -> None:
-        """Draw the values that differ between steps."""
+        """Draw the random values that apply to this step."""
         if self.job.sequence_spread:
             self.sequence = max(0.2, self.random.gauss(1, self.job.sequence_spread))
         if self.job.pauses and self.random.random() < self.job.pauses:
             self.now += round(self.random.expovariate(1 / (2000 * US)))
 
     def gather(self) -> Meeting:
-        """Wait for the parameters of this layer, and gather those of the next one meanwhile."""
+        """Wait for the parameters of this layer, and start to gather those of the next layer."""
         if not self.job.gathers:
             return
         self.free[COMPUTE] = max(self.free[COMPUTE], self.gathered)
@@ -199,7 +202,7 @@ class _Runner:
         )
 
     def stream_waits(self) -> None:
-        """Make the next launch wait for another stream."""
+        """Record that a stream waits for another stream, if the job records such calls."""
         if self.job.waits_in_calls:
             with self.span("cuda_runtime", "cudaStreamWaitEvent"):
                 pass
@@ -251,7 +254,7 @@ class _Runner:
         yield from self.pass_on(of, "recv")
 
     def pass_on(self, direction: int, what: str) -> Meeting:
-        """Send to the next stage (+1) or the previous one (-1), or receive from it."""
+        """Send to, or receive from, the next stage (+1) or the previous stage (-1)."""
         job = self.job
         stage = job.stage_of(self.rank) + direction
         if not 0 <= stage < job.stages:
@@ -289,7 +292,7 @@ class _Runner:
             correlation, launched = self.launch(external)
         if joins:
             self.stream_waits()
-        # It waits for what was queued on the compute stream so far; parameters are there from the start.
+        # Only FSDP starts without the work queued on the compute stream: parameters already exist.
         queued = 0 if part.kind == "fsdp" else self.free[COMPUTE] + 2 * US
         part.start = max(launched, self.free[stream], queued)
         end = yield part

@@ -1,6 +1,6 @@
-"""Fill the stored tables of many jobs in one database, as an ingest would, without files.
+"""Fill the stored tables of many jobs in one database, without writing or ingesting traces.
 
-Only columns that the analyses across ranks read have values; others are NULL.
+Only the columns that the cross-rank analyses read have values; the others are NULL.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLES = ("gpu_ops", "cpu_ops", "annotations", "runtime_calls", "steps", "ranks"
 
 
 def database(folder: Path, threads: int = 2) -> duckdb.DuckDBPyConnection:
-    """Create a catalog whose tables can be filled."""
+    """Create a catalog whose stored tables are empty and can be filled."""
     path = folder / DATABASE
     shutil.copyfile(template(load_library()), path)
     con = duckdb.connect(str(path), config=CONFIG | {"threads": threads})
@@ -49,7 +49,7 @@ def _kinds() -> dict[str, dict[str, str]]:
 
 
 def fill(con: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table]) -> None:
-    """Add rows to the stored tables; columns by name."""
+    """Append rows to the stored tables, matching columns by name."""
     for name, table in rows.items():
         con.register("new_rows", table)
         con.execute(f"INSERT INTO stored.{name} BY NAME FROM new_rows")
@@ -70,7 +70,7 @@ def derive(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def rows_of(jobs: Mapping[str, tuple[PlantedJob, list[Trace]]]) -> dict[str, pa.Table]:
-    """Convert captured events to rows."""
+    """Convert captured events to rows of the stored tables."""
     rows: Rows = {name: [] for name in (*TABLES, "rank_scope")}
     for run, (job, traces) in jobs.items():
         for trace in traces:
@@ -119,13 +119,13 @@ def _add_rank(rows: Rows, run: str, job: PlantedJob, trace: Trace) -> None:
         | {"dur": max(ends) - first, "event_count": len(ends)}
         | {"host_name": job.host_of(rank) if job.names_hosts else None}
     )
-    # The times above count from the job's zero: nothing to add.
+    # The times above are already relative to the job's time origin.
     known = {"offset_ns": 0, "drops_last_step": len(steps) > 1, "dur": max(ends) - first}
     rows["rank_scope"].append(base | known | {"event_count": len(ends)})
 
 
 def _nested(events: list[Captured]) -> Iterator[tuple[int, Captured, list[tuple[int, Captured]]]]:
-    """Return host events in time order, each with its enclosing events."""
+    """Yield host events in time order, each with its index and its enclosing events."""
     around: list[tuple[int, Captured]] = []
     host = [(i, e) for i, e in enumerate(events) if e.event.stream is None]
     for place, captured in sorted(host, key=lambda item: (item[1].ts, -item[1].end)):
@@ -182,7 +182,7 @@ def _kernel(
 
 
 def _columns(args: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of torch's arguments of a collective."""
+    """Convert PyTorch's arguments of a collective to columns."""
     names = {
         "Collective name": "collective",
         "In msg nelems": "in_elems",

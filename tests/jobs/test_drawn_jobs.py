@@ -1,4 +1,4 @@
-"""Verdicts on planted jobs of the kinds that are hard to judge, drawn by a seed."""
+"""Verdicts on random planted jobs of kinds that are hard to judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = range(400, 403)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn_jobs_have_the_planted_verdicts(kind: str, tmp_path: Path) -> None:
-    """Each planted rank has its verdict and cause, no other rank is named, and slow links are found."""
+    """Exactly the planted ranks have a verdict, with the right cause, and slow links are found."""
     jobs = {f"{kind} {seed}": drawn(kind, seed) for seed in SEEDS}
     with database(tmp_path) as con:
         fill(con, rows_of({run: (one.job, capture(one.job)) for run, one in jobs.items()}))

@@ -1,4 +1,4 @@
-"""Costs of process groups in planted jobs, traffic between ranks, and links."""
+"""Costs of process groups, traffic between ranks, and links in planted jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NANOSECONDS = 2_000
 
 
 def asked(jobs: Jobs, call: str, run: str, **options: Any) -> list[dict[str, Any]]:
-    """Return all rows of an analysis, including the last step."""
+    """Return all rows of an analysis, including those of the last step."""
     given = {"runs": [run], "include_last_profiler_step": True} | options
     text = ", ".join(f"{name} := ${name}" for name in given)
     found = jobs.con.execute(f"FROM {call}({text})", given)
@@ -28,7 +28,7 @@ def asked(jobs: Jobs, call: str, run: str, **options: Any) -> list[dict[str, Any
 
 
 def found_of(trace: Trace) -> list[Any]:
-    """Return the rank's parts in collectives that are in its trace."""
+    """Return the rank's collectives that its trace has captured."""
     return [part for part in trace.did.collectives if part.event is not None]
 
 
@@ -36,7 +36,7 @@ def found_of(trace: Trace) -> list[Any]:
     "run", every_kind([run for run, job in KINDS.items() if job.metadata != "none"])
 )
 def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> None:
-    """Ranks, numbers and bytes of groups agree; in a pipeline, groups are the pairs of the rank."""
+    """Each group has the kind, ranks, collective count and bytes of the planted job."""
     _, traces = jobs.runs[run]
     rows = [row for row in asked(jobs, "process_group_costs_v1", run) if row["part"] == "group"]
     found = {(row["rank"], row["kind"]): row["collective_count"] for row in rows}
@@ -53,7 +53,7 @@ def test_groups_have_their_kind_and_their_collectives(jobs: Jobs, run: str) -> N
 
 @pytest.mark.parametrize("run", every_kind())
 def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) -> None:
-    """Transfer, wait and unmatched time of each rank sum up, and the parts of a group sum to its time."""
+    """Exposed time of the groups sums to that of the steps, and a group's parts sum to its time."""
     names = ("exposed_transfer_ns", "exposed_wait_ns")
     wanted: dict[int, Counter[str]] = defaultdict(Counter)
     for row in asked(jobs, "step_accounting_v1", run):
@@ -70,7 +70,7 @@ def test_what_groups_expose_sums_to_what_the_steps_expose(jobs: Jobs, run: str) 
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "noise, overlap", "experts"])
 def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, run: str) -> None:
-    """Time that one group exposes alone has no computation, and no kernel of another group."""
+    """Exposed time of a group equals a count over all instants at which no other work runs."""
     of = {"run": run}
     computing = jobs.con.execute(
         "SELECT ts, ts + dur FROM gpu_ops WHERE run = $run AND rank = 1 AND class = 'computation'",
@@ -105,7 +105,7 @@ def test_what_a_group_exposes_alone_is_counted_instant_by_instant(jobs: Jobs, ru
 
 @pytest.mark.parametrize("run", ["bound by devices", "bound by hosts", "experts", "late captures"])
 def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: str) -> None:
-    """Blocking and coincident time, and that off the path, sum to the exposed time exactly."""
+    """Blocking, coincident and unknown time sum exactly to the exposed time."""
     wanted = {
         (row["rank"], row["pg_name"]): row["exposed_transfer_ns"] + row["exposed_wait_ns"]
         for row in asked(jobs, "process_group_costs_v1", run)
@@ -123,7 +123,7 @@ def test_blocking_and_coincident_are_parts_of_what_is_exposed(jobs: Jobs, run: s
 def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts_are(
     jobs: Jobs,
 ) -> None:
-    """Hosts that need 200 us more for each operator leave the device idle after a collective."""
+    """Communication blocks if devices are slow, but not if hosts take 200 us more per operator."""
     shares = {
         run: [row["blocking_pct"] for row in asked(jobs, "blocking_communication_v1", run)]
         for run in ("bound by devices", "bound by hosts")
@@ -133,7 +133,7 @@ def test_exposed_communication_blocks_where_devices_are_slow_and_not_where_hosts
 
 
 def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
-    """The innermost dimension comes first: neighbors split layers, every second rank reduces gradients."""
+    """The dimensions of ``layout`` define the kind of each group, innermost dimension first."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2, y=4")
     assert {(row["pg_desc"], row["kind"], row["kind_source"]) for row in rows} == {
         ("tp", "x", "layout"),
@@ -142,7 +142,7 @@ def test_a_layout_tells_kinds_where_descriptions_do_not(jobs: Jobs) -> None:
 
 
 def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
-    """Ranks beyond the layout, and groups that are no block of it, have the kind of their description."""
+    """Groups that do not fit the layout have the kind in their description."""
     rows = asked(jobs, "process_group_costs_v1", "noise, tp in dp", layout="x2,y2")
     told = {(row["pg_desc"], row["pg_ranks"], row["kind"]) for row in rows}
     assert ("tp", "[0,1]", "x") in told
@@ -151,7 +151,7 @@ def test_a_layout_that_does_not_fit_tells_nothing(jobs: Jobs) -> None:
 
 
 def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
-    """Tokens go to all experts and back, and the load of each rank is that of its experts."""
+    """Traffic between ranks and the load of experts equal the numbers of planted tokens."""
     job, traces = jobs.runs["experts"]
     wanted: Counter[tuple[int, int]] = Counter()
     load: Counter[int] = Counter()
@@ -176,7 +176,7 @@ def test_pairs_send_what_the_simulator_sent(jobs: Jobs) -> None:
 
 
 def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
-    """Pairs are unknown with a reason; the totals that a rank sends and receives are known."""
+    """If split sizes are truncated, traffic by pair is NULL with a reason, but totals are known."""
     rows = asked(jobs, "all_to_all_traffic_v1", "experts, cut splits")
     assert len(rows) == 16
     for row in rows:
@@ -188,7 +188,7 @@ def test_cut_split_sizes_are_no_numbers(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["pipeline", "slow pair"])
 def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
-    """Count and bytes agree, and the median duration within 2 us."""
+    """The count, bytes and times of the transfers on each link match the simulator."""
     parts = [part for part in jobs.collectives(run) if part.kind == "pp"]
     times: dict[tuple[int, int], list[int]] = defaultdict(list)
     for part in parts:
@@ -206,7 +206,7 @@ def test_links_move_what_the_simulator_moved(jobs: Jobs, run: str) -> None:
 
 
 def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
-    """The slow one of sixteen links takes three times as long; with equal links none is named."""
+    """Only the slow link, which takes three times as long, is named; equal links are not."""
     slow = asked(jobs, "links_v1", "slow pair")
     assert {(row["src_rank"], row["dst_rank"]) for row in slow if row["is_slow"]} == {(2, 10)}
     assert {row["spans_hosts"] for row in slow} == {True}
@@ -215,7 +215,7 @@ def test_the_slow_link_and_no_other_is_named(jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("run", ["slower clocks, tp in dp", "pipeline", "experts"])
 def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) -> None:
-    """Waits and transfers are summed over all collectives, and make up the duration of the kernels."""
+    """Waits and transfers of each rank match the simulator and sum to its kernel durations."""
     _, traces = jobs.runs[run]
     rows = {row["rank"]: row for row in asked(jobs, "communication_by_rank_v1", run)}
     for trace in traces:
@@ -238,7 +238,7 @@ def test_ranks_wait_and_communicate_as_the_simulator_says(jobs: Jobs, run: str) 
     ],
 )
 def test_groups_have_equal_rows_on_any_number_of_threads(jobs: Jobs, call: str) -> None:
-    """Ratios are equal to the last bit on any number of threads."""
+    """The rows, including ratios, do not depend on the number of threads."""
     answers = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

@@ -10,7 +10,7 @@ from tests.jobs.kinds import every_kind
 
 @pytest.mark.parametrize("run", every_kind())
 def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
-    """The sum is exact to the nanosecond for any incomplete trace."""
+    """The idle causes of a rank sum to its idle time exactly, even for incomplete traces."""
     found = jobs.con.execute(
         "SELECT rank, sum(idle_ns) FROM idle_causes_v1(runs := [$run]) GROUP BY rank ORDER BY rank",
         {"run": run},
@@ -25,7 +25,7 @@ def test_causes_sum_to_the_idle_time_of_each_rank(jobs: Jobs, run: str) -> None:
 
 
 def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
-    """Rank 3 loads 1 ms longer in each of the 11 steps that count, and its device waits for nearly all of that."""
+    """Rank 3 is idle because of data loading, which takes 1 ms longer in each of 11 steps."""
     rows = jobs.con.execute(
         "SELECT rank, cause, name, idle_ns, gap_count "
         "FROM idle_causes_v1(runs := ['data loading']) WHERE position = 1"
@@ -42,9 +42,10 @@ def test_the_rank_that_waits_for_data_is_told_so(jobs: Jobs) -> None:
 
 
 def test_the_host_bound_rank_waits_for_its_operators(jobs: Jobs) -> None:
-    """Each operator of rank 1 takes 60 us longer.
+    """Rank 1 is idle because of host operators, each of which takes 60 us longer.
 
-    Its device waits for the first of each of 11 steps; the others are overlapped.
+    Its device waits only for the first operator in each of 11 steps; the other delays are
+    overlapped.
     """
     rows = jobs.con.execute(
         "SELECT rank, cause, relation, sum(idle_ns) FROM idle_causes_v1(runs := ['host-bound']) GROUP BY ALL"

@@ -1,4 +1,4 @@
-"""Matching collectives by number or by position."""
+"""Collectives are matched by sequence number or by position."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from tests.jobs.tables import database
 
 REGULAR = [1_000_000 * n for n in range(6)]
-"""End times of six collectives, a millisecond apart [ns]."""
+"""End times of six collectives that are a millisecond apart [ns]."""
 
 
 @pytest.fixture
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Return a catalog without repaired positions."""
+    """Open a catalog in which no positions have been repaired."""
     with database(tmp_path_factory.mktemp("items")) as opened:
         opened.execute(
             "CREATE TABLE repaired (lane_id BIGINT, rank INTEGER, position BIGINT, ordinal BIGINT, nth BIGINT)"
@@ -30,7 +30,10 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 def methods(
     con: duckdb.DuckDBPyConnection, ends: list[int], shift: int, seq: list[int]
 ) -> set[str]:
-    """Return how rank 1 is matched with rank 0, which has regular end times and numbers from 1."""
+    """Return how the collectives of rank 1 are matched with those of rank 0.
+
+    Rank 0 has regular end times and sequence numbers from 1.
+    """
     for place, end in enumerate(REGULAR):
         con.execute(
             "INSERT INTO shifted VALUES (1, 0, 0, $p, $p, $e, $p + 1, 7)", {"p": place, "e": end}
@@ -43,13 +46,13 @@ def methods(
 
 
 def test_one_late_end_does_not_refuse_numbers(con: duckdb.DuckDBPyConnection) -> None:
-    """With a shift of three, the three remaining collectives fit better, but are too few to decide."""
+    """Sequence numbers are used, although three collectives would fit better by position."""
     ends = [*REGULAR[:5], REGULAR[5] + 500_000]
     assert methods(con, ends, 3, [1, 2, 3, 4, 5, 6]) == {"seq"}
 
 
 def test_numbers_that_are_off_by_one_are_refused(con: duckdb.DuckDBPyConnection) -> None:
-    """One end is 40 us late, so neither positions nor numbers of its neighbors agree."""
+    """Sequence numbers that are off by one are rejected, and positions are used instead."""
     ends = [end + 40_000 * (place == 3) for place, end in enumerate(REGULAR)]
     ends[2] += 300
     assert methods(con, ends, 0, [2, 3, 4, 5, 6, 7]) == {"ordinal"}

@@ -1,4 +1,4 @@
-"""Ranks that run different collectives in planted jobs are found, and no others."""
+"""Ranks that run different collectives are found in planted jobs, and no other ranks are."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ OUT_OF_STEP = {
 }
 
 LOST = {"missing in the middle": (1, 1), "missing without seq": (1, 1)}
-"""Run ─▶ the rank whose trace lost events, and their number."""
+"""Run ─▶ the rank whose trace lost events, and the number of lost events."""
 
 
 def mismatches(con: duckdb.DuckDBPyConnection, run: str) -> list[dict[str, Any]]:
-    """Return the rows of a run."""
+    """Return the rows of collective_mismatches for a run."""
     found = con.sql("FROM collective_mismatches(runs := [$run])", params={"run": run})
     return list(found.to_arrow_table().to_pylist())
 
 
 def findings(con: duckdb.DuckDBPyConnection, run: str) -> list[tuple[Any, ...]]:
-    """Return the findings about collectives of a run."""
+    """Return the findings about mismatched or missing collectives in a run."""
     return con.execute(
         "SELECT severity, finding, value FROM findings(runs := [$run]) "
         "WHERE finding IN ('collectives_differ', 'collectives_missing') ORDER BY ALL",
@@ -43,7 +43,7 @@ def findings(con: duckdb.DuckDBPyConnection, run: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Simulate jobs with a rank that is out of step."""
+    """Simulate jobs in which one rank runs a different collective."""
     with database(tmp_path_factory.mktemp("desync")) as con:
         fill(con, rows_of({run: (job, capture(job)) for run, job in OUT_OF_STEP.items()}))
         derive(con)
@@ -52,7 +52,10 @@ def out_of_step(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duc
 
 @pytest.mark.parametrize("run", every_kind())
 def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
-    """Late captures, doubled Seq, other clocks and pipelines are no mismatch; only a lost event is reported."""
+    """Jobs whose ranks run the same collectives have no mismatch, whatever their captures.
+
+    Only a lost event is reported, as missing.
+    """
     found = mismatches(jobs.con, run)
     rank, count = LOST.get(run, (None, 0))
     assert [(row["rank"], row["differs_in"]) for row in found] == [(rank, "missing")] * count
@@ -63,7 +66,7 @@ def test_ranks_in_step_have_none(jobs: Jobs, run: str) -> None:
 def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """The additional small all-reduce meets the next one of the others, of a million elements."""
+    """An additional small all-reduce is matched with the large one that other ranks run next."""
     ((rank, step),) = OUT_OF_STEP[run].extra_collective.items()
     (row,) = mismatches(out_of_step, run)
     assert (row["rank"], row["step"], row["differs_in"]) == (rank, step, "in_elems, out_elems")
@@ -81,7 +84,7 @@ def test_a_rank_that_runs_one_more_meets_the_wrong_ones(
 def test_a_rank_with_elements_of_another_type(
     out_of_step: duckdb.DuckDBPyConnection, run: str
 ) -> None:
-    """The rank has two reductions of halves in one step, and the first of them is marked."""
+    """Both reductions with a different element type are reported, and the first one is marked."""
     rows = mismatches(out_of_step, run)
     assert [(r["rank"], r["step"], r["differs_in"], r["is_first"]) for r in rows] == [
         (2, 3, "elem_type", True),

@@ -1,4 +1,4 @@
-"""Slowness on one rank, on one host or everywhere in planted jobs; sums over all ranks."""
+"""Overviews of planted jobs: slow ranks, hosts and stages, and sums over all ranks."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SLOW_STAGE = replace(DP, ranks=8, stages=4, slower_clock=dict.fromkeys((2, 3), 1
 
 
 def rows(con: duckdb.DuckDBPyConnection, name: str, run: str) -> list[dict[str, Any]]:
-    """Return the rows of an analysis of one run."""
+    """Return the rows of an analysis for one run."""
     found = con.sql(f"FROM {name}(runs := [$run])", params={"run": run})
     return list(found.to_arrow_table().to_pylist())
 
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Simulate a job of two hosts with slower clocks on the second, and a pipeline with a slower second stage."""
+    """Simulate a job with a slow second host, and a pipeline with a slow second stage."""
     made = {"host": SLOW_HOST, "stage": SLOW_STAGE}
     with database(tmp_path_factory.mktemp("slow")) as con:
         fill(con, rows_of({run: (job, capture(job)) for run, job in made.items()}))
@@ -40,7 +40,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 
 @pytest.mark.parametrize("run", [run for run, job in CAUSES.items() if job.ranks > 2])
 def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
-    """A delay of 5 % is found in most steps; throttling starts with the second half."""
+    """Only the slow rank is named, in most steps; a throttled rank in fewer steps."""
     job, _ = jobs.runs[run]
     found = defaultdict(list)
     for row in rows(jobs.con, "cluster_overview", run):
@@ -57,13 +57,13 @@ def test_the_late_rank_is_slow_and_nobody_else(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", QUIET)
 def test_noise_names_nobody(jobs: Jobs, run: str) -> None:
-    """Noise names no rank, and ranks of a pipeline with two per stage are not compared."""
+    """Noise alone names no rank; ranks in pipelines with two ranks per stage are not compared."""
     verdicts = {row["verdict"] for row in rows(jobs.con, "cluster_overview", run)}
     assert verdicts <= {"as usual", None}
 
 
 def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
-    """Both ranks of the slow stage are named in every step, and no other stage is."""
+    """Both ranks of the slow stage, and no others, are named in every step."""
     found = rows(slow, "cluster_overview", "stage")
     assert len(found) == 8 * (SLOW_STAGE.steps - 1)
     for row in found:
@@ -72,7 +72,7 @@ def test_a_slow_stage_is_named(slow: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnection) -> None:
-    """All four ranks of the slow host have its verdict in every step."""
+    """All ranks of the slow host, and no others, are named as a slow host in every step."""
     found = rows(slow, "cluster_overview", "host")
     assert len(found) == 8 * (SLOW_HOST.steps - 1)
     for row in found:
@@ -82,7 +82,7 @@ def test_a_slow_host_is_named_instead_of_its_ranks(slow: duckdb.DuckDBPyConnecti
 
 @pytest.mark.parametrize("run", every_kind())
 def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str) -> None:
-    """The sums are exact to the nanosecond."""
+    """The parts of a step sum to its duration, and time buckets sum to the busy time."""
     for row in rows(jobs.con, "cluster_overview", run):
         parts = ("compute_ns", "transfer_ns", "wait_ns", "memory_ns", "idle_ns")
         assert sum(row[part] for part in parts) == row["step_ns"]
@@ -98,7 +98,7 @@ def test_parts_sum_to_the_step_and_buckets_to_the_busy_time(jobs: Jobs, run: str
 
 
 def union(intervals: list[tuple[int, int]]) -> int:
-    """Return the total time in which at least one interval runs."""
+    """Return the total time that is covered by at least one interval."""
     total, reached = 0, 0
     for start, end in sorted(intervals):
         total += max(0, end - max(start, reached))
@@ -117,7 +117,7 @@ def union(intervals: list[tuple[int, int]]) -> int:
 def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
     jobs: Jobs, run: str, name: str, verdict: dict[int, str]
 ) -> None:
-    """The planted rank runs the kernel slowly; starts are on the clock that all ranks share."""
+    """A slow kernel is reported only on the rank on which it was planted."""
     found = [row for row in rows(jobs.con, "operator_across_ranks", run) if row["name"] == name]
     assert {row["rank"] for row in found} == set(range(4))
     for row in found:
@@ -125,7 +125,7 @@ def test_a_kernel_is_slow_on_the_rank_that_it_was_planted_on(
 
 
 def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -> None:
-    """Corrected starts agree on both hosts, although their clocks differ by 3 ms."""
+    """Corrected start times agree on both hosts, although their clocks differ by 3 ms."""
     starts = defaultdict(list)
     for row in rows(jobs.con, "operator_across_ranks", "hosts 3 ms apart"):
         if row["name"] == "ampere_sgemm_128x64_tn":
@@ -136,7 +136,7 @@ def test_the_kth_occurrence_is_the_same_on_hosts_with_other_clocks(jobs: Jobs) -
 
 @pytest.mark.parametrize("run", ["slower clocks", "hosts 3 ms apart", "pipeline"])
 def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -> None:
-    """No other collective with a verdict has longer waits, and its ranks arrive in the simulated order."""
+    """The collective with the longest waits is reported with its ranks in simulated order."""
     found = rows(jobs.con, "collective_arrivals", run)
     assert [row["position"] for row in found] == list(range(1, len(found) + 1))
     parts = {(part.rank, part.event): part for part in jobs.collectives(run)}
@@ -162,7 +162,7 @@ def test_the_ranks_of_the_longest_wait_come_as_simulated(jobs: Jobs, run: str) -
     ],
 )
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
-    """Rows are in the same order, with equal medians and scores to the last digit."""
+    """The rows, including scores, do not depend on the number of threads."""
     found = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

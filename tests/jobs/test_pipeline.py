@@ -1,4 +1,4 @@
-"""Stages, micro-batches, bubbles and messages of planted pipelines, compared with the simulator."""
+"""Stages, micro-batches, bubbles and messages of planted pipelines match the simulator."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LAYERS = {"compute": 0, "other": 1, "send": 2, "recv": 3}
 
 
 def rows(jobs: Jobs, name: str, run: str) -> list[dict[str, Any]]:
-    """Return the rows of an analysis of one run, including the last step."""
+    """Return the rows of an analysis for one run, including the last step."""
     call = f"FROM {name}(runs := [$run], include_last_profiler_step := true)"
     return list(jobs.con.sql(call, params={"run": run}).to_arrow_table().to_pylist())
 
 
 def kernels_of_steps(trace: Trace) -> dict[int, list[tuple[int, int, str]]]:
-    """Return step ─▶ start, end and kind of the kernels launched in it."""
+    """Return step ─▶ start, end and kind of each kernel that was launched in the step."""
     launched = {
         e.event.correlation: e.ts for e in trace.events if e.event.category == "cuda_runtime"
     }
@@ -39,14 +39,17 @@ def kernels_of_steps(trace: Trace) -> dict[int, list[tuple[int, int, str]]]:
 
 
 def kind_of(stream: int | None, name: str | None) -> str:
-    """Return the kind of work of a kernel."""
+    """Return the kind of a kernel: compute, send, recv or other."""
     if stream == COMPUTE:
         return "compute"
     return name if stream == PP_STREAM and name else "other"
 
 
 def parts_of(kernels: list[tuple[int, int, str]]) -> list[int]:
-    """Return the span of computation, the time of each layer alone in it, and the time without any."""
+    """Return the span of the compute kernels, divided by brute force.
+
+    The parts are the time of each layer that no earlier layer covers, and the idle time.
+    """
     start = min(a for a, _, kind in kernels if kind == "compute")
     end = max(b for _, b, kind in kernels if kind == "compute")
     cuts = sorted({start, end, *(t for a, b, _ in kernels for t in (a, b) if start < t < end)})
@@ -59,7 +62,7 @@ def parts_of(kernels: list[tuple[int, int, str]]) -> list[int]:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> None:
-    """Stages and micro-batches agree for every rank in every step."""
+    """The stage and the micro-batch count of every rank and step match the job."""
     job, _ = jobs.runs[run]
     found = rows(jobs, "pipeline_stages", run)
     assert {(row["rank"], row["step"]) for row in found} == {
@@ -74,7 +77,7 @@ def test_stages_and_micro_batches_are_those_of_the_job(jobs: Jobs, run: str) -> 
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """Bubbles agree to the nanosecond; with warm-up and cool-down, parts sum to the span."""
+    """Bubbles match a brute-force count exactly, and the parts of a step sum to its span."""
     _, traces = jobs.runs[run]
     kernels = {trace.did.rank: kernels_of_steps(trace) for trace in traces}
     names = ("span_ns", "compute_ns", "exposed_other_ns", "send_alone_ns", "receive_alone_ns")
@@ -91,7 +94,7 @@ def test_bubbles_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_messages_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
-    """Both sides of each message agree, with waits within 2 us."""
+    """Both sides of each message are paired as in the simulator, with waits within 2 us."""
     parts = {
         (part.group[0], part.group[1], part.name, part.rank, part.event): part
         for part in jobs.collectives(run)
@@ -111,7 +114,7 @@ def test_messages_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
 
 
 def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
-    """Of several runs, only the pipelines have rows."""
+    """Only runs that are pipelines have rows."""
     for name in ("pipeline_stages", "p2p_pairs"):
         runs = jobs.con.execute(f"FROM {name}()").fetchall()
         assert {run for run, *_ in runs} == {*PIPELINES, *LINKS, "slow stage"}
@@ -122,7 +125,7 @@ def test_nobody_is_a_pipeline_without_messages(jobs: Jobs) -> None:
     "name", ["pipeline_stages", "p2p_pairs", "cluster_step_trace", "cluster_step_means"]
 )
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
-    """Rows have the same order on any number of threads."""
+    """The rows do not depend on the number of threads."""
     found = []
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")
@@ -132,7 +135,7 @@ def test_equal_rows_on_any_number_of_threads(jobs: Jobs, name: str) -> None:
 
 @pytest.mark.parametrize("run", PIPELINES)
 def test_receiving_alone_and_stage_time_are_those_of_a_brute_force(jobs: Jobs, run: str) -> None:
-    """Both equal a brute force on the device's steps, and parts of each step sum up."""
+    """The receive and stage times of each step match a brute-force count."""
     _, traces = jobs.runs[run]
     found = {(row["rank"], row["step"]): row for row in rows(jobs, "cluster_step_trace", run)}
     for trace in traces:
@@ -157,7 +160,7 @@ def test_receiving_alone_and_stage_time_are_those_of_a_brute_force(jobs: Jobs, r
 
 
 def test_a_job_without_a_pipeline_has_no_stage_time(jobs: Jobs) -> None:
-    """Stage times of a job without a pipeline are NULL."""
+    """Without a pipeline, receive and stage times are NULL."""
     found = rows(jobs, "cluster_step_trace", "slower clocks")
     assert found
     assert {(r["receive_alone_ns"], r["collective_alone_ns"], r["stage_ns"]) for r in found} == {

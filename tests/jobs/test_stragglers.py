@@ -1,4 +1,4 @@
-"""Verdicts on planted jobs, and on a thousand jobs without a slow rank."""
+"""Straggler verdicts on planted jobs, and on a thousand jobs without a slow rank."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ KINDS_OF_NOISE: tuple[Kind, ...] = ("normal", "exponential", "lognormal", "hiccu
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_late_rank_and_nobody_else_is_named(jobs: Jobs, run: str) -> None:
-    """The row of the late rank has its cause and a message; no other rank is named."""
+    """Only the slow rank is named, with its cause and a message."""
     job, _ = jobs.runs[run]
     rows = jobs.con.execute(
         "SELECT rank, is_straggler, cause, message FROM stragglers_v1(runs := [$run])",
         {"run": run},
     ).fetchall()
     late = {rank: cause for rank, is_late, cause, _ in rows if is_late}
-    # Where groups cannot be told apart nobody is named, and the rows say why.
+    # If groups cannot be separated, no rank is named and the rows say why.
     assert late == job.late or (run in UNSURE and not late)
     for rank, is_late, _, message in rows:
         assert (message is not None) == bool(is_late)
-        # The words stand in sql/messages; the golden case of stragglers_v1 has them.
+        # The wording is in sql/messages and in the golden case of stragglers_v1.
         assert message is None or f"rank {rank} " in message
 
 
 def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> None:
-    """Rank 2 is 1.3 times as slow, about 60 us more for each of two collectives of 1.3 ms."""
+    """The reported delay and cost equal the time that the other ranks spend waiting."""
     ((late, cost, slowdown),) = jobs.con.execute(
         "SELECT late_pct, cost_pct, slowdown FROM stragglers_v1(runs := ['slower clocks']) "
         "WHERE is_straggler"
@@ -52,7 +52,7 @@ def test_what_a_late_rank_costs_is_what_the_others_would_gain(jobs: Jobs) -> Non
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database for arrays of jobs, whose derived table can be filled."""
+    """Open a database whose table of matched collectives can be filled directly."""
     with database(tmp_path_factory.mktemp("noise")) as con:
         name = "derived.matched_collectives"
         con.execute(f"CREATE TABLE parts_of_all AS FROM {name}")
@@ -62,7 +62,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 
 
 def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
-    """List the late ranks of the runs of a name."""
+    """Return run and rank of the stragglers in runs with a name prefix."""
     return con.execute(
         "SELECT run, rank FROM stragglers_v1() WHERE is_straggler AND starts_with(run, $name)",
         {"name": f"{name} "},
@@ -73,7 +73,10 @@ def named(con: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, int]]:
 def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
     empty: duckdb.DuckDBPyConnection,
 ) -> None:
-    """At most ten of a thousand jobs name a rank: fifty of each size and kind of noise."""
+    """At most ten of a thousand jobs without a slow rank name one.
+
+    There are fifty jobs of each size and kind of noise.
+    """
     random = np.random.default_rng(2)
     for size in SIZES:
         for kind in KINDS_OF_NOISE:
@@ -84,7 +87,7 @@ def test_of_a_thousand_jobs_without_a_late_rank_ten_name_one(
 
 @pytest.mark.slow
 def test_lateness_of_one_deviation_is_found(empty: duckdb.DuckDBPyConnection) -> None:
-    """A delay of 5 % in noise of 5 % is found in six of ten jobs of 40 collectives without steps, which make eight blocks."""
+    """A delay of one standard deviation is found in at least six of ten jobs of 40 collectives."""
     random = np.random.default_rng(3)
     found, others = 0, 0
     for size in SIZES:

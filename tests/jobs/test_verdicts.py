@@ -1,4 +1,4 @@
-"""Levels of the verdict: stragglers, suspicions, some steps, slow links and slow stages."""
+"""Verdict levels: stragglers, suspicions, intermittent delays, slow links and slow stages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PRODUCTION = Path(__file__).parents[3] / "shared" / "production"
 
 
 def judged(jobs: Jobs, run: str) -> list[dict[str, Any]]:
-    """Return the rows of ``stragglers`` of a run."""
+    """Return the rows of stragglers for a run."""
     answer = jobs.con.execute("FROM stragglers_v1(runs := [$run])", {"run": run})
     names = [column[0] for column in answer.description or ()]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
-    """Return verdict and cause of the ranks that have a verdict."""
+    """Return rank ─▶ verdict and cause, for ranks whose verdict is not ``none``."""
     return {row["rank"]: (row["verdict"], row["cause"]) for row in rows if row["verdict"] != "none"}
 
 
@@ -44,7 +44,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
 def test_each_rank_has_the_level_of_what_is_planted(
     jobs: Jobs, run: str, expected: dict[int, tuple[str, str]]
 ) -> None:
-    """Each rank has the planted level, and a cause that explains most of its delay."""
+    """Each rank has the expected verdict, and the cause explains most of its delay."""
     rows = judged(jobs, run)
     assert verdicts(rows) == expected
     for row in rows:
@@ -54,7 +54,7 @@ def test_each_rank_has_the_level_of_what_is_planted(
 
 
 def test_late_steps_are_counted(jobs: Jobs) -> None:
-    """Four of nineteen steps count: the capture starts at the first collective, within the first step."""
+    """Four of 19 steps are late; the partial first step is not counted."""
     (late,) = (row for row in judged(jobs, "in some steps") if row["rank"] == 5)
     assert (late["late_step_count"], late["step_count"]) == (4, 19)
     assert late["verdict_reason"] == "late in 4 of 19 steps"
@@ -62,14 +62,14 @@ def test_late_steps_are_counted(jobs: Jobs) -> None:
 
 
 def test_a_single_step_gives_no_verdict(jobs: Jobs) -> None:
-    """Only one of two steps is complete, and the reason states that steps are missing."""
+    """A job with a single complete step names no straggler and states the reason."""
     rows = judged(jobs, "two steps")
     assert {row["verdict"] for row in rows} <= {"unknown", "none", "suspected"}
     assert all(row["verdict_reason"] for row in rows if row["verdict"] == "unknown")
 
 
 def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) -> None:
-    """The ranks of the group have that cause, and the link has its ratio."""
+    """A slow group is reported as a slow link, and none of its ranks as a straggler."""
     rows = judged(jobs, "slow group")
     linked = {row["rank"] for row in rows if row["cause"] == "slower transfer"}
     assert linked == {2, 6, 10, 14}
@@ -81,7 +81,7 @@ def test_a_slow_group_is_a_link_and_none_of_its_ranks_a_straggler(jobs: Jobs) ->
 
 
 def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
-    """A slow pair of a pipeline is a link; equal pairs are not."""
+    """A slow pair of ranks in a pipeline is a slow link, but a normal pair is not."""
     found = jobs.con.execute(
         "SELECT run, link_ranks FROM slow_links_v1(runs := ['slow pair', 'equal pairs'])"
     ).fetchall()
@@ -90,7 +90,7 @@ def test_a_slow_pair_is_a_link(jobs: Jobs) -> None:
 
 @pytest.mark.always
 def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
-    """A stage whose ranks compute 1.4 times as long makes others wait, but names none."""
+    """A slow stage is reported, but none of its ranks is named as a straggler."""
     rows = judged(jobs, "slow stage")
     assert verdicts(rows) == {}
     assert {row["stage"] for row in rows if row["is_slow_stage"]} == {2}
@@ -99,14 +99,14 @@ def test_a_slow_stage_makes_no_straggler(jobs: Jobs) -> None:
 
 
 def test_a_straggler_makes_no_slow_stage(jobs: Jobs) -> None:
-    """One slow rank of the two of stage 1 is a straggler, and its stage is not slow."""
+    """A slow rank in a stage is a straggler, and its stage is not reported as slow."""
     rows = judged(jobs, "pipeline of micro-batches")
     assert verdicts(rows) == {2: ("straggler", "slower compute")}
     assert not any(row["is_slow_stage"] for row in rows)
 
 
 def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
-    """If a rank is missing, the other ranks get no verdict, and the reason says so."""
+    """If a rank is missing, no rank is named, and the reason says that it may be the slow one."""
     paths, _ = write_job(tmp_path / "traces", DP)
     Path(paths[2]).unlink()
     with hta_sql.ingest(tmp_path / "traces", tmp_path / "store") as store:
@@ -119,7 +119,7 @@ def test_a_missing_rank_may_be_the_straggler(tmp_path: Path) -> None:
 @pytest.mark.always
 @pytest.mark.skipif(not PRODUCTION.is_dir(), reason="production traces are absent")
 def test_a_production_job_has_a_slow_stage_and_no_straggler(tmp_path: Path) -> None:
-    """Its published analysis finds the last of four stages 23 % slower, and no worker."""
+    """In a production job, stage 3 is slow and no rank is a straggler, as published."""
     namespace: dict[str, Any] = {"__name__": "to_kineto"}
     exec((PRODUCTION / "to_kineto.py").read_text(), namespace)  # noqa: S102 - published next to the data
     namespace["write"](PRODUCTION / "trace-ST.parquet", tmp_path / "traces", 8)

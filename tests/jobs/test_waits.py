@@ -1,4 +1,4 @@
-"""Waits in planted jobs, compared with the simulator."""
+"""Waits in planted jobs match the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOLERANCE_NS = 2_000
 
 @pytest.mark.parametrize("run", KINDS)
 def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) -> None:
-    """Every rank agrees for collectives that are in all traces."""
+    """Waits and transfers match for every rank of a fully captured collective."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, wait_ns, transfer_ns, end_spread_ns FROM matched_collectives "
         "WHERE run = $run",
@@ -30,7 +30,7 @@ def test_waits_and_transfers_are_those_of_the_simulator(jobs: Jobs, run: str) ->
 
 @pytest.mark.parametrize("run", every_kind(sorted(KINDS.keys() - UNSURE)))
 def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None:
-    """All ranks of a collective share one number, which no other collective has."""
+    """All ranks of a collective have the same id, which no other collective has."""
     rows = jobs.con.execute(
         "SELECT rank, event_id, collective_id, is_last FROM matched_collectives WHERE run = $run",
         {"run": run},
@@ -48,7 +48,7 @@ def test_the_ranks_of_a_collective_have_one_number(jobs: Jobs, run: str) -> None
 
 @pytest.mark.parametrize("run", every_kind())
 def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
-    """The parts sum to the step to the nanosecond, and none is negative."""
+    """The parts of a step sum exactly to its duration, and none is negative."""
     parts = (
         "compute_ns, exposed_transfer_ns, exposed_wait_ns, exposed_memory_ns, idle_before_ns, "
         "idle_between_ns, idle_after_ns"
@@ -65,7 +65,7 @@ def test_the_parts_of_a_step_sum_to_it(jobs: Jobs, run: str) -> None:
 
 @pytest.mark.slow
 def test_equal_rows_on_any_number_of_threads(jobs: Jobs) -> None:
-    """Matching, clocks, waits and parts are equal, although sums of floats depend on their order."""
+    """Matches, waits and step parts do not depend on the number of threads."""
     digests = set()
     for threads in (1, 2, 5):
         jobs.con.execute(f"SET threads = {threads}")

@@ -1,4 +1,4 @@
-"""Traces of a planted job as a profiler would capture them."""
+"""Write traces of a planted job as a profiler would capture them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.jobs.spec import PlantedJob
 
 GROUP_NAMES = {"tp": 1, "dp": 2, "pp": 3, "ep": 4, "fsdp": 5}
 ROW = 128
-"""Elements of a token."""
+"""Number of elements in a token."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """An event of a trace with its times on the rank's own clock, and its arguments."""
+    """A captured event with its arguments and with times on the rank's clock."""
 
     event: Event
     ts: int
@@ -27,21 +27,21 @@ class Captured:
 
 @dataclass(frozen=True)
 class Trace:
-    """The trace of one rank; events are identified by their index."""
+    """The captured trace of one rank; an event is identified by its index."""
 
     did: Rank
     events: list[Captured]
 
 
 def capture(job: PlantedJob) -> list[Trace]:
-    """Run a job and capture it; afterwards its collectives have their positions in the traces."""
+    """Simulate and capture a job; its collectives then refer to their events in the traces."""
     ranks = simulate(job)
     last = max(event.end for rank in ranks for event in rank.events)
     return [Trace(did, _captured(job, did, last)) for did in ranks]
 
 
 def write_job(folder: Path, job: PlantedJob) -> tuple[dict[int, str], list[Trace]]:
-    """Write one trace file per rank."""
+    """Write one trace file per rank; return the paths by rank, and the captured traces."""
     folder.mkdir(parents=True, exist_ok=True)
     traces = capture(job)
     paths = {}
@@ -109,7 +109,7 @@ def _arguments(job: PlantedJob, event: Event) -> dict[str, Any]:
 
 
 def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
-    """Return torch's arguments of a collective."""
+    """Return PyTorch's arguments of a collective."""
     group = sorted(part.group) if part.kind == "pp" else list(part.group)
     is_cut = job.cut_lists and len(group) > 2
     args: dict[str, Any] = {
@@ -132,14 +132,17 @@ def metadata(job: PlantedJob, part: Collective) -> dict[str, Any]:
 
 
 def tokens_sent(job: PlantedJob, part: Collective) -> list[int]:
-    """Return the number of tokens that a rank sends to each member: to the experts, and every second time back."""
+    """Return how many tokens a rank sends to each member of its group.
+
+    Every second exchange sends the tokens back.
+    """
     back = part.number % 2 == 1
     pairs = [(other, part.rank) if back else (part.rank, other) for other in part.group]
     return [job.tokens(part.number // 2, source, target) for source, target in pairs]
 
 
 def tokens_received(job: PlantedJob, part: Collective) -> list[int]:
-    """Return the number of tokens that a rank receives from each member."""
+    """Return how many tokens a rank receives from each member of its group."""
     back = part.number % 2 == 1
     pairs = [(part.rank, other) if back else (other, part.rank) for other in part.group]
     return [job.tokens(part.number // 2, source, target) for source, target in pairs]

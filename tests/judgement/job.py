@@ -1,4 +1,4 @@
-"""Specification of a simulated job: ranks, parallelism, model, noise, faults, and capture."""
+"""Specification of a simulated job: ranks, parallelism, model, noise, faults and capture."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FaultKind = Literal[
 
 @dataclass(frozen=True)
 class Fault:
-    """Additional work of some ranks compared with their peers.
+    """Additional work of some ranks.
 
     Attributes:
         kind: Kind of the fault.
-        ranks: Ranks that have it.
-        amount: Factor on durations; for the host, nanoseconds; for kernels, how many more a layer.
-        steps: Steps in which they have it; None for all.
+        ranks: Ranks that have the fault.
+        amount: Factor on durations, host time [ns], or number of kernels added to each layer.
+        steps: Steps in which the ranks have the fault; None means all steps.
     """
 
     kind: FaultKind
@@ -46,13 +46,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class SlowLink:
-    """Transfers that cross a link take longer.
+    """A link whose transfers take longer.
 
     Attributes:
         factor: Factor on the duration of the transfers.
-        pair: Two ranks whose link is slow.
-        rank: Rank that is slow to everybody.
-        host: Host that is slow to every other host.
+        pair: Two ranks with a slow link between them.
+        rank: Rank whose links to all other ranks are slow.
+        host: Host whose links to all other hosts are slow.
     """
 
     factor: float
@@ -63,25 +63,25 @@ class SlowLink:
 
 @dataclass(frozen=True)
 class Job:
-    """A job whose truth is known.
+    """A job with known faults.
 
     Attributes:
-        framework: How the model is split, and overlapping events.
-        steps: Steps of the capture.
-        warm_steps: Steps before the capture.
-        layers: Layers of a stage.
-        micro_batches: Forward passes of a step, each sent on by itself.
-        accumulation: Forward and backward passes of a step before gradients are reduced.
-        layer_ns: Computation of a layer in the forward pass.
-        data_ns: Transfer of gradients, or of the parameters of a layer.
-        tensor_ns: Transfer of activations between ranks that split a layer.
-        launch_ns: Time of the host for each kernel.
-        length_spread: Standard deviation of the sequence lengths, as a share.
-        rank_spread: What ranks differ by permanently, as a share.
-        writes_waits: Calls in which the host waits for the device are in the traces.
-        lost_metadata: Process groups whose kernels carry no metadata; "all" for every group.
-        drift: Gain of each host's clock in nanoseconds for each nanosecond.
-        clock_offset_ns: What the clocks of hosts differ by.
+        framework: How the model is divided among ranks, and what overlaps.
+        steps: Number of captured steps.
+        warm_steps: Number of steps before the capture.
+        layers: Number of layers in a stage.
+        micro_batches: Number of forward passes in a step, each sent separately.
+        accumulation: Number of forward and backward passes before gradients are reduced.
+        layer_ns: Compute time of a layer in the forward pass.
+        data_ns: Transfer time of the gradients, or of the parameters of a layer.
+        tensor_ns: Transfer time of activations between ranks that share a layer.
+        launch_ns: Host time for each kernel.
+        length_spread: Standard deviation of the sequence lengths, relative to their mean.
+        rank_spread: Standard deviation of the permanent differences between ranks, as a share.
+        writes_waits: Whether traces have the calls in which the host waits for the device.
+        lost_metadata: Process groups whose kernels have no metadata; "all" means every group.
+        drift: Rate at which the clock of each host gains [ns per ns].
+        clock_offset_ns: Clock offset of each host.
         missing: Ranks without a trace.
     """
 
@@ -118,15 +118,15 @@ class Job:
     missing: tuple[int, ...] = ()
 
     def stage(self, rank: int) -> int:
-        """Return the stage of the pipeline that a rank works for."""
+        """Return a rank's pipeline stage."""
         return rank * self.stages // self.ranks
 
     def host(self, rank: int) -> int:
-        """Return the number of the host that a rank runs on."""
+        """Return the number of a rank's host."""
         return rank // self.ranks_per_host
 
     def group(self, kind: str, rank: int) -> tuple[int, ...]:
-        """Return the ranks of a process group (tp, dp, ep, world) that a rank belongs to."""
+        """Return the ranks of a rank's process group of a kind (tp, dp, ep, world)."""
         if kind == "world":
             return tuple(range(self.ranks))
         if kind in {"tp", "ep"}:
@@ -137,12 +137,12 @@ class Job:
         return tuple(r for r in range(self.ranks) if (r % self.tensor, self.stage(r)) == mine)
 
     def neighbor(self, rank: int, direction: int) -> int | None:
-        """Return the rank of the stage after (+1) or before (-1) that a rank talks to."""
+        """Return the rank in the next (+1) or previous (-1) stage that a rank communicates with."""
         stage = self.stage(rank) + direction
         return rank + direction * self.ranks // self.stages if 0 <= stage < self.stages else None
 
     def link_factor(self, group: tuple[int, ...]) -> float:
-        """Return the factor on transfers of a group: that of the slowest link they cross."""
+        """Return the factor of the slowest link that a group's transfers cross."""
         found = [1.0]
         for link in self.links:
             hosts = {self.host(r) for r in group}
@@ -155,9 +155,9 @@ class Job:
         return max(found)
 
     def healthy(self) -> Job:
-        """Return the same job, noise included, without its faults."""
+        """Return the job without its faults, but with the same noise."""
         return replace(self, faults=())
 
     def at_peer_speed(self) -> Job:
-        """Return the same job without its slow links."""
+        """Return the job without its slow links."""
         return replace(self, links=())

@@ -1,4 +1,4 @@
-"""Kinds of jobs, each drawn by a seed: parallelism, sizes, the fault and its extent, noise."""
+"""Kinds of random jobs: parallelism, sizes, faults and noise are drawn from a seed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NOISES: tuple[Noise, ...] = ("gauss", "heavy tails", "bursts", "autocorrelated",
 
 
 def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
-    """Return a job of a kind, its simulation, and the truth about it.
+    """Draw a job of a kind; return the job, its simulation and the correct answers.
 
-    A fault that costs less than 2.5 % is drawn again, because it is too small to judge. So is a fault whose
-    cost ends with the first step: the host then runs ahead and overlaps the delay, and a capture that starts
-    in this step does not show it.
+    If a fault costs less than 2.5 %, the job is drawn again, because the fault is too small to
+    judge. The job is also drawn again if the cost of a fault ends with the first step: the host
+    then runs ahead and overlaps the delay, and a capture that starts in this step does not show it.
     """
     for attempt in range(TRIES):
         random = Random(f"{kind}/{seed}/{attempt}")
@@ -40,7 +40,7 @@ def planted(kind: str, seed: int) -> tuple[Job, Machine, Truth]:
 def fault(
     random: Random, ranks: tuple[int, ...], kinds: tuple[FaultKind, ...] = ANY_FAULT
 ) -> Fault:
-    """Draw a fault of some ranks."""
+    """Draw a fault for some ranks."""
     kind = random.choice(kinds)
     amount = {
         "slower clocks": random.uniform(1.15, 1.6),
@@ -57,7 +57,7 @@ def fault(
 
 
 def base(random: Random, **changes: object) -> Job:
-    """Draw sizes and noise."""
+    """Draw a job's sizes and noise."""
     job = Job(
         layers=random.choice((2, 4)),
         layer_ns=round(random.uniform(200, 600) * US),
@@ -242,4 +242,4 @@ KINDS: dict[str, Callable[[Random], Job]] = {
     "serving": _serving,
     **{f"noise, {noise}": partial(_noise, noise=noise) for noise in NOISES},
 }
-"""Kind ─▶ the function that draws a job."""
+"""Kind ─▶ function that draws a job of this kind."""

@@ -14,7 +14,7 @@ Event = dict[str, Any]
 
 
 def begins(machine: Machine) -> list[int]:
-    """Return the start of each rank's capture, which is its first captured step [ns]."""
+    """Return the start of each rank's capture, where its first captured step starts [ns]."""
     return [next(s.start for s in spans if s.name == "ProfilerStep#10") for spans in machine.spans]
 
 

@@ -1,7 +1,7 @@
-"""Run the programs of all ranks: a host thread, streams in order, collectives that wait for all ranks.
+"""Simulate the programs of all ranks: host threads, streams and collectives.
 
-An operation starts as soon as its stream, its launch and the events that it waits for allow it. A completed
-operation releases those that wait for it, so no global order is needed.
+An operation starts as soon as its stream, its launch and the operations that it waits for allow. A
+completed operation releases those that wait for it, so no global event order is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Meeting:
 
 @dataclass(eq=False)
 class Item:
-    """A kernel of a stream, or a transfer that a rank takes part in."""
+    """A kernel on a stream, possibly a rank's part in a collective or transfer."""
 
     rank: int
     name: str
@@ -47,14 +47,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Work:
-    """Work of the host alone."""
+    """Instruction: the host works for a time."""
 
     ns: int
 
 
 @dataclass(frozen=True)
 class Open:
-    """Start of an event of the host."""
+    """Instruction: the host opens an event."""
 
     category: str
     name: str
@@ -63,19 +63,19 @@ class Open:
 
 @dataclass(frozen=True)
 class Close:
-    """End of the innermost open event of the host."""
+    """Instruction: the host closes its innermost open event."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """Launch of an item by the host."""
+    """Instruction: the host launches an operation."""
 
     item: Item
 
 
 @dataclass(frozen=True)
 class Sync:
-    """Wait of the host for an item."""
+    """Instruction: the host waits until an operation ends."""
 
     item: Item
 
@@ -85,7 +85,7 @@ Instruction = Work | Open | Close | Launch | Sync
 
 @dataclass
 class Span:
-    """A completed event of the host."""
+    """An event on the host."""
 
     category: str
     name: str
@@ -101,14 +101,14 @@ SYNC_NS = 6_000
 
 
 class Machine:
-    """All ranks of a job.
+    """Simulator of all ranks of a job.
 
     Args:
-        programs: Instructions of each rank's host.
+        programs: Host instructions of each rank.
 
     Attributes:
-        spans: Events of each rank's host.
-        items: Operations of each rank's device.
+        spans: Host events of each rank.
+        items: Device operations of each rank.
     """
 
     def __init__(self, programs: list[list[Instruction]]) -> None:
@@ -194,20 +194,20 @@ class Machine:
         if len(meeting.parts) == len(meeting.group):
             through = max(part.start for part in meeting.parts) + meeting.transfer_ns
             for part in meeting.parts:
-                # An item's own duration is how much later than the others it leaves.
+                # The duration of an item is its delay when it leaves the collective.
                 part.end = through + part.duration_ns
                 self._done.append(part)
 
 
 class Numbers:
-    """Numbering of collectives: the n-th of a group on each rank is the same one."""
+    """Numbering of collectives: the n-th collective of a group is the same one on all its ranks."""
 
     def __init__(self) -> None:
         self._meetings: dict[tuple[object, ...], Meeting] = {}
         self._counts: dict[tuple[object, ...], count[int]] = defaultdict(count)
 
     def meeting(self, rank: int, made: Meeting) -> Meeting:
-        """Return the collective to which a rank's next operation in a group belongs."""
+        """Return the collective that a rank's next operation in a group belongs to."""
         key = (made.kind, made.group, made.src, made.dst)
         made.number = next(self._counts[rank, *key])
         return self._meetings.setdefault((*key, made.number), made)

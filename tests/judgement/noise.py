@@ -1,4 +1,7 @@
-"""Noise of one rank, equal with and without a fault: each draw belongs to a position, not to a time."""
+"""Noise of one rank, which is the same with and without a fault.
+
+Random numbers are drawn by position in the program, not by time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ class Noises:
     """Random factors on the work of one rank.
 
     Args:
-        job: The job; its seed decides every draw.
+        job: The job, whose seed determines all random numbers.
         rank: The rank.
     """
 
@@ -26,7 +29,7 @@ class Noises:
         self._step_factor = 1.0
 
     def begin_step(self, step: int) -> None:
-        """Draw the values of a whole step; they do not depend on other steps."""
+        """Draw the values that apply to a step."""
         share = self.job.noise_share
         self._random = random = Random(self._seed + 104_729 * (step + 100))
         self._other = Random(self._seed + 15_485_863 * (step + 100))
@@ -39,11 +42,11 @@ class Noises:
         self._length = exp(random.gauss(0, self.job.length_spread))
 
     def length(self) -> float:
-        """Return the factor of this step's sequence lengths on a layer."""
+        """Return the factor of this step's sequence lengths on the duration of a layer."""
         return self._length if self.job.length_spread else 1.0
 
     def kernel(self) -> float:
-        """Return the factor on a kernel."""
+        """Return the factor on the duration of the next kernel."""
         share, random = self.job.noise_share, self._random
         if self.job.noise == "heavy tails":
             own = 1 + share * random.lognormvariate(0, 1)
@@ -52,18 +55,18 @@ class Noises:
         return max(0.2, own * self._factor * self._rank_factor)
 
     def host(self) -> float:
-        """Return the factor on work of the host."""
+        """Return the factor on the next work of the host."""
         jitter = 0.5 if self.job.noise == "host jitter" else 0.1
         return max(0.3, self._random.lognormvariate(0, jitter))
 
     def scatter(self) -> float:
-        """Return the delay with which the rank leaves a collective [ns]."""
+        """Return the delay of the rank when it leaves a collective [ns]."""
         return self._random.expovariate(1 / 300)
 
     def pauses(self) -> bool:
-        """Return whether the host pauses here, if it has that fault."""
+        """Return whether the host pauses here if it has that fault."""
         return self._other.random() < 0.25
 
     def link(self) -> float:
-        """Return the noise of the next transfer, in standard deviations."""
+        """Return the noise of the next transfer in standard deviations."""
         return self._random.gauss(0, 1)

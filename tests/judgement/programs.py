@@ -1,4 +1,4 @@
-"""Programs of each rank of a job: data parallel, sharded, tensor parallel, pipeline, experts, serving."""
+"""Programs of the ranks for each framework: DDP, FSDP, tensor, pipeline, experts, serving."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MATRIX, ATTENTION, SMALL = (
 
 
 def simulate(job: Job) -> Machine:
-    """Run a job and return its machine."""
+    """Simulate a job and return the machine that ran it."""
     numbers = Numbers()
     machine = Machine([_Program(job, rank, numbers).write() for rank in range(job.ranks)])
     machine.run()
@@ -38,7 +38,7 @@ def simulate(job: Job) -> Machine:
 
 
 class _Program:
-    """The instructions of one rank."""
+    """Builds the host instructions of one rank."""
 
     def __init__(self, job: Job, rank: int, numbers: Numbers) -> None:
         self.job, self.rank, self.numbers = job, rank, numbers
@@ -142,7 +142,7 @@ class _Program:
                 self.operator("aten::argmax", SMALL, 20 * US)
                 self.sync()
 
-    # What they are made of.
+    # Parts of a step.
 
     def faults(self, kind: str) -> list[float]:
         found = (f for f in self.job.faults if f.kind == kind)
@@ -198,7 +198,7 @@ class _Program:
         after: bool = True,
         pair: tuple[int, int] | None = None,
     ) -> Item:
-        """Launch a rank's part in a collective; with `after`, it waits for the computation launched before."""
+        """Launch a rank's part in a collective; with `after`, it waits for earlier computation."""
         job = self.job
         group = tuple(sorted(pair)) if pair else job.group(kind, self.rank)
         factor = job.link_factor(group) * (1 + 0.02 * abs(self.noise.link()))
@@ -222,7 +222,7 @@ class _Program:
         return item
 
     def joined(self, kind: str, stream: int, name: str, ns: int) -> None:
-        """Run a collective that the computation launched after it waits for."""
+        """Launch a collective that later computation waits for."""
         if len(self.job.group(kind, self.rank)) > 1:
             self.wait_for(self.collective(kind, stream, name, ns))
 

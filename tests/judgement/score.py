@@ -20,18 +20,18 @@ from tests.judgement.truth import Truth
 
 FAULT_SCENARIOS = {"no straggler": ("no straggler", "no late rank")}
 POINTS, SHARE = 1.0, 0.1
-"""A saving is correct within the larger of one point and a tenth of the truth."""
+"""A saving is correct if its error is at most one point or a tenth of the truth."""
 
 
 @dataclass
 class Answer:
-    """The answers of the analyses about a job.
+    """The answers that the analyses give for a job.
 
     Attributes:
         verdicts: Rank ─▶ verdict.
         causes: Rank ─▶ cause.
-        saved_pct: Scenario ─▶ share saved [%].
-        links: Slow links: their ranks, and the rank or host that all of them have in common.
+        saved_pct: Scenario ─▶ saving as a share of the capture [%].
+        links: Ranks of each slow link, and the rank or host that all slow links have in common.
     """
 
     verdicts: dict[int, str]
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass
 class Tally:
-    """Counts of right answers of a kind, and errors of savings in points."""
+    """Counts of correct answers for a kind of job, and errors of the savings in points."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: dict[str, list[float]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Tally:
 
 
 def ask(store: TraceStore) -> Answer:
-    """Run the three analyses."""
+    """Run the analyses on a store and collect their answers."""
     rows = store.run("stragglers").arrow().to_pylist()
     verdicts = {row["rank"]: _verdict(row) for row in rows}
     causes = {row["rank"]: row["cause"] for row in rows}
@@ -61,7 +61,7 @@ def ask(store: TraceStore) -> Answer:
 
 
 def is_found(link: SlowLink, answer: Answer) -> bool:
-    """Return whether the answer names a slow link: its pair of ranks, its rank or its host."""
+    """Return whether the answer identifies a slow link by its pair, rank or host."""
     if "slower transfer" not in answer.causes.values():
         return False
     if link.pair is not None:
@@ -79,7 +79,7 @@ def _verdict(row: dict[str, object]) -> str:
 
 
 def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
-    """Count the correct answers."""
+    """Compare an answer with the truth and count it."""
     counts, verdicts = tally.counts, answer.verdicts
     counts["jobs"] += 1
     named = {r: v for r, v in verdicts.items() if v in {"straggler", "intermittent", "suspected"}}
@@ -119,7 +119,7 @@ def judge(truth: Truth, answer: Answer, tally: Tally, label: str) -> None:
 
 
 def score(kind: str, jobs: int, seed: int) -> Tally:
-    """Draw jobs of a kind, ingest each and judge the answers."""
+    """Draw jobs of a kind, ingest each one and judge the answers."""
     tally = Tally()
     for number in range(seed, seed + jobs):
         job, machine, truth = planted(kind, number)
@@ -134,7 +134,7 @@ SCENARIOS = ("no straggler", "no transfer", "link at peers' speed")
 
 
 def row(kind: str, tally: Tally) -> str:
-    """Format the counts of a kind."""
+    """Format the counts of a kind as a line."""
     c = tally.counts
     cells = [f"{c[name]:4d}" for name in ("jobs", "verdict", "cause", "accused", "suspected")]
     cells += [f"{c['unknown']:4d}", f"{c['negative']:4d}"]
@@ -147,7 +147,7 @@ def row(kind: str, tally: Tally) -> str:
 
 
 def main() -> None:
-    """Print a line for each kind, and the wrong answers."""
+    """Print a line for each kind, and with ``--notes`` the wrong answers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="all kinds if none is given")
     parser.add_argument("--jobs", type=int, default=20, help="jobs of each kind")

@@ -1,4 +1,4 @@
-"""Predictions of a simulated job with a fault, compared with a later run without it."""
+"""Predictions for a job with a fault match a later run without the fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = 4
 
 
 def both_runs(kind: str, folder: Path, seed: int = SEED) -> Path:
-    """Ingest a job as run "faulty", and the same job without its fault as run "fixed"."""
+    """Ingest a job as the run ``faulty`` and the same job without its faults as ``fixed``."""
     job, machine, _ = planted(kind, seed)
     fixed = replace(job.healthy(), links=())
     for run, one, ran in (("faulty", job, machine), ("fixed", fixed, simulate(fixed))):
@@ -38,12 +38,12 @@ def by_scenario(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest a job with prefetched parameters, whose straggler is removed in the later run."""
+    """Ingest both runs of an FSDP job that has a straggler."""
     return both_runs("FSDP, hidden", tmp_path_factory.mktemp("later"))
 
 
 def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -> None:
-    """The prediction equals the fixed run's step, and the recorded step does not."""
+    """The fixed run takes as long as predicted, and is faster than recorded before."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     right, recorded = rows["no late rank"], rows["as recorded"]
@@ -55,7 +55,7 @@ def test_the_run_without_its_straggler_takes_as_long_as_predicted(store: Path) -
 
 
 def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
-    """A run that still has its fault is slower than the prediction without it."""
+    """A run that still has the fault is slower than predicted."""
     with hta_sql.open(store) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "faulty"]).arrow().to_pylist())
     assert rows["as recorded"]["verdict"] == "as predicted"
@@ -66,7 +66,7 @@ def test_a_run_that_was_not_fixed_is_slower_than_predicted(store: Path) -> None:
 def test_compare_shows_predictions_next_to_the_measured_step(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text, Markdown and JSON have predictions, but only for whole runs."""
+    """Text, Markdown and JSON show predictions, but only for whole runs."""
     runs = [f"{store}:faulty", f"{store}:fixed"]
 
     def told(*options: str) -> str:
@@ -83,7 +83,7 @@ def test_compare_shows_predictions_next_to_the_measured_step(
 
 
 def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path: Path) -> None:
-    """The rows are the same as in one store; a selection of ranks has no prediction."""
+    """Runs in two stores have the same predictions; a selection of ranks has none."""
     job, _, _ = planted("FSDP, hidden", SEED)
     fixed = job.healthy()
     write(tmp_path / "fixed", fixed, simulate(fixed))
@@ -104,7 +104,7 @@ def test_runs_of_two_stores_are_compared_with_predictions(store: Path, tmp_path:
 def test_other_faults_that_are_removed_are_as_predicted(
     kind: str, scenario: str, tmp_path: Path
 ) -> None:
-    """Predictions hold when a slow link is removed, and with gradient accumulation."""
+    """Predictions hold for a slow link that is fixed, and for gradient accumulation."""
     with hta_sql.open(both_runs(kind, tmp_path)) as opened:
         rows = by_scenario(opened.run("predictions", runs=["faulty", "fixed"]).arrow().to_pylist())
     assert rows[scenario]["verdict"] == "as predicted"

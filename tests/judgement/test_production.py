@@ -1,6 +1,6 @@
-"""The slowdown of a production job and its parts, against the figures published with the job's data.
+"""The slowdown of a production job matches the figures published with its data.
 
-The job and its figures are not part of this project: tests skip if they are not there.
+The job and its figures are not part of this project; the tests are skipped if they are missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KERNELS = {
     "optimizer": "optimizer_kernel",
     "optimizer-clip-main-grad": "optimizer_clip_main_grad_kernel",
 }
-"""Published kind of operation ─▶ name of its kernel."""
+"""Published kind of operation ─▶ kernel name."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,7 +45,7 @@ def published() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest all steps of the job."""
+    """Convert and ingest all steps of the job."""
     spec = importlib.util.spec_from_file_location("to_kineto", JOB / "to_kineto.py")
     assert spec
     assert spec.loader
@@ -58,13 +58,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def slowdowns(store: TraceStore, kind: str) -> dict[str, float]:
-    """Return the slowdown of each part of a kind."""
+    """Return part ─▶ slowdown for a kind of part."""
     rows = store.run("slowdown_parts").arrow().to_pylist()
     return {row["part"]: row["slowdown"] for row in rows if row["part_kind"] == kind}
 
 
 def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[str, Any]) -> None:
-    """The slowdown, the recorded time over the uniform one, equals the published figure."""
+    """The ratio of recorded to uniform time equals the published slowdown."""
     rows = {row["scenario"]: row for row in store.run("what_if").arrow().to_pylist()}
     uniform = rows["uniform"]
     slowdown = uniform["recorded_ns"] / uniform["replayed_ns"]
@@ -72,7 +72,7 @@ def test_the_slowdown_is_the_published_one(store: TraceStore, published: dict[st
 
 
 def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str, Any]) -> None:
-    """The slowdown of each stage is the published one: the last stage is slow."""
+    """The slowdown of each stage equals the published one, and the last stage is the slowest."""
     found = slowdowns(store, "stage")
     expected = published["blocking_decompose_by_stage"]
     assert found == pytest.approx(expected, rel=TOLERANCE)
@@ -82,7 +82,7 @@ def test_stages_are_as_slow_as_published(store: TraceStore, published: dict[str,
 def test_data_parallel_ranks_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """The slowdown of both data-parallel ranks is the published one: they are equally fast."""
+    """The slowdown of each data-parallel rank equals the published one."""
     expected = published["blocking_decompose_by_dp_rank"]
     assert slowdowns(store, "data-parallel rank") == pytest.approx(expected, rel=TOLERANCE)
 
@@ -90,7 +90,7 @@ def test_data_parallel_ranks_are_as_slow_as_published(
 def test_kinds_of_operations_are_as_slow_as_published(
     store: TraceStore, published: dict[str, Any]
 ) -> None:
-    """The slowdown of each kind is the published one, with computation first."""
+    """The slowdown of each kind of operation equals the published one."""
     found, expected = slowdowns(store, "operation"), published["blocking_decompose_by_optype"]
     for kind, kernel in KERNELS.items():
         assert found[kernel] == pytest.approx(expected[kind], rel=TOLERANCE), kind

@@ -1,4 +1,4 @@
-"""The truth about a job, from running it again without the fault."""
+"""The correct answers for a job, computed by simulating it again without its faults."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ CAUSES = {
     "data loading": {"data loading"},
     "checkpoint": {"checkpoint", "host-bound"},
 }
-"""Causes that are correct for a fault."""
+"""Fault kind ─▶ causes that are correct for it."""
 
 
 LATE_SHARE = 0.01
-"""Minimum share by which a late step is longer, as in the default of the analyses."""
+"""Minimum delay of a late step as a share of its duration, as in the analyses' defaults."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The correct answers about a job.
+    """The correct answers for a job.
 
     Attributes:
-        late: Rank ─▶ correct verdicts: straggler, intermittent, or both if the fault affects about half of the steps.
-        causes: Rank ─▶ correct causes.
+        late: Slow rank ─▶ correct verdicts. Both straggler and intermittent are correct if the fault
+            affects about half of the steps.
+        causes: Slow rank ─▶ correct causes.
         slow_links: Links whose transfers are slower.
-        saved_pct: Scenario ─▶ share of the capture that it saves [%].
-        is_decidable: Whether the traces show enough to name all culprits.
-        least_alone_pct: Cost of the smallest of several faults if the job has no other [%]; None for one fault.
-        later_pct: Cost of the smallest fault after the first step, if the job has no other [%]; None without a fault.
+        saved_pct: Scenario ─▶ saving as a share of the capture [%].
+        is_decidable: Whether the traces show enough to name all slow ranks.
+        least_alone_pct: Cost of the smallest fault in a job without the others [%]; None if the job has
+            only one fault.
+        later_pct: Cost of the smallest fault after the first step, in a job without the others [%]; None
+            if the job has no fault.
     """
 
     late: dict[int, set[str]]
@@ -60,9 +63,9 @@ def _verdicts(job: Job, fault: Fault) -> set[str]:
 
 
 def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
-    """Return the correct verdicts on a rank with random delays, by the number of steps that the fault makes longer.
+    """Return the correct verdicts for a rank with random delays, by its number of late steps.
 
-    Both are right if one step more or less decides whether those are most of the steps.
+    Both verdicts are correct if a single step decides whether most steps are late.
     """
     late = late_steps(replace(job, faults=(fault,)))
     if 2 * (late + 1) <= job.steps:
@@ -71,7 +74,7 @@ def _verdicts_of_chance(job: Job, fault: Fault) -> set[str]:
 
 
 def late_steps(job: Job) -> int:
-    """Return the number of steps of the capture that take 1 % longer than without the job's faults."""
+    """Return how many captured steps the faults make at least 1 % longer."""
     ends, usual = (_step_ends(j, simulate(j)) for j in (job, job.healthy()))
     least = LATE_SHARE * (usual[-1] - usual[0]) / job.steps
     delays = [end - healthy for end, healthy in zip(ends, usual, strict=True)]
@@ -79,7 +82,7 @@ def late_steps(job: Job) -> int:
 
 
 def _step_ends(job: Job, machine: Machine) -> list[int]:
-    """Return the end times of the steps on the devices, from the last one before the capture [ns]."""
+    """Return the end of each step on the devices, starting with the last uncaptured step [ns]."""
     steps = job.steps + job.warm_steps
     return [min(begins(machine))] * (not job.warm_steps) + [
         max(item.end for items in machine.items for item in items[: step * len(items) // steps])
@@ -95,7 +98,7 @@ def length(job: Job, machine: Machine) -> int:
 
 
 def _later(job: Job, machine: Machine) -> int:
-    """Return the time from the end of the first step's operations to the last end on any device [ns]."""
+    """Return the time from the end of the first step to the last end on any device [ns]."""
     steps = job.steps + job.warm_steps
     firsts = (items[: (1 + job.warm_steps) * len(items) // steps] for items in machine.items)
     return length(job, machine) - (
@@ -104,7 +107,7 @@ def _later(job: Job, machine: Machine) -> int:
 
 
 def truth_of(job: Job, machine: Machine) -> Truth:
-    """Run the job without its faults, without its slow links, and with transfers of zero duration."""
+    """Compute the answers from simulations without faults, slow links or transfer times."""
     now = length(job, machine)
 
     def saved(other: Job) -> float:
@@ -114,7 +117,7 @@ def truth_of(job: Job, machine: Machine) -> Truth:
     scenarios = {"no transfer": saved(instant)}
     if job.faults:
         scenarios["no straggler"] = saved(job.healthy())
-    # A fault that another one covers costs nothing by itself.
+    # A fault that is hidden by another fault costs nothing by itself.
     healthy = length(job.healthy(), simulate(job.healthy())) if len(job.faults) > 1 else 0
     alone = [replace(job, faults=(fault,)) for fault in job.faults]
     least = (

@@ -1,4 +1,4 @@
-"""Expected values and marks of the figures that compare ranks."""
+"""Expected values and marks of charts that compare ranks."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from tests.marks.rows import MS, US, Expected, Rows, by, column, seen, total
 
 
 def collective_waits(rows: Rows) -> Expected:
-    """Expect a cell per rank and collective."""
+    """Expect a cell for each rank and collective."""
     unit = MS if max(row["wait_ns"] for row in rows) >= MS else US
     return {"wait": column(rows, "wait_ns", unit)}, {"rect": len(rows)}
 
 
 def stragglers(rows: Rows) -> Expected:
-    """Expect a bar per rank: its delay compared with its peers."""
+    """Expect a bar for each rank with its delay relative to its peers."""
     shares = column(rows, "late_pct", 100)
     return {"share": shares}, {"rect": seen(shares)}
 
 
 def what_if(rows: Rows) -> Expected:
-    """Expect a bar per scenario with an answer."""
+    """Expect a bar for each scenario that has an answer."""
     steps = column([row for row in rows if row["replayed_ns"] is not None], "replayed_step_ns", MS)
     return {"then": steps}, {"rect": len(steps)}
 
 
 def process_group_costs(rows: Rows) -> Expected:
-    """Expect the exposed time of each group, as shares and as times."""
+    """Expect the exposed transfer and wait of each group, as shares and as times."""
     values = {}
     for (group,), own in by(rows, "pg_desc").items():
         for part in ("transfer", "wait"):
@@ -37,17 +37,17 @@ def process_group_costs(rows: Rows) -> Expected:
 
 
 def all_to_all_traffic(rows: Rows) -> Expected:
-    """Expect a cell per pair."""
+    """Expect a cell for each pair of ranks."""
     return {"cell": column(rows, "bytes")}, {"rect": len(rows)}
 
 
 def links(rows: Rows) -> Expected:
-    """Expect a cell per link."""
+    """Expect a cell for each link."""
     return {"cell": column(rows, "median_gbps")}, {"rect": len(rows)}
 
 
 def expert_load(rows: Rows) -> Expected:
-    """Expect a bar per rank."""
+    """Expect a bar for each rank."""
     return {"ratio_to_mean": column(rows, "ratio_to_mean")}, {"rect": len(rows)}
 
 
@@ -59,7 +59,7 @@ def blocking_communication(rows: Rows) -> Expected:
 
 
 def expert_parallel(rows: Rows) -> Expected:
-    """Expect overlapped and exposed time per rank and role, as shares and as times."""
+    """Expect overlapped and exposed time for each rank and role, as shares and as times."""
     bars = by(rows, "rank", "comm_role").values()
     values = {
         drawn: sorted(total(bar, name) / US for bar in bars)
@@ -69,13 +69,16 @@ def expert_parallel(rows: Rows) -> Expected:
 
 
 def communication_by_rank(rows: Rows) -> Expected:
-    """Expect transfer and wait of each rank, as shares and as times."""
+    """Expect the transfer and wait of each rank, as shares and as times."""
     values = {name: column(rows, f"{name}_ns", US) for name in ("communication", "wait")}
     return values, {"rect": 2 * sum(seen(times) for times in values.values())}
 
 
 def cluster_overview(rows: Rows) -> Expected:
-    """Expect a cell per rank and step relative to the median of the step, and a dot for a slow rank or host."""
+    """Expect a cell for each rank and step, and a dot for each slow rank or host.
+
+    A cell shows the rank's time relative to the median of the step.
+    """
     steps = by(rows, "step").values()
     beside = [
         row["non_wait_ns"] / median(column(own, "non_wait_ns")) - 1 for own in steps for row in own
@@ -85,13 +88,13 @@ def cluster_overview(rows: Rows) -> Expected:
 
 
 def utilization_over_time(rows: Rows) -> Expected:
-    """Expect a cell per captured rank and bucket."""
+    """Expect a cell for each rank and time bucket that was captured."""
     shares = sorted(row["busy_ns"] / row["observed_ns"] for row in rows if row["observed_ns"])
     return {"busy": shares}, {"rect": len(shares)}
 
 
 def operator_across_ranks(rows: Rows) -> Expected:
-    """Expect a bar per rank and occurrence, and a band per occurrence."""
+    """Expect a bar for each rank and occurrence, and a band for each occurrence."""
     return {"time": column(rows, "dur_ns", US)}, {
         "rect": len(rows),
         "area": len(by(rows, "position")),
@@ -99,7 +102,7 @@ def operator_across_ranks(rows: Rows) -> Expected:
 
 
 def special_operators(rows: Rows) -> Expected:
-    """Expect a cell with its number per rank and kind."""
+    """Expect a cell with a count for each rank and kind."""
     counts = column(rows, "op_count")
     return {"op_count": counts}, {"rect": len(rows), "text": len(rows)}
 
@@ -127,7 +130,7 @@ def cluster_step_trace(rows: Rows) -> Expected:
 
 
 def p2p_pairs(rows: Rows) -> Expected:
-    """Expect a bar for the transfer on either side, one for a wait, and a line between the sides."""
+    """Expect a bar for each side's transfer and wait, and a line that connects the sides."""
     sides = ("send", "recv")
     first = min(row[f"{side}_start_ns"] for row in rows for side in sides)
     ends = [row["end_ns"] for row in rows for _ in sides]
@@ -138,7 +141,7 @@ def p2p_pairs(rows: Rows) -> Expected:
 
 
 def collective_arrivals(rows: Rows) -> Expected:
-    """Expect a bar for a wait and one for the transfer."""
+    """Expect a bar for each wait and one for each transfer."""
     unit = MS if max(row["end_ns"] - row["start_ns"] for row in rows) >= MS else US
     first = min(row["start_ns"] for row in rows)
     ends = [row["end_ns"] for row in rows]

@@ -1,4 +1,4 @@
-"""Expected values and marks of the figures of time, kernels, operators and memory."""
+"""Expected values and marks of charts of time, kernels, operators and memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.marks.rows import MS, US, Expected, Rows, boxed, by, column, longest,
 
 
 def comm_comp_overlap(rows: Rows) -> Expected:
-    """Expect two parts per rank, as shares and as times."""
+    """Expect overlapped and exposed communication for each rank, as shares and as times."""
     values = {
         "whole": column(rows, "communication_ns", US),
         "hidden": column(rows, "overlapped_ns", US),
@@ -21,14 +21,14 @@ def comm_comp_overlap(rows: Rows) -> Expected:
 
 
 def comparison(rows: Rows) -> Expected:
-    """Expect both steps and each part that differs in a row, and bars of the changes below."""
+    """Expect both steps with the parts that differ between them, and a bar for each change."""
     parts = [row for row in rows if row["level"] == "part" and row["diff_ns"]]
     changes = [row for row in rows if row["level"] == "row" and row["is_change"]]
     return {"diff": column(changes, "diff_ns", US)}, {"rect": 2 + len(parts) + len(changes)}
 
 
 def kpi_trends(rows: Rows) -> Expected:
-    """Expect a point per known figure, and a line and a band for each kind."""
+    """Expect a point for each known value, and a line and a band for each KPI."""
     known = [row for row in rows if row["kpi_value"] is not None]
     panels = len(by(known, "kpi"))
     marks = {"symbol": len(known), "line": panels, "area": panels}
@@ -36,51 +36,51 @@ def kpi_trends(rows: Rows) -> Expected:
 
 
 def trace_diff(rows: Rows) -> Expected:
-    """Expect a bar for each operation that is longer or shorter."""
+    """Expect a bar for each operation whose duration changed."""
     return {"diff": column(rows, "diff_sum_ns", US)}, {"rect": len(rows)}
 
 
 def memory_bandwidth_series(rows: Rows) -> Expected:
-    """Expect a panel per rank and kind of copy, scaled to its highest bandwidth."""
+    """Expect a panel for each rank and kind of copy, scaled to its highest bandwidth."""
     lanes = by(rows, "rank", "name")
     peaks = sorted(max(row["bandwidth_gbps"] for row in lane) for lane in lanes.values())
     return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
 
 
 def memory_bandwidth_summary(rows: Rows) -> Expected:
-    """Expect a box per rank and kind of copy: line, distinct quartiles, median, mean over time."""
+    """Expect a box plot for each rank and kind of copy."""
     pairs = {"min": "min_gbps", "p25": "p25_gbps", "p50": "p50_gbps", "p75": "p75_gbps"}
     pairs |= {"max": "max_gbps", "time_mean": "time_mean_gbps"}
     return boxed(rows, pairs)
 
 
 def queue_full_time(rows: Rows) -> Expected:
-    """Expect a bar per stream that was full at some time."""
+    """Expect a bar for each stream that was full at any time."""
     return {"time": column(rows, "full_ns", MS)}, {"rect": seen(r["full_ns"] for r in rows)}
 
 
 def queue_length_series(rows: Rows) -> Expected:
-    """Expect a panel per stream, scaled to its longest queue."""
+    """Expect a panel for each stream, scaled to its longest queue."""
     lanes = by(rows, "rank", "stream")
     peaks = sorted(max(row["queue_length"] for row in lane) for lane in lanes.values())
     return {"peak of value": peaks}, {"area": len(lanes), "line": len(lanes)}
 
 
 def queue_length_summary(rows: Rows) -> Expected:
-    """Expect a box per stream."""
+    """Expect a box plot for each stream."""
     pairs = {"min": "min_length", "p25": "p25_length", "p50": "p50_length", "p75": "p75_length"}
     pairs |= {"max": "max_length", "time_mean": "time_mean"}
     return boxed(rows, pairs)
 
 
 def gpu_kernel_types(rows: Rows) -> Expected:
-    """Expect a slice per set of classes that run at once, over all ranks."""
+    """Expect a slice for each set of kernel classes that run simultaneously, summed over ranks."""
     parts = sorted(total(part, "busy_ns") / MS for part in by(rows, "classes").values())
     return {"time": parts}, {"arc": len(parts)}
 
 
 def gpu_kernels_by_name(rows: Rows) -> Expected:
-    """Expect a cell per rank and kernel, for the ten longest of each class."""
+    """Expect a cell for each rank and kernel, for the ten longest kernels of each class."""
     drawn: Rows = []
     for of_class in by(rows, "class").values():
         names = sorted(by(of_class, "name").values(), key=lambda own: -total(own, "sum_ns"))
@@ -89,14 +89,14 @@ def gpu_kernels_by_name(rows: Rows) -> Expected:
 
 
 def kernels_across_ranks(rows: Rows) -> Expected:
-    """Expect a bar, a line and its two ends per kernel."""
+    """Expect a bar for each kernel, with a line from the minimum to the maximum and its ends."""
     pairs = {"time": "mean_rank_ns", "low": "min_rank_ns", "high": "max_rank_ns"}
     marks = {"rect": 3 * len(rows), "rule": len(rows)}
     return {drawn: column(rows, name, MS) for drawn, name in pairs.items()}, marks
 
 
 def launch_histograms(rows: Rows) -> Expected:
-    """Expect a bar per bin, with outliers separate."""
+    """Expect a bar for each bin, and a separate bar for the outliers in a bin."""
     outliers = [float(row["outlier_count"]) for row in rows if row["outlier_count"]]
     others = [float(row["launch_count"] - row["outlier_count"]) for row in rows]
     counts = sorted(outliers + [count for count in others if count])
@@ -104,20 +104,23 @@ def launch_histograms(rows: Rows) -> Expected:
 
 
 def aten_op_kernels_and_delay(rows: Rows) -> Expected:
-    """Expect both delays of the twenty most frequent sequences."""
+    """Expect both delays of the twenty most frequent kernel sequences."""
     drawn = longest(rows, "call_count", 20)
     launch, queue = column(drawn, "launch_delay_ns", US), column(drawn, "queue_delay_ns", MS)
     return {"time": sorted(launch + queue)}, {"rect": 2 * len(drawn)}
 
 
 def frequent_kernel_sequences(rows: Rows) -> Expected:
-    """Expect a bar per sequence: its frequency."""
+    """Expect a bar for each sequence with its frequency."""
     values = {"occurrence_count": column(rows, "occurrence_count")}
     return values | {"time": column(rows, "device_sum_ns", US)}, {"rect": len(rows)}
 
 
 def idle_causes(rows: Rows) -> Expected:
-    """Expect a bar per cause, name and call over all ranks, for the twenty longest."""
+    """Expect a bar for each of the twenty longest causes, summed over ranks.
+
+    A cause is identified by cause, relation, name and call.
+    """
     times = [
         total(own, "idle_ns") for own in by(rows, "cause", "relation", "name", "call").values()
     ]
@@ -126,13 +129,13 @@ def idle_causes(rows: Rows) -> Expected:
 
 
 def ops_by_name(rows: Rows) -> Expected:
-    """Expect the fifteen longest of host and device."""
+    """Expect the fifteen longest operations on the host and on the device."""
     drawn = [row for side in by(rows, "side").values() for row in longest(side, "sum_ns", 15)]
     return {"time": column(drawn, "sum_ns", MS)}, {"rect": len(drawn)}
 
 
 def operator_table(rows: Rows) -> Expected:
-    """Expect a bar for each of the 15 operators with the highest cost, on either side."""
+    """Expect a bar for each of the 15 most expensive operators on the device and on the host."""
     values = {}
     for side in ("device", "host"):
         name = f"{side}_self_ns"
@@ -143,7 +146,10 @@ def operator_table(rows: Rows) -> Expected:
 
 
 def source_lines(rows: Rows) -> Expected:
-    """Expect a bar for each line with self time, on either side; on the device one for its backward pass."""
+    """Expect a bar for each source line with self time, on the device and on the host.
+
+    Device time has a separate bar for the backward pass.
+    """
     sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns")
     lines = [row for row in rows if row["frame"]]
     times = [row[side] / US for side in sides for row in lines if row[side]]
@@ -151,14 +157,14 @@ def source_lines(rows: Rows) -> Expected:
 
 
 def modules(rows: Rows) -> Expected:
-    """Expect a bar for each module with self time, forward and backward, on either side."""
+    """Expect a bar for each module with self time, by pass (forward or backward) and by side."""
     sides = ("device_self_ns", "backward_device_self_ns", "host_self_ns", "backward_host_self_ns")
     times = [row[side] / US for side in sides for row in rows if row["path"] and row[side]]
     return {"time": sorted(times)}, {"rect": len(times)}
 
 
 def folded_stacks(rows: Rows) -> Expected:
-    """Expect a rectangle for each call on either side, with the total time of all that it calls."""
+    """Expect a rectangle for each call on the device and the host, sized by its total time."""
     inside: dict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
     for row in rows:
         names = (row["stack"] or "").split(";")
@@ -170,7 +176,7 @@ def folded_stacks(rows: Rows) -> Expected:
 
 
 def operator_categories(rows: Rows) -> Expected:
-    """Expect the phases of each category, as the mean of the ranks."""
+    """Expect the phases of each category, averaged over the ranks."""
     ranks = len(by(rows, "rank"))
     categories = by(rows, "category").values()
     means = {
@@ -184,7 +190,7 @@ def operator_categories(rows: Rows) -> Expected:
 
 
 def roofline(rows: Rows) -> Expected:
-    """Expect a point for each arithmetic operator with a known roofline, and a line for each roof."""
+    """Expect a point for each arithmetic operator with a known roofline, and a line per roof."""
     known = [row for row in rows if row["roofline_ns"] is not None and row["flops"]]
     values = {
         "time": column(known, "device_ns", US),
@@ -194,7 +200,7 @@ def roofline(rows: Rows) -> Expected:
 
 
 def user_annotation_breakdown(rows: Rows) -> Expected:
-    """Expect a bar for the mean of the ranks, and a line from minimum to maximum with its ends."""
+    """Expect a bar for the mean over ranks, and a line with ends from minimum to maximum."""
     sums = [column(own, "sum_ns", MS) for own in by(rows, "name").values()]
     values = {
         "time": sorted(map(mean, sums)),
@@ -205,7 +211,7 @@ def user_annotation_breakdown(rows: Rows) -> Expected:
 
 
 def cupti_counters_by_operator(rows: Rows) -> Expected:
-    """Expect a bar per operator: value times weight of its counters."""
+    """Expect a bar for each operator: the sum of its counters, weighted by FLOPs."""
     counted = [row for row in rows if row["flop_weight"]]
     operators = by(counted, "bottom_level_op").values()
     flops = [sum(r["value"] * r["flop_weight"] for r in own) for own in operators]
@@ -213,13 +219,13 @@ def cupti_counters_by_operator(rows: Rows) -> Expected:
 
 
 def potential_stragglers(rows: Rows) -> Expected:
-    """Expect a bar per rank that was among the last at some time."""
+    """Expect a bar for each rank that was ever among the last."""
     counts = column(rows, "late_count")
     return {"late_count": counts}, {"rect": seen(counts)}
 
 
 def profiler_steps(rows: Rows) -> Expected:
-    """Expect a line per step from the shortest to the longest rank, and a point for the mean."""
+    """Expect a line for each step, from the shortest to the longest rank, and its mean."""
     steps = [column(own, "dur", MS) for own in by(rows, "step").values()]
     values = {
         "low": sorted(map(min, steps)),
@@ -230,19 +236,22 @@ def profiler_steps(rows: Rows) -> Expected:
 
 
 def straggler_metric(rows: Rows) -> Expected:
-    """Expect a bar per rank and step, from its delay after the first rank, with its duration."""
+    """Expect a bar for each rank and step that starts at the delay after the first rank.
+
+    The length of the bar is the duration of the step.
+    """
     values = {"start": column(rows, "late_ns", US), "length": column(rows, "dur", US)}
     return values, {"rect": len(rows)}
 
 
 def gpu_timeline(rows: Rows) -> Expected:
-    """Expect a bar per operation."""
+    """Expect a bar for each row."""
     values = {"start": column(rows, "start_ns", MS)}
     return values | {"operations": column(rows, "op_count")}, {"rect": len(rows)}
 
 
 def timeline(rows: Rows) -> Expected:
-    """Expect a bar per row, and its name if it is wide enough."""
+    """Expect a bar for each row, with its name if the bar is wide enough."""
     values = {"start": column(rows, "start_ns", MS), "op_count": column(rows, "op_count")}
     wide = max(row["end_ns"] for row in rows) * 40 / 960
     named = seen(row["end_ns"] - row["start_ns"] >= wide for row in rows)
@@ -250,13 +259,13 @@ def timeline(rows: Rows) -> Expected:
 
 
 def idle_time_breakdown(rows: Rows) -> Expected:
-    """Expect a bar per stream and cause, as shares and as times."""
+    """Expect a bar for each stream and cause, as shares and as times."""
     causes = {cause: column(own, "idle_ns", MS) for (cause,), own in by(rows, "category").items()}
     return causes, {"rect": 2 * seen(row["idle_ns"] for row in rows)}
 
 
 def temporal_breakdown(rows: Rows) -> Expected:
-    """Expect four parts per rank, as shares and as times."""
+    """Expect four parts for each rank, as shares and as times."""
     parts = {
         "whole": "span_ns",
         "computation": "compute_ns",
@@ -293,7 +302,10 @@ def step_breakdown(rows: Rows) -> Expected:
 
 
 def gpu_summary(rows: Rows) -> Expected:
-    """Expect a bar and its number per GPU and known measure, and a pale bar for kernels with unknown tensor-core use."""
+    """Expect a bar and a number for each GPU and known measure.
+
+    Kernels with unknown tensor-core use have a pale bar.
+    """
     known = [name for name in MEASURES if any(row[name] is not None for row in rows)]
     shares = sorted(row[name] / 100 for row in rows for name in MEASURES if row[name] is not None)
     pale = seen(row["tensor_core_unknown_pct"] for row in rows)
@@ -301,7 +313,10 @@ def gpu_summary(rows: Rows) -> Expected:
 
 
 def kernel_table(rows: Rows) -> Expected:
-    """Expect a bar for each of the longest kernels with its time per rank, and a cell per decade of launches."""
+    """Expect a bar for each of the longest kernels, and a cell for each decade of launch durations.
+
+    The bar shows the kernel's time, averaged over ranks.
+    """
     kernels = sorted(by(rows, "name").values(), key=lambda own: -total(own, "sum_ns"))[:20]
     times = sorted(total(own, "sum_ns") / 2 / US for own in kernels)
     cells = sum(total(own, name) > 0 for own in kernels for name in BINS)
@@ -309,12 +324,15 @@ def kernel_table(rows: Rows) -> Expected:
 
 
 def graph_kernels(rows: Rows) -> Expected:
-    """Expect a bar per kernel with distinct names."""
+    """Expect a bar for each kernel."""
     return {"time": column(rows, "sum_ns", US)}, {"rect": len(rows)}
 
 
 def memory_curve(rows: Rows) -> Expected:
-    """Expect a panel per device: an area, a line if memory is reserved, and a point at the peak."""
+    """Expect a panel for each device, with an area of allocated memory and a point at the peak.
+
+    If memory is reserved, the panel also has a line.
+    """
     peaks = by([row for row in rows if row["is_peak"]], "device_type", "device")
     of_gpu = [row for row in rows if row["device"] == 0]
     values = {
@@ -326,7 +344,10 @@ def memory_curve(rows: Rows) -> Expected:
 
 
 def live_at_peak(rows: Rows) -> Expected:
-    """Expect the parts of each device's peak as shares; below, the fullest device by allocating operator."""
+    """Expect the parts of each device's peak as shares.
+
+    Below, expect the memory of the fullest device by allocating operator.
+    """
     gpu = [row for row in rows if row["device"] == 0]
     whole = total(gpu, "bytes")
     parts = by(gpu, "state", "category")
@@ -342,13 +363,13 @@ def live_at_peak(rows: Rows) -> Expected:
 
 
 def memory_by_operator(rows: Rows) -> Expected:
-    """Expect a bar for each operator that allocates itself."""
+    """Expect a bar for each operator with allocations of its own."""
     own = [row for row in rows if row["self_allocated_bytes"] and row["operator_name"]]
     return {"allocated": column(own, "self_allocated_bytes", 1e3)}, {"rect": len(own)}
 
 
 def iterations(rows: Rows) -> Expected:
-    """Expect a bar per iteration in each panel: time, requests, and context if known."""
+    """Expect a bar for each iteration in each panel: time, requests, and context if known."""
     unit = MS if max(row["device_ns"] for row in rows) >= MS else US
     known = [row for row in rows if row["context_tokens"] is not None]
     values = {
@@ -359,7 +380,7 @@ def iterations(rows: Rows) -> Expected:
 
 
 def serving_kinds(rows: Rows) -> Expected:
-    """Expect a bar per kind of work, divided by phase."""
+    """Expect a bar for each kind of work, split by phase."""
     values = {
         phase: sorted(of["iteration_ns"] / US for of in own)
         for (phase,), own in by(rows, "phase").items()

@@ -1,4 +1,4 @@
-"""Count and sum rows of results for the expected marks of a chart."""
+"""Count and sum result rows to compute the expected marks of a chart."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 Expected = tuple[dict[str, list[float]], dict[str, int]]
-"""Drawn column ─▶ its sorted values; kind of mark ─▶ number of visible marks."""
+"""Drawn column ─▶ its sorted values, and kind of mark ─▶ number of visible marks."""
 
 MS, US = 1e6, 1e3
 
 
 def longest(rows: Rows, column: str, top: int) -> Rows:
-    """Return the rows with the highest values."""
+    """Return the ``top`` rows with the highest values in a column."""
     return sorted(rows, key=lambda row: -row[column])[:top]
 
 
 def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
-    """Index rows by the given columns."""
+    """Group rows by the values in the given columns."""
     groups: dict[Any, Rows] = defaultdict(list)
     for row in rows:
         groups[tuple(row[column] for column in columns)].append(row)
@@ -28,7 +28,7 @@ def by(rows: Rows, *columns: str) -> dict[Any, Rows]:
 
 
 def column(rows: Iterable[dict[str, Any]], name: str, unit: float = 1) -> list[float]:
-    """Return the sorted values of a column."""
+    """Return the sorted values of a column, divided by a unit."""
     return sorted(row[name] / unit for row in rows)
 
 
@@ -38,18 +38,18 @@ def total(rows: Rows, name: str) -> float:
 
 
 def apart(rows: Rows, low: str, high: str, widest: str) -> int:
-    """Count lines and boxes with a visible length on an axis up to the maximum of some values."""
+    """Count rows with a visible interval on an axis up to the maximum of column ``widest``."""
     least = 1e-4 * max(row[widest] for row in rows)
     return sum(row[high] - row[low] > least for row in rows)
 
 
 def seen(values: Iterable[float]) -> int:
-    """Count bars with a visible length."""
+    """Count values whose bars are visible."""
     return sum(value != 0 for value in values)
 
 
 def boxed(rows: Rows, pairs: dict[str, str]) -> Expected:
-    """Count the marks of box plots: a line, one or two boxes, and a symbol for each row."""
+    """Count the marks of a box plot for each row: a line, one or two boxes, and a symbol."""
     boxes = len(rows) + apart(rows, pairs["p25"], pairs["p75"], pairs["max"])
     lines = apart(rows, pairs["min"], pairs["max"], pairs["max"])
     marks = {"rule": lines, "rect": boxes, "symbol": len(rows)}

@@ -1,4 +1,4 @@
-"""Events with known positions are written like parsed events."""
+"""Events are written identically with and without known field offsets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRACES = sorted(
 
 
 def marked(event: Event) -> bytes | None:
-    """Change an event in one of several ways, by its number."""
+    """Change an event in one of six ways, depending on its number."""
     match event.event_id % 6:
         case 0:
             return event.with_args(critical=1, step=None)
@@ -53,7 +53,7 @@ CHANGES: dict[str, Callable[[Event], bytes | None] | None] = {"none": None, "som
 def test_traces_are_written_alike_with_and_without_places(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each trace and its report are equal byte for byte, with and without known offsets."""
+    """Each rewritten trace and its report are identical with and without known offsets."""
     written: list[list[Any]] = []
     for switch in ("1", "0"):
         monkeypatch.setenv(SWITCH, switch)
@@ -73,7 +73,7 @@ def _written(path: Path, target: Path, change: Callable[[Event], bytes | None] |
 @needs_native
 @pytest.mark.parametrize("seed", range(3))
 def test_places_of_changed_events(seed: int) -> None:
-    """After random changes, an event with offsets equals what Python parses."""
+    """After random changes, an event that has offsets has the fields that Python parses."""
     random = Random(seed)
     texts = [b",".join(changed_event(random) for _ in range(3)) for _ in range(400)]
     texts += [fault.text for fault in faults()]
@@ -82,7 +82,7 @@ def test_places_of_changed_events(seed: int) -> None:
 
 
 def _is_placed(text: bytes) -> bool:
-    """Return whether the positions equal what Python finds."""
+    """Return whether events have offsets, and assert that these match Python's parser."""
     found = event_offsets(text)
     if found is None:
         return False
@@ -120,5 +120,5 @@ def _refused(constant: str) -> None:
     ],
 )
 def test_what_is_not_plain_has_no_places(text: bytes) -> None:
-    """Events that Python would read differently, or not at all, have no offsets."""
+    """Events that Python parses differently, or cannot parse, have no offsets."""
     assert event_offsets(text) is None

@@ -1,4 +1,4 @@
-"""``hta-sql open`` serves the trace once, to the page in the browser and to nobody else."""
+"""``hta-sql open`` serves the trace once, and only to the page that it opens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ fetch(asked.get("url")).then((answer) => answer.arrayBuffer()).then(
 
 @contextmanager
 def serving(path: Path, origin: str = PAGE, wait_s: float = 20) -> Iterator[TraceServer]:
-    """Serve a file in another thread."""
+    """Serve a file in a background thread."""
     with TraceServer(path, origin, 0) as server:
         thread = threading.Thread(target=server.serve, args=(wait_s,), daemon=True)
         thread.start()
@@ -49,7 +49,7 @@ def serving(path: Path, origin: str = PAGE, wait_s: float = 20) -> Iterator[Trac
 def answer(
     server: TraceServer, path: str, method: str = "GET", **headers: str
 ) -> tuple[int, bytes]:
-    """Send a request to the server and return its answer."""
+    """Send a request to the server; return the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     connection.request(method, path, headers=headers)
     response = connection.getresponse()
@@ -57,14 +57,14 @@ def answer(
 
 
 def test_a_trace_is_served_once() -> None:
-    """A client that knows the name of the trace gets all of it; then the server ends."""
+    """The trace is served completely to a client that knows its path, and then the server ends."""
     with serving(TRACE) as server:
         assert answer(server, server.name, Origin=PAGE) == (200, TRACE.read_bytes())
     assert server.is_read
 
 
 def test_only_the_page_with_the_link_reads_the_trace() -> None:
-    """Another host, page or method is refused; without the secret path the page gets nothing."""
+    """A request with a different host, origin, path or method is refused."""
     with serving(TRACE) as server:
         foreign: list[dict[str, str]] = [
             {"Origin": "https://elsewhere.example"},
@@ -87,7 +87,7 @@ def test_only_the_page_with_the_link_reads_the_trace() -> None:
 
 
 def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A silent connection does not block the trace; browsers open some in advance."""
+    """A silent connection does not block the next one, because browsers open some in advance."""
     monkeypatch.setattr(serving_module._Handler, "timeout", 0.1)
     with (
         serving(TRACE) as server,
@@ -97,7 +97,7 @@ def test_a_silent_connection_does_not_keep_the_trace(monkeypatch: pytest.MonkeyP
 
 
 def test_nobody_comes() -> None:
-    """If nobody comes, the server ends after a timeout."""
+    """If no client connects, the server ends after a timeout."""
     with TraceServer(TRACE, PAGE, 0) as server:
         assert server.serve(0.05) is False
 
@@ -107,12 +107,12 @@ IDLE = (
     b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
     b"\0" * 70_000,
 )
-"""Data that a client sends before it stops: nothing, half a request, a line without an end."""
+"""Data that a client sends before it stops: nothing, half a request, or an endless line."""
 
 
 @pytest.mark.parametrize("sent", IDLE, ids=["nothing", "half a request", "no line"])
 def test_an_idle_connection_does_not_prolong_the_wait(sent: bytes) -> None:
-    """The server ends in time even if a client holds a connection open."""
+    """The server ends in time even if an idle client stays connected."""
     with (
         TraceServer(TRACE, PAGE, 0) as server,
         socket.create_connection(("127.0.0.1", server.server_port)) as client,
@@ -124,7 +124,7 @@ def test_an_idle_connection_does_not_prolong_the_wait(sent: bytes) -> None:
 
 
 def test_idle_connections_do_not_keep_a_page_waiting() -> None:
-    """A browser opens connections in advance; the one with the request is answered at once."""
+    """A request is answered at once, even while a browser holds idle connections open."""
     with ExitStack() as opened, serving(TRACE) as server:
         for _ in range(5):
             client = socket.create_connection(("127.0.0.1", server.server_port))
@@ -133,7 +133,7 @@ def test_idle_connections_do_not_keep_a_page_waiting() -> None:
 
 
 def test_a_reader_that_stops_does_not_prolong_the_wait(tmp_path: Path) -> None:
-    """A client that stops reading does not block the end, although its socket buffer is full."""
+    """A client that stops reading does not delay the end of the server."""
     trace = tmp_path / "trace.json"
     trace.write_bytes(b" " * (64 << 20))
     with (
@@ -147,7 +147,7 @@ def test_a_reader_that_stops_does_not_prolong_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_taken_port_is_said() -> None:
-    """The error of a taken port contains a remedy."""
+    """If the port is taken, the error explains why that port is needed."""
     with (
         TraceServer(TRACE, PAGE, 0) as server,
         pytest.raises(ParameterError, match="Perfetto's page reads from this port only"),
@@ -156,7 +156,7 @@ def test_a_taken_port_is_said() -> None:
 
 
 def test_a_link_says_where_to_look() -> None:
-    """The link has the format of Perfetto's page."""
+    """The link has the format that Perfetto's page expects."""
     with TraceServer(TRACE, PAGE + "/", 0) as server:
         link = urlsplit(server.link({"visStart": 10**15, "visEnd": 10**15 + 1}))
     assert (link.scheme, link.netloc, link.path) == ("https", "perfetto.example", "/")
@@ -170,7 +170,7 @@ def test_a_link_says_where_to_look() -> None:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest one trace."""
+    """Ingest one trace and return the path of its store."""
     path = tmp_path_factory.mktemp("open") / "job.store"
     ingest_only([str(TRACE)], path, jobs=1)
     return path
@@ -179,7 +179,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_slice_is_written(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With -o the slice is written, and nothing is served."""
+    """With ``-o``, the slice is written to a file and no server is started."""
     target = tmp_path / "slice.json"
     assert main(["open", str(store), "-o", str(target)]) == 0
     said = capsys.readouterr()
@@ -191,7 +191,7 @@ def test_a_slice_is_written(
 def test_the_url_is_printed_and_the_wait_ends(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The printed URL can be opened by hand, and the server ends after its timeout."""
+    """With ``--print``, the URL is printed, and the server ends after its timeout."""
     assert main(["open", str(store), "--print", "--port", "0", "--wait", "0.1"]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A")
@@ -200,7 +200,7 @@ def test_the_url_is_printed_and_the_wait_ends(
 
 @pytest.mark.browser
 def test_a_page_in_a_browser_reads_it(tmp_path: Path) -> None:
-    """A stub of Perfetto's page reads the trace from another origin by the link."""
+    """A page in a browser can read the trace by the link, from a different origin."""
     (tmp_path / "index.html").write_text(STUB, encoding="utf-8")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
     with (

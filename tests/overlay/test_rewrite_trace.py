@@ -1,4 +1,4 @@
-"""Rewriting a trace loses nothing, preserves every digit, and writes valid JSON for any input."""
+"""Rewriting a trace loses no event, preserves every digit and always produces valid JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LAYOUTS: dict[str, bytes] = {
 
 
 def rewritten(folder: Path, data: bytes, **options: Any) -> tuple[Any, Any]:
-    """Rewrite the bytes of a trace; return the report and the parsed result."""
+    """Rewrite a trace from bytes; return the report and the parsed result."""
     source, target = folder / "trace.json", folder / "out.json.gz"
     source.write_bytes(data)
     report = rewrite_trace(str(source), target, **options)
@@ -45,7 +45,7 @@ def rewritten(folder: Path, data: bytes, **options: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_is_as_it_was_and_the_new_events_follow(layout: str, tmp_path: Path) -> None:
-    """In any layout, keys and events are those of the source, and the added ones come last."""
+    """In every layout, the original keys and events are preserved and new events are appended."""
     original = json.loads(LAYOUTS[layout].decode("utf-8-sig"))
     report, result = rewritten(tmp_path, LAYOUTS[layout], extra_events=lambda: [ADDED])
     events = original if layout == "bare list" else original["traceEvents"]
@@ -56,7 +56,7 @@ def test_all_is_as_it_was_and_the_new_events_follow(layout: str, tmp_path: Path)
 
 
 def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
-    """Numbers that no float can represent and odd spaces survive, with and without a change."""
+    """The text of an event is preserved, including spaces and numbers that no float represents."""
     odd = (
         b'{ "ph":"X","ts":1700000000123456.78901234567890,"x":1e400,"dur" : 0.10,"n":"\\u00e9\\/" }'
     )
@@ -70,7 +70,7 @@ def test_the_text_of_each_event_is_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> None:
-    """None removes an event, a changed text replaces it, and other events are unchanged."""
+    """Returning None drops an event, returning text replaces it, and others stay unchanged."""
 
     def change(event: Event) -> bytes | None:
         assert event.fields == EVENTS[event.event_id]
@@ -88,7 +88,7 @@ def test_events_are_dropped_and_changed_by_their_position(tmp_path: Path) -> Non
 
 
 def test_an_argument_is_set_without_touching_a_digit() -> None:
-    """Arguments are added to events without any, with an empty list and with others, and replaced."""
+    """``with_args`` adds or replaces arguments without changing any other text of the event."""
     for before, after in {
         '{"ts": 1.10}': '{"ts": 1.10, "args": {"a": 1}}',
         '{"ts": 1.10, "args": {}}': '{"ts": 1.10, "args": {"a": 1}}',
@@ -113,7 +113,7 @@ def test_an_argument_is_set_without_touching_a_digit() -> None:
 
 
 def test_times_are_decimal_microseconds() -> None:
-    """Every digit of nanoseconds is preserved, also for negative times and beyond the precision of floats."""
+    """Times in nanoseconds are written in microseconds without losing a digit."""
     assert microseconds(1727000000123456789) == "1727000000123456.789"
     assert [microseconds(ns) for ns in (0, 5, -5, -1001, 12_000)] == [
         *("0.000", "0.005", "-0.005", "-1.001", "12.000")
@@ -128,7 +128,7 @@ def test_times_are_decimal_microseconds() -> None:
 
 
 def broken_documents() -> Iterator[tuple[str, bytes]]:
-    """Return the small trace with one fault in the middle, at both ends, and everywhere."""
+    """Yield copies of the small trace, each with a fault in a different position."""
     whole = document()
     texts = [json.dumps(event).encode() for event in EVENTS]
     for number in (0, 5, len(EVENTS) - 1):
@@ -153,7 +153,7 @@ BROKEN = dict(broken_documents())
 @pytest.mark.parametrize("change", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     "case",
-    [  # faults of one event are made in the first, one in the middle and the last: here the middle one
+    [  # Faults affect the first, a middle or the last event; only the middle one is a fast test.
         pytest.param(case, marks=[pytest.mark.slow] if re.match("event (?!5)", case) else [])
         for case in BROKEN
     ],
@@ -161,7 +161,7 @@ BROKEN = dict(broken_documents())
 def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
     case: str, change: bool, tmp_path: Path
 ) -> None:
-    """Stored events are written under their event_id, and the file lists lost events."""
+    """Event ids match those of the ingest, and the rewritten trace lists the lost events."""
     seen: dict[int, Any] = {}
 
     def note(event: Event) -> bytes:
@@ -188,7 +188,7 @@ def test_broken_traces_come_out_valid_with_the_event_ids_of_ingest(
 
 
 def test_chunks_are_read_carefully_where_a_cut_was_doubtful(tmp_path: Path) -> None:
-    """Lists in events that look like events cause a wrong cut, which is detected."""
+    """Lists that look like events cause a wrong cut between chunks, which is corrected."""
     inner = [{"ph": str(i), "cat": "x" * 50} for i in range(20_000)]
     events = [{"ph": "X", "cat": "a", "ts": i, "dur": 1, "args": {"l": inner}} for i in range(2)]
     report, result = rewritten(tmp_path, json.dumps({"traceEvents": events}).encode())
@@ -197,7 +197,7 @@ def test_chunks_are_read_carefully_where_a_cut_was_doubtful(tmp_path: Path) -> N
 
 
 def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    """After a failure the old file is unchanged, and no partial file remains."""
+    """If rewriting fails, the old file is unchanged and no partial file remains."""
 
     def extra() -> Iterator[bytes]:
         yield ADDED
@@ -219,7 +219,7 @@ def test_the_result_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    """Equal input gives equal bytes: the gzip header contains no timestamp and no file name."""
+    """Equal inputs produce equal files, because the gzip header has no time and no file name."""
     source = tmp_path / "trace.json"
     source.write_bytes(document())
     for name in ("a.json.gz", "b.json.gz"):
@@ -228,7 +228,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_names_follow_the_source() -> None:
-    """A gzip file has its suffix; a member of an archive is written next to the archive."""
+    """The output is a gzip file next to the source, or next to the archive that contains it."""
     names = {
         "/a/x.json": "/a/x_c.json.gz",
         "/a.json/x.pt.trace.json.gz": "/a.json/x.pt.trace_c.json.gz",
@@ -242,7 +242,7 @@ def test_names_follow_the_source() -> None:
 
 
 def test_a_remote_trace_is_rewritten_beside_itself(tmp_path: Path) -> None:
-    """Any fsspec URL can be read from and written to."""
+    """A trace at any fsspec URL can be rewritten next to the original."""
     import fsspec  # noqa: PLC0415 - here only
 
     memory = fsspec.filesystem("memory")
@@ -257,7 +257,7 @@ def test_a_remote_trace_is_rewritten_beside_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
-    """Four times the events take the same memory."""
+    """A trace with four times as many events does not need more memory."""
     peaks = []
     for copies in (2_000, 8_000):
         source = tmp_path / f"{copies}.json"
@@ -292,7 +292,7 @@ values = st.recursive(
 def test_any_events_and_arguments_come_through(
     tmp_path: Path, events: list[Any], args: dict[str, Any], indent: int | None
 ) -> None:
-    """Setting arguments equals parsing, changing and writing, for any JSON."""
+    """``with_args`` has the same result as parsing, changing and serializing, for any JSON."""
     data = json.dumps({"traceEvents": events}, indent=indent).encode()
     _, result = rewritten(tmp_path, data, change=lambda event: event.with_args(**args))
     for event in events:

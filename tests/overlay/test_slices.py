@@ -1,4 +1,4 @@
-"""A part of a job as one trace: complete, without other events, on one clock."""
+"""A slice of a job is a complete trace on one clock, with only the requested events."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ LATE_MS = 3
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
-    """Write traces of two hosts; the clock of the second one is 3 ms ahead."""
+    """Write the traces of two hosts, the second of which has a clock that is 3 ms ahead."""
     job = replace(DP, ranks=2, steps=3, hosts=2, clocks={1: Clock(LATE_MS * MS)})
     return write_job(tmp_path_factory.mktemp("slices"), job)[0]
 
 
 @pytest.fixture(scope="module")
 def store(files: dict[int, str]) -> Iterator[hta_sql.TraceStore]:
-    """Ingest the job as a run."""
+    """Ingest the job and open its store."""
     where = Path(files[0]).parent / "job.store"
     with hta_sql.ingest(files, where, run="job", jobs=1) as opened:
         yield opened
 
 
 def recorded(path: str) -> list[Json]:
-    """Return the events of a file."""
+    """Return the events in a trace file."""
     data = Path(path).read_bytes()
     content = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)
     return list(content["traceEvents"])
 
 
 def sliced(store: hta_sql.TraceStore, folder: Path, **wanted: Any) -> list[Json]:
-    """Return the events of a slice."""
+    """Write a slice and return its events."""
     given = {"run": "job", "ranks": (0,)} | wanted
     written = write_slice(store, Wanted(**given), folder / "slice.json")
     events = recorded(written.path)
@@ -58,14 +58,14 @@ def sliced(store: hta_sql.TraceStore, folder: Path, **wanted: Any) -> list[Json]
 
 
 def times(event: Json, ahead_ms: float = 0) -> tuple[float, float]:
-    """Return start and end [us]."""
+    """Return the start and the end of an event [us]."""
     return event["ts"] - ahead_ms * 1000, event["ts"] + event.get("dur", 0) - ahead_ms * 1000
 
 
 def test_a_whole_rank_is_its_file(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """A slice of a whole rank has its events in file order, and the rank in process names."""
+    """A slice of a whole rank has the events of its file in order, plus process names."""
     found = sliced(store, tmp_path)
     named = [event for event in found if event not in recorded(files[0])]
     assert [event for event in found if event not in named] == recorded(files[0])
@@ -75,7 +75,7 @@ def test_a_whole_rank_is_its_file(
 def test_a_window_has_every_event_that_is_in_it(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """A window has all events that overlap it, and all names of processes and threads."""
+    """A slice of a window has every event that overlaps it, and all process and thread names."""
     events = recorded(files[0])
     look = look_at(store, steps=[1])
     zero = min(event["ts"] for event in events if event["ph"] != "M")
@@ -91,7 +91,7 @@ def test_a_window_has_every_event_that_is_in_it(
 
 
 def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> None:
-    """The window extends from the annotation to its last kernel, without other kernels."""
+    """The window of an iteration ends with its last kernel and has no other kernels."""
     job = continuous_batching(6, 8)
     file = tmp_path / "rank0.json"
     file.write_text(json.dumps(trace(job)), encoding="utf-8")
@@ -114,7 +114,10 @@ def test_a_window_of_an_iteration_ends_with_its_last_kernel(tmp_path: Path) -> N
 def test_what_overlaps_has_a_track_beside_it(
     ingest_trace: Callable[..., hta_sql.TraceStore], tmp_path: Path
 ) -> None:
-    """A kernel that overlaps the previous one has its own track, as a viewer would omit it."""
+    """A kernel that overlaps the previous one is moved to a separate track.
+
+    A viewer would otherwise omit it.
+    """
     where = {"ph": "X", "cat": "kernel", "pid": 0, "tid": 7}
     spans = {"first": (100, 10), "inside": (101, 2), "early": (108, 30), "later": (140, 5)}
     kernels = [
@@ -144,7 +147,7 @@ def test_what_overlaps_has_a_track_beside_it(
 def test_categories_are_chosen(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """A slice of categories has only their events and the names."""
+    """A slice of some categories has only their events and the process and thread names."""
     found = sliced(store, tmp_path, categories=("kernel",))
     kernels = [event for event in recorded(files[0]) if event.get("cat") == "kernel"]
     assert [event for event in found if event["ph"] != "M"] == kernels != []
@@ -154,7 +157,10 @@ def test_categories_are_chosen(
 def test_ranks_are_beside_each_other_on_one_clock(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path, *, align: bool
 ) -> None:
-    """With corrected clocks, collectives end together; device 0 of each rank is a separate device."""
+    """With aligned clocks, collectives end at the same time on all ranks.
+
+    Devices of different ranks have different process ids.
+    """
     found = sliced(store, tmp_path, ranks=(0, 1), align=align)
     names = {
         event["pid"]: event["args"]["name"] for event in found if event["name"] == "process_name"
@@ -173,7 +179,7 @@ def test_ranks_are_beside_each_other_on_one_clock(
 
 
 def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """Each arrow starts and ends in the same rank."""
+    """Both ends of an arrow are on the same rank."""
     found = sliced(store, tmp_path, ranks=(0, 1), critical_path=True)
     arrows = [event for event in found if event["ph"] in ("s", "f")]
     ids = Counter(event["id"] for event in arrows)
@@ -184,7 +190,7 @@ def test_arrows_of_ranks_are_not_mixed(store: hta_sql.TraceStore, tmp_path: Path
 def test_a_path_and_counters_are_added(
     store: hta_sql.TraceStore, files: dict[int, str], tmp_path: Path
 ) -> None:
-    """The critical path and the counters in a slice are limited to its window."""
+    """The critical path and the counters that are added to a slice stay inside its window."""
     window = look_at(store, steps=[1]).wanted.window
     found = sliced(store, tmp_path, window=window, critical_path=True, counters=True)
     assert {"critical_path", "Queue Length"} <= {event["name"] for event in found}
@@ -196,7 +202,7 @@ def test_a_path_and_counters_are_added(
 
 
 def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore) -> None:
-    """The initial view is the step or the event, on the clock of the file."""
+    """The initial view shows the step or the event on the clock of the written file."""
     written_zero = 10**15
     written = Slice("", 0, written_zero, {})
     step = look_at(store, steps=[1])
@@ -217,7 +223,7 @@ def test_what_is_looked_at_is_in_the_clock_of_the_file(store: hta_sql.TraceStore
 
 
 def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) -> None:
-    """The initial view of a finding shows the worst rank, and the event if there is one."""
+    """A finding can be opened by rule or id; the view shows its worst rank and its event."""
     row = next(row for row in store.run("advice").records() if row["is_worst"])
     for name in (row["rule"], row["finding_id"]):
         look = look_at(store, finding=name)
@@ -240,7 +246,7 @@ def test_advice_is_looked_at_by_its_rule_or_its_id(store: hta_sql.TraceStore) ->
 def test_what_is_not_there_is_said(
     store: hta_sql.TraceStore, asked: Json, error: type[Exception], message: str
 ) -> None:
-    """The error for an unknown selection lists the existing values."""
+    """The error for an unknown run, rank, step, event or finding explains what is available."""
     with pytest.raises(error) as caught:
         look_at(store, **asked)
     assert message in str(caught.value)

@@ -1,8 +1,8 @@
 """Compare our HTA-shaped frames with HTA's own, cell by cell.
 
-A cell is one value of one row of one frame; rows are matched by their key columns. Differences
-are lines: one per job, frame, column and kind, with the number of cells and a digest of
-their keys, so that one more, one less or another cell changes a line.
+A cell is one value in one row of a frame. Rows are matched by their key columns. Each line of the
+result has a job, frame, column and kind of difference, with a cell count and a digest of the keys.
+A line therefore changes if a different set of cells differs.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tests.parity.our_answers import our_frames
 from tests.parity.reasons import reason_of_nothing
 
 FLOAT_US = 0.0005
-"""Tolerance [us]: HTA computes in float64 microseconds, so half a nanosecond is its noise."""
+"""Tolerance [us]: HTA computes float64 microseconds, whose error is up to half a nanosecond."""
 
 POINTS = {"memory_bw_time_series": ["rank", "name"], "queue_length_time_series": ["rank", "stream"]}
-"""Series with one value at a time: the last one of each time is the point."""
+"""Series in which only the last value at each time is compared."""
 
 ZERO = """
 SELECT min(ts) FROM (
@@ -35,16 +35,23 @@ SELECT min(ts) FROM (
     WHERE o.run = $run AND o.dur IS NOT NULL AND o.category <> 'Trace'
 )
 """
-"""Offset [ns]: HTA's times start at the first event that it retains, ours at the first one in the traces."""
+"""Query for an offset [ns]: HTA's times start at the first event that it keeps.
+
+Ours start at the first event in the traces.
+"""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Cells of one frame with the same result.
+    """Cells in a column of a frame that have the same result.
 
-    ``kind``: equal; value (both have the row, the values differ); hta_only and ours_only (rows
-    that only one of them has, column ``*``); none (neither has any: ``digest`` is the reason); hta_crash
-    (HTA crashed: ``cells`` are ours, or if there are none ``digest`` is the reason).
+    Values of ``kind``:
+
+    - equal: the values are equal
+    - value: both frames have the row, and the values differ
+    - hta_only, ours_only: only one frame has the row (column ``*``)
+    - none: neither frame has rows, and ``digest`` is the reason
+    - hta_crash: HTA crashed, and ``cells`` counts our cells; without any, ``digest`` is the reason
     """
 
     job: str
@@ -63,12 +70,12 @@ class Line:
 
     @property
     def fact(self) -> tuple[Any, ...]:
-        """Return the part that must not change; causes and examples are explanations."""
+        """Return the part of the line that must not change, which excludes causes and examples."""
         return (*self.key, self.cells, self.digest)
 
 
 def lines_of_job(store: TraceStore, job: str) -> list[Line]:
-    """Compare all frames of a job; compute ours also if HTA crashed."""
+    """Compare all frames of a job; our frames are computed even if HTA crashed."""
     ours = our_frames(Path(store.path), job)
     lines: list[Line] = []
     for frame in FRAMES:
@@ -77,7 +84,7 @@ def lines_of_job(store: TraceStore, job: str) -> list[Line]:
 
 
 def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) -> list[Line]:
-    """Compare one frame, or return the reason if there is nothing to compare."""
+    """Compare one frame, or state the reason if there is nothing to compare."""
     hta = hta_frame(job, frame)
     if hta is not None and (len(hta) or len(ours)):
         if "ts" in hta.columns and len(ours):
@@ -90,7 +97,7 @@ def lines_of_frame(store: TraceStore, job: str, frame: str, ours: pd.DataFrame) 
 
 
 def compare(job: str, frame: str, ours: pd.DataFrame, hta: pd.DataFrame) -> list[Line]:
-    """Match the rows of two frames by key and compare all other cells."""
+    """Match the rows of two frames by key and compare all other columns."""
     left, right = _keyed(frame, ours), _keyed(frame, hta)
     both = left.index.intersection(right.index)
     left_both, right_both = left.reindex(both), right.reindex(both)
@@ -125,7 +132,7 @@ def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
         if "point" in keys:
             table = table.assign(point=table.groupby(lane).cumcount())
     if "occurrence" in keys:
-        # A graph launch has one correlation and many kernels; their order is no part of the answer.
+        # A graph launch has one correlation and many kernels, whose order is arbitrary.
         table = table.sort_values([c for c in table.columns if c != "op_stack"], kind="stable")
         table = table.assign(occurrence=table.groupby(keys[:-1], dropna=False).cumcount())
     for key in keys:
@@ -139,12 +146,12 @@ def _keyed(frame: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_rate(column: str) -> bool:
-    """Return whether HTA computes the value from sums of floats in another order."""
+    """Return whether HTA computes a column from sums of floats, whose order differs from ours."""
     return column.startswith(("memory_bw", "queue_length_", "cp_weight", "pct", "relative"))
 
 
 def _tolerance(frame: str, column: str) -> float:
-    # Where HTA rounds, so do we, and the noise of its floats can tip the last digit.
+    # We round if HTA does, and the error of its floats can change the last digit.
     if frame == "gpu_kernel_breakdown_all_types":
         return 0.1 + 1e-9 if column == "percentage" else FLOAT_US
     if frame == "aten_op_kernels_and_delay":

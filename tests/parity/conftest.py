@@ -1,8 +1,8 @@
-"""One store with every public job, ingested once per session, and reference results for the jobs.
+"""Fixtures: one store with every public job, and HTA's results for these jobs.
 
-The jobs and the results are next to the repository; without them, these tests skip. They
-are slow tests (``make test-all``), because reading the jobs takes a minute. HTA's results on the project's
-own traces, in the folder ``own``, are compared in every run.
+The jobs and the results are next to the repository; without them, these tests are skipped. The
+tests are slow (``make test-all``), because ingesting the jobs takes a minute. HTA's results for the
+project's own traces are in the folder ``own`` and are compared in every test run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.shared_stores import made_once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that read the public jobs as slow, except those of HTA's names."""
+    """Mark the tests in this folder as slow, except those of HTA's names."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.name != "test_hta_names.py":
             item.add_marker(pytest.mark.slow)
@@ -36,7 +36,7 @@ def jobs_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]
 
 @pytest.fixture
 def trace_of(tmp_path: Path) -> Iterator[Callable[[str], Trace]]:
-    """Return a function that ingests a public job into its own store."""
+    """Return a function that ingests a public job into a separate store."""
     opened = []
 
     def read(job: str) -> Trace:

@@ -1,4 +1,4 @@
-"""Results of the store in the form of the brute-force files, so that both compare with ==."""
+"""Convert results of the store to the form of the brute-force files, to compare with ==."""
 
 from __future__ import annotations
 
@@ -95,14 +95,14 @@ TARGETS = {
     ),
     **dict.fromkeys(("cuda_sync", "mtia_ccp_events"), "gpu_ops"),
 }
-"""Target of each category: runtime categories have their own name, the rest is other_events."""
+"""Category ─▶ table that counts its events; other categories count under their own name."""
 
 UNSCOPED = ("Trace", "overhead", "cuda_profiler_range", "dequeue", "enqueue", "(none)")
-"""Categories of other_events that belong to no scope."""
+"""Categories of other_events that are outside any step scope."""
 
 
 def expected(facts: Facts, *, everything: bool) -> Facts:
-    """Convert the facts of one rank of a brute-force file to the form of :func:`measure`."""
+    """Convert one rank's facts in a brute-force file to the form that :func:`measure` returns."""
     events: dict[str, int] = defaultdict(int)
     for category, count in facts["n_events_by_category"].items():
         if everything or category not in UNSCOPED:
@@ -124,7 +124,7 @@ def expected(facts: Facts, *, everything: bool) -> Facts:
 
 
 def measure_steps(store: TraceStore) -> dict[Key, list[list[int]]]:
-    """List [step, start since the rank's first event, duration] of each rank's host steps [ns]."""
+    """List [step, start since the rank's first event, duration] of the steps of each rank [ns]."""
     steps: dict[Key, list[list[int]]] = defaultdict(list)
     for run, rank, *step in store.sql(STEPS).rows():
         steps[run, rank].append(step)
@@ -132,7 +132,7 @@ def measure_steps(store: TraceStore) -> dict[Key, list[list[int]]]:
 
 
 def measure(store: TraceStore, *, everything: bool) -> dict[Key, Facts]:
-    """Collect all facts of all ranks; ``everything`` includes the last profiler step."""
+    """Collect the facts of all ranks; ``everything`` includes the last profiler step."""
     scope = {"include_last_profiler_step": everything}
     bind = {"everything": everything}
     facts: dict[Key, Facts] = {}

@@ -1,4 +1,4 @@
-"""HTA's answers on a job: its frames, limited to comparable columns."""
+"""HTA's frames for a job, limited to the columns that can be compared."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ KEYS = {
     "critical_path_full_summary": ["rank", "bound_by"],
     "critical_path_full_breakdown": ["rank", "type", "event_idx", "occurrence"],
 }
-"""Columns that identify a row of each frame."""
+"""Frame ─▶ columns that identify a row."""
 
 FRAMES = list(KEYS)
 
 KEY_OF_PAIRS = ["item"]
-"""Key columns of every frame and list of two compared traces."""
+"""Key columns of the frames and lists for pairs of traces."""
 
 _BREAKDOWN = ["rank", "type", "event_idx", "duration", "s_name", "bound_by"]
 _CUPTI = ["rank", "index", "cat", "name", "ts", "dur", "index_runtime"]
@@ -65,14 +65,14 @@ COLUMNS = {
     "cupti_counters": [*_CUPTI, "op_stack", "top_level_op", "bottom_level_op"],
     **{name: _BREAKDOWN for name in FRAMES if name.endswith("_breakdown") and "path" in name},
 }
-"""Compared columns of frames whose other columns are numbers of names, in the order of HTA's sets, or host links."""
+"""Compared columns of frames in which HTA's other columns are internal ids or host links."""
 
 COUNTERS = "smsp__"
-"""Prefix of the names of hardware counters; each is a column of cupti_counters."""
+"""Prefix of hardware counter names, each of which is a column of cupti_counters."""
 
 
 def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
-    """Return HTA's frame; empty if HTA returned None or [], None if it crashed."""
+    """Return HTA's frame: empty if HTA returned None or [], and None if it crashed."""
     if job in OWN_JOBS:
         return own_frame(job, frame)
     if job == hta_on_cpu_only.JOB:
@@ -87,13 +87,13 @@ def hta_frame(job: str, frame: str) -> pd.DataFrame | None:
     if "_rank" in table.columns:
         table = table.rename(columns={"_rank": "rank"})
     if frame == "cupti_counters":
-        # One rank; the lists are JSON in the file.
+        # The job has one rank, and the file stores lists as JSON.
         table = table.assign(rank=0, op_stack=table["op_stack"].map(json.loads))
     return chosen(frame, table)
 
 
 def chosen(frame: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Select the compared columns."""
+    """Select the columns that are compared."""
     columns = [c for c in COLUMNS.get(frame, list(table.columns)) if c in table.columns]
     if frame == "cupti_counters":
         columns += [c for c in table.columns if c.startswith(COUNTERS)]

@@ -1,10 +1,10 @@
-"""Write hta_calls.csv: what HTA's README, documentation and examples import and call.
+"""Write hta_calls.csv, the list of names that HTA's README, docs and examples use.
 
 python tests/parity/hta_calls.py path/to/HolisticTraceAnalysis
 
-A row is a name that is imported, accessed or called: its location, the number of positional arguments,
-and the keywords. The type of a variable follows from its assignment: ``Trace(...)`` is a
-Trace, its ``symbol_table`` a TraceSymbolTable. No code of HTA runs or is stored.
+A row is a name that is imported, accessed or called, with its page, the number of positional
+arguments and the keywords. The type of a variable is inferred from its assignment: ``Trace(...)``
+is a Trace, and its ``symbol_table`` is a TraceSymbolTable. No code of HTA is run or stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GIVES = {
     "common.trace.TraceSymbolTable": "common.trace_symbol_table.TraceSymbolTable",
     "configs.parser_config.ParserConfig.get_default_cfg": "configs.parser_config.ParserConfig",
 }
-"""Type of an attribute or a call that returns an object of HTA."""
+"""Attribute or call that returns an HTA object ─▶ type of that object."""
 
 NOT_IN_EVERY_COPY = {
     "examples/memory_analysis_demo.ipynb": [
@@ -39,11 +39,11 @@ NOT_IN_EVERY_COPY = {
         ("memory_analysis.MemoryAnalysis.plot_memory_timeline", "0", "save_graph"),
     ],
 }
-"""A notebook of several megabytes that copies of the repository omit; all names of its class count."""
+"""Calls in a notebook of several megabytes, which some copies of the repository omit."""
 
 
 class Call(NamedTuple):
-    """One use of a name of HTA; the number of arguments is None if it is not called."""
+    """One use of an HTA name; ``positional`` is empty if the name is not called."""
 
     name: str
     place: str
@@ -52,7 +52,7 @@ class Call(NamedTuple):
 
 
 class Uses(ast.NodeVisitor):
-    """Names of HTA in the code of one page, block by block."""
+    """Collects the HTA names that are used in the code blocks of a page."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -70,7 +70,7 @@ class Uses(ast.NodeVisitor):
                 self._add(name)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Record the type of a variable."""
+        """Record the type of an assigned variable."""
         self.generic_visit(node)
         for target in node.targets:
             first = target.elts[0] if isinstance(target, ast.Tuple) else target
@@ -79,12 +79,12 @@ class Uses(ast.NodeVisitor):
                 self.objects.add(first.id)
 
     def visit_arg(self, node: ast.arg) -> None:
-        """Take the type of a parameter from its annotation."""
+        """Record the type of a parameter from its annotation."""
         if node.annotation and (name := self._name(node.annotation)):
             self.known[node.arg] = GIVES.get(name, name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Record an attribute of an object of HTA."""
+        """Record access to an attribute of an HTA object."""
         self.generic_visit(node)
         name = self._name(node.value)
         if name and not node.attr.startswith("_"):
@@ -99,11 +99,11 @@ class Uses(ast.NodeVisitor):
             self._add(name, str(len(node.args)), keywords)
 
     def _name(self, node: ast.expr) -> str:
-        """Return the class or module of HTA of an expression."""
+        """Return the HTA class or module that an expression evaluates to."""
         if isinstance(node, ast.Call):
             node = node.func
             if isinstance(node, ast.Name) and node.id in self.objects:
-                return ""  # a filter that is called gives a frame
+                return ""  # calling a filter returns a frame
         path = self._path(node)
         return GIVES.get(path, path if _is_class(path) or path.count(".") == 1 else "")
 
@@ -119,7 +119,7 @@ class Uses(ast.NodeVisitor):
 
 
 def calls(root: Path) -> Iterator[Call]:
-    """Yield every use of a name of HTA in its README, documentation and examples."""
+    """Yield every use of an HTA name in HTA's README, documentation and examples."""
     pages = [root / "README.md", *root.glob("docs/**/*.rst"), *root.glob("examples/*.*")]
     for page in pages:
         place = page.relative_to(root).as_posix()

@@ -1,7 +1,7 @@
 """Rewrite the ledger of differences from HTA and the document generated from it.
 
-After a deliberate change: ``python -m tests.parity.hta_comparison``. New lines get the cause ``?``,
-which a test refuses until the cause is known.
+After a deliberate change, run ``python -m tests.parity.hta_comparison``. New lines get the cause
+``?``, which a test rejects until the cause is filled in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.parity.pairs import PAIRS, lines_of_pair
 
 
 def main() -> None:
-    """Ingest all jobs, compare and write."""
+    """Ingest all jobs, compare them and write the ledger and the document."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.store"
         ingest_jobs(path)

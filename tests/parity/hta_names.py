@@ -1,9 +1,9 @@
-"""Write hta_names.csv: the public names of HTA. Run it with a Python that has HTA.
+"""Write hta_names.csv, the list of HTA's public names; run it with a Python that has HTA.
 
 python tests/parity/hta_names.py
 
-A name is public if no part of it begins with an underscore. A parameter is ``name`` or
-``name=default``; a default whose text differs between runs is ``...``.
+A name is public if none of its parts begins with an underscore. A parameter is ``name`` or
+``name=default``. A default whose text may differ between runs is written as ``...``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LIST = Path(__file__).with_suffix(".csv")
 PACKAGE = "hta"
 SKIPPED_MODULES = ("hta.utils.test_utils",)
 NO_API = {"logger", "annotations", "perf_counter", "cmp_to_key", "TYPE_CHECKING"}
-"""Names in modules that are not part of an API."""
+"""Names in HTA's modules that are not part of its API."""
 
 Row = tuple[str, str, str]
 
 
 def rows() -> Iterator[Row]:
-    """Yield name, kind and parameters of each public name, without the name of the package."""
+    """Yield name, kind and parameters of each public name, without the package name."""
     package = importlib.import_module(PACKAGE)
     for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
         if found.name not in SKIPPED_MODULES:
@@ -71,12 +71,12 @@ def _of_class(value: type, path: str) -> Iterator[Row]:
 
 
 def attributes(value: type) -> set[str]:
-    """Return the public attributes that the constructor of a class itself sets."""
+    """Return the public attributes that a class's own constructor sets."""
     if not inspect.isfunction(made := vars(value).get("__init__")):
         return set()
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(made)))
-    except OSError:  # a dataclass wrote it
+    except OSError:  # __init__ of a dataclass has no source
         return set()
     found = {
         node.attr

@@ -1,7 +1,7 @@
-"""Answers of HTA 0.6.1 on a job without device activity, hta_cpu_only (rank 34 alone).
+"""Results of HTA 0.6.1 for the job hta_cpu_only, which has no device activity (rank 34 only).
 
-The other jobs' frames are stored elsewhere. HTA loads this trace; calls that are missing here raise
-IndexError, ValueError, KeyError or AssertionError.
+The frames of the other jobs are stored elsewhere. HTA can load this trace, but the calls that have
+no result here raise IndexError, ValueError, KeyError or AssertionError.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ANNOTATIONS = pd.DataFrame(
 
 
 def answers() -> dict[str, pd.DataFrame]:
-    """Return the frames by name."""
+    """Return HTA's frames by name."""
     found = {frame: pd.DataFrame() for frame in _NOTHING}
     found["comm_comp_overlap"] = pd.DataFrame(
         {"rank": [34], "comp_comm_overlap_pctg": [float("nan")]}

@@ -1,11 +1,11 @@
-"""Run HTA's own tests over hta_sql: ``hta`` is an alias of ``hta_sql.hta``.
+"""Run HTA's own tests on hta_sql, with ``hta`` as an alias of ``hta_sql.hta``.
 
 python tests/parity/hta_own_tests.py path/to/HolisticTraceAnalysis [pytest options]
 
-Prints how many tests of each file pass, and why the others fail. A test that uses a missing name,
-or checks which function of HTA calls which other, counts as "not promised":
-docs/hta_differences.md lists replacements. Stores are created next to HTA's traces, so pass a copy of
-the checkout. Nothing of HTA is stored here.
+Prints how many tests in each file pass, and why the others fail. A test counts as "not promised" if
+it uses a name that hta_sql lacks or checks which HTA function calls another;
+docs/hta_differences.md lists replacements. Stores are created next to HTA's traces, so pass a copy
+of the checkout. Nothing from HTA is stored here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pytest
 
 ALIAS, PACKAGE = "hta", "hta_sql.hta"
 HELPERS = "hta.utils.test_utils"
-"""HTA's module for its tests, which is taken from the checkout."""
+"""HTA's module of test helpers, which is loaded from the checkout."""
 
 with Path(__file__).with_name("hta_names.csv").open(encoding="utf-8", newline="") as _names:
     CLASSES = "|".join(
@@ -45,19 +45,19 @@ KINDS = {
     ),
     "no trace": r"Test data directory does not exist|TraceNotFoundError: .*/tests/data/",
 }
-"""Reasons for failures outside of the promise.
+"""Reasons for test failures that the promise of compatibility does not cover.
 
-The promise covers names and parameters (test_hta_names.py). A mock of a function tests its caller and not its
-result, and not every copy has the largest traces.
+The promise covers names and parameters (test_hta_names.py). A test that mocks a function tests the
+caller instead of the result, and not every copy of HTA has the largest traces.
 """
 
 
 class NotPromised(Exception):  # noqa: N818 - what it says
-    """Raised if a test uses a missing name of HTA."""
+    """Raised if a test uses an HTA name that hta_sql lacks."""
 
 
 class NotPromisedName:
-    """Placeholder of a missing name; Python's own errors contain the name of this class."""
+    """Placeholder for a missing name; Python's error messages then contain this class name."""
 
     def __init__(self, name: str) -> None:
         vars(self)["name"] = name
@@ -66,7 +66,7 @@ class NotPromisedName:
         self.use()
 
     def use(self, *_: object, **__: object) -> NoReturn:
-        """Raise an error with the name."""
+        """Raise an error that contains the missing name."""
         raise NotPromised(vars(self)["name"])
 
     __call__ = __getitem__ = __iter__ = __len__ = __eq__ = use
@@ -74,7 +74,7 @@ class NotPromisedName:
 
 
 class Aliases(MetaPathFinder, Loader):
-    """``import hta.x`` returns ``hta_sql.hta.x``, or a placeholder if it is missing."""
+    """Import hook: ``import hta.x`` returns ``hta_sql.hta.x``, or placeholders if it is missing."""
 
     def find_spec(
         self,
@@ -88,7 +88,7 @@ class Aliases(MetaPathFinder, Loader):
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the alias by the real module."""
+        """Replace the alias with the real module."""
         name = module.__name__
         real = PACKAGE + name.removeprefix(ALIAS)
         is_package = False
@@ -108,14 +108,14 @@ class Aliases(MetaPathFinder, Loader):
 
 
 class Outcomes:
-    """The outcome of each test, with the reason."""
+    """Pytest plugin that collects the outcome of each test with its reason."""
 
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test once."""
+        """Count the result of a test once."""
         if report.when == "call" or not report.passed:
             self._note(report, report.outcome)
 
@@ -131,13 +131,13 @@ class Outcomes:
                 line[1:].strip() for line in str(report.longrepr).splitlines() if line[:1] == "E"
             ]
             errors = [line for line in lines if re.match(r"[\w.]+(Error|Promised)\b", line)]
-            why = errors[-1] if errors else "?"  # the last of a chain is what the test ended with
+            why = errors[-1] if errors else "?"  # the last exception of a chain ended the test
             outcome = next((kind for kind, sign in KINDS.items() if re.search(sign, why)), outcome)
         self.counts[report.nodeid.split("::", maxsplit=1)[0]][outcome] += 1
         self.reasons += [f"{outcome}: {report.nodeid}: {why}"] if why else []
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each file, the sums, and a line for each test that failed."""
+        """Yield a line for each file, the totals, and a line for each test that failed."""
         sums: Counter[str] = Counter()
         for name, counts in sorted(self.counts.items()):
             sums += counts
@@ -148,7 +148,7 @@ class Outcomes:
 
 
 def main(checkout: Path, options: list[str]) -> int:
-    """Run the tests of a checkout."""
+    """Run the tests in a checkout of HTA; return pytest's exit code."""
     sys.meta_path.insert(0, Aliases())
     spec = importlib.util.spec_from_file_location(HELPERS, checkout / "hta/utils/test_utils.py")
     if spec is None or spec.loader is None:

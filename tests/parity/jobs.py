@@ -14,11 +14,11 @@ EXACT = SHARED / "expected" / "exact"
 HTA = SHARED / "expected" / "hta"
 
 JOBS = sorted(path.stem for path in EXACT.glob("*.json"))
-"""Every job with a brute-force result; empty if the folder is missing."""
+"""Every job that has a brute-force result; empty if the folder is missing."""
 
 
 def files_of(job: str) -> list[Path]:
-    """List the traces of a job, without a store next to them."""
+    """List the trace files of a job."""
     if job in OWN_JOBS:
         return own_files()[job]
     return sorted(path for path in (TRACES / job).iterdir() if path.is_file())
@@ -27,7 +27,7 @@ def files_of(job: str) -> list[Path]:
 def ingest_jobs(store: Path) -> None:
     """Ingest every job as a separate run, and write the catalog once at the end.
 
-    Derived tables are computed here, because several processes read the store.
+    Derived tables are materialized, because several processes read the store.
     """
     for job in JOBS:
         hta_sql.ingest_shard(TRACES / job, store, run=job, jobs=1, shard=(1, 1))

@@ -1,4 +1,4 @@
-"""The ledger of differences from HTA, ``known_differences.csv``, and docs/hta_parity.md generated from it."""
+"""The ledger of differences from HTA, and docs/hta_parity.md, which is generated from it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
         }.items()
     },
 }
-"""Columns of each table of the document, and the frames that each represents."""
+"""Title ─▶ columns of a table in the document, each with the frames that it represents."""
 
 PAIR_TABLE: dict[str, tuple[str, ...]] = {
     frame.removeprefix("trace_diff_").replace("_", " "): (frame,) for frame in PAIR_FRAMES
@@ -77,7 +77,7 @@ Made by `python -m tests.parity.hta_comparison` from `tests/parity/known_differe
 
 
 def read_ledger(path: Path = KNOWN) -> list[Line]:
-    """Read the ledger."""
+    """Read the lines of the ledger."""
     with path.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     return [
@@ -87,7 +87,7 @@ def read_ledger(path: Path = KNOWN) -> list[Line]:
 
 
 def write_ledger(lines: list[Line], path: Path = KNOWN) -> None:
-    """Write the ledger; existing lines retain their causes."""
+    """Write the ledger; lines that already exist keep their causes."""
     causes = {line.key: line.causes for line in read_ledger(path)} if path.exists() else {}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
@@ -97,7 +97,7 @@ def write_ledger(lines: list[Line], path: Path = KNOWN) -> None:
 
 
 def document(lines: list[Line]) -> str:
-    """Return docs/hta_parity.md: a row per job, a column per analysis, and no empty cell."""
+    """Return docs/hta_parity.md, which has a row for each job and a column for each analysis."""
     cells: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
         cells[line.job, line.frame].append(line)
@@ -137,7 +137,7 @@ def _figures(cells: dict[tuple[str, str], list[Line]], jobs: list[str]) -> str:
 
 
 def verdict(job: str, frames: tuple[str, ...], cells: dict[tuple[str, str], list[Line]]) -> str:
-    """Return the text of a cell of the table."""
+    """Return the text of a cell in the table."""
     lines = [line for frame in frames for line in cells[job, frame]]
     kinds = {line.kind for line in lines}
     reasons = sorted({line.digest for line in lines if line.kind in WITHOUT and line.digest})

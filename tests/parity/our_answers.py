@@ -1,4 +1,4 @@
-"""TraceAnalysis's answers on a job, called as HTA was called for the expected frames."""
+"""Our TraceAnalysis frames for a job, from the same calls as HTA's expected frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Frames = dict[str, pd.DataFrame]
 EVERYTHING = 1_000_000_000
 
 SEQUENCES_OF = "aten::linear"
-"""Operator of the frequent sequences, of any length."""
+"""Operator whose frequent kernel sequences are compared."""
 
 FULL_QUEUES = (1024, 100, 4)
 
@@ -26,11 +26,11 @@ WINDOWS: dict[str, tuple[str, int | None]] = {
     "critical_path_step1": ("ProfilerStep", 1),
     "critical_path_full": ("", None),
 }
-"""Annotation and instance of each critical path."""
+"""Prefix of the frames ─▶ annotation and instance of the critical path."""
 
 
 def our_frames(store: Path, job: str) -> Frames:
-    """Return a frame for every analysis that HTA has; it is empty if the job has no such data."""
+    """Return a frame for every analysis of HTA; it is empty if the job has no such data."""
     with (
         TraceAnalysis(store=store, run=job) as analysis,
         TraceAnalysis(store=store, run=job, include_last_profiler_step=True) as everything,
@@ -134,9 +134,9 @@ def _critical_path(
 def _graphs(
     analysis: TraceAnalysis, ranks: list[int], annotation: str, instance: int | None
 ) -> dict[int, CPGraph]:
-    """Return the result of ``critical_path_analysis`` for each rank that has the window.
+    """Return rank ─▶ critical path graph, for the ranks that have the window.
 
-    One call for all ranks takes a quarter of the time for eight ranks;
+    One query for eight ranks takes a quarter of the time of eight queries;
     ``tests/properties/test_scopes.py`` checks that the results are equal.
     """
     scope: dict[str, Any] = {"runs": [analysis.run], "ranks": ranks}

@@ -1,4 +1,4 @@
-"""Compare TraceDiff of two public traces with HTA's, as lines of the ledger."""
+"""Compare TraceDiff on pairs of public traces with HTA's, as lines of the ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAIR_FRAMES = [
 
 
 def labeled(store: TraceStore, pair: str) -> tuple[LabeledTrace, LabeledTrace]:
-    """Return control and test, labeled as HTA labels folders."""
+    """Return the control and the test of a pair with HTA's labels."""
     control, test = {**PAIRS, **OWN_PAIRS}[pair]
     return LabeledTrace("Control", store, run=control), LabeledTrace("Test", store, run=test)
 
@@ -74,6 +74,6 @@ def _hta(pair: str, frame: str) -> pd.DataFrame | None:
 
 
 def _items(lists: dict[str, list[Any]]) -> pd.DataFrame:
-    """Make a row for each entry of each list."""
+    """Return a frame with a row for each entry of each list."""
     rows = [(f"{name}: {item}", name) for name, items in lists.items() for item in items]
     return pd.DataFrame(rows, columns=["item", "list"])

@@ -1,4 +1,4 @@
-"""Order of starts and ends of a thread: HTA's walk over a stack, and ours by time."""
+"""Two orders of the starts and ends on a thread: HTA's stack walk, and ours by time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 from tests.parity.plain_trace import Row
 
 Bound = tuple[int, bool]
-"""Event, and whether it is its start."""
+"""An event, and whether this is its start or its end."""
 
 
 def compare_bounds(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -> int:
-    """Order starts and ends of one thread: (event, time, duration, 1 for a start, -1 for an end)."""
+    """Compare two starts or ends on a thread as HTA does.
+
+    Each is a tuple (event, time, duration, side), where side is 1 for a start and -1 for an end.
+    """
     if x[0] == y[0]:
         return y[3] - x[3]
     if x[1] != y[1]:
@@ -27,7 +30,7 @@ def compare_bounds(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -
 
 
 def _instant_order(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -> int:
-    """Order an event without duration inside the event that starts or ends with it."""
+    """Order a zero-duration event inside an event that starts or ends at the same time."""
     if x[2] == y[2]:
         return -1 if x[0] < y[0] else 1
     instant, other = (x, y) if x[2] == 0 else (y, x)
@@ -36,7 +39,7 @@ def _instant_order(x: tuple[int, Any, Any, int], y: tuple[int, Any, Any, int]) -
 
 
 def walked(rows: list[Row]) -> Iterator[Bound]:
-    """Return starts and ends of a thread in the order of a walk over its stack."""
+    """Yield the starts and ends on a thread in the order of HTA's walk over its stack."""
     bounds = [
         (row.event, at, max(row.dur, 0), side)
         for row in rows
@@ -52,9 +55,10 @@ def walked(rows: list[Row]) -> Iterator[Bound]:
 
 
 def in_order(rows: list[Row]) -> list[Bound]:
-    """Return starts and ends ordered by time alone: inner ends first, outer starts first.
+    """Return starts and ends in time order: inner events end first, and outer events start first.
 
-    An event without duration comes between ends and starts, or inside of an event that starts with it on its thread.
+    A zero-duration event comes after ends and before starts at its time, unless an event on its
+    thread starts at that time: then it is inside that event.
     """
     starting = {(row.pid, row.tid, row.ts) for row in rows if row.dur > 0}
 

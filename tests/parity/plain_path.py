@@ -1,11 +1,10 @@
-"""HTA's critical path in plain Python: its length for a window, with its quirks as switches.
+"""HTA's critical path in plain Python: its length for a window, with HTA's quirks as switches.
 
-Q51: host events of zero duration are excluded, with their launches. Q52: six names of calls have zero
-weight, and no copy leads back to its call. burst: a launch binds a kernel only if the queue is
-empty at both ends, and gaps of 1,500 µs bind nothing. threads: all calls that take the lock are ordered
-one after the other, and a backward thread is joined to a forward thread by names alone.
-graph: only one kernel of a launch is in the graph. rows: a host thread with an event that has a
-stream is not in it.
+Q51: host events of zero duration are excluded, with their launches. Q52: six call names have zero
+weight, and no copy leads back to its call. burst: a launch bounds a kernel only if the queue is
+empty at both ends, and gaps of 1,500 µs bound nothing. threads: all calls that take the lock are
+serialized, and a backward thread is joined to a forward thread by names alone. graph: only one
+kernel of a launch is in the graph. rows: a host thread that has an event with a stream is excluded.
 """
 
 from __future__ import annotations
@@ -44,22 +43,22 @@ LAUNCHING = {
 WAITING = re.compile(r"synchronize|event_?query|memcpy$", re.IGNORECASE)
 PINNING = re.compile(r"host_?m?alloc|malloc_?host", re.IGNORECASE)
 FAR = 1500
-"""Minimum gap on a stream in which HTA sees no delay [µs]."""
+"""Minimum gap on a stream in which HTA no longer sees a delay [µs]."""
 
 
 Thread = tuple[Any, Any]
 
 Lanes = dict[Thread, Thread]
-"""Threads of backward passes, each with the thread of its forward pass."""
+"""Thread of a backward pass ─▶ thread of its forward pass."""
 
 
 class Window(NamedTuple):
-    """The rows of a rank in which a path is searched."""
+    """The rows of a rank among which a path is searched."""
 
     host: list[Row]
     device: list[Row]
     launches: dict[int, Row]
-    """Launch of each device row."""
+    """Device event ─▶ row of its launch."""
     rows: dict[int, Row]
     unit: int
 
@@ -99,7 +98,7 @@ def window(job: Job, rank: int, causes: Causes, annotation: str, instance: int) 
 
 
 class Path:
-    """The graph of a window."""
+    """The graph of a window, in which the longest path is searched."""
 
     def __init__(self, chosen: Window, causes: Causes, lanes: Lanes) -> None:
         self.window, self.causes, self.lanes = chosen, causes, lanes
@@ -125,23 +124,23 @@ class Path:
         self._streams()
 
     def time(self, bound: Bound) -> Any:
-        """Return the time of a bound."""
+        """Return the time of a start or an end."""
         row = self.nodes[bound[0]]
         return row.ts if bound[1] else row.end
 
     def link(self, a: Bound, b: Bound, kind: str, *, free: bool = False) -> None:
-        """Add an edge; dependencies and waits weigh nothing."""
+        """Add an edge; dependencies and synchronizations have zero weight."""
         nothing = free or kind in {"dependency", "sync"}
         self.edges[a, b] = (0 if nothing else self.time(b) - self.time(a), kind)
 
     def blocks(self, row: Row) -> bool:
-        """Return whether the host waits in the last part of a call."""
+        """Return whether the host waits at the end of a call."""
         if "Q52" in self.causes:
             return row.name in BLOCKING
         return (row.cat != "cpu_op" and bool(WAITING.search(row.name))) or row.event in self.copies
 
     def ordered(self) -> list[Bound]:
-        """Return all starts and ends, by time and event."""
+        """Return all starts and ends, sorted by time and event."""
         bounds = [(event, side) for event in self.nodes for side in (True, False)]
         return sorted(bounds, key=lambda b: (self.time(b), b[0], not b[1]))
 
@@ -275,7 +274,10 @@ class Path:
 
     @staticmethod
     def _before(row: Row, earlier: list[Row]) -> Bound | None:
-        """Return the last end on the stream, or the start of the previous operation if that still runs."""
+        """Return the last end on the stream before a row starts.
+
+        If the previous operation is still running, return its start instead.
+        """
         if earlier and earlier[-1].end > row.ts:
             return earlier[-1].event, True
         ended = max(
@@ -287,7 +289,7 @@ class Path:
         return [row for row in self.window.host if row.cat == "cuda_sync" and row.partner >= 0]
 
     def _wait(self, row: Row, last: dict[int, Bound]) -> None:
-        """Link the operations that the host waited for, of one stream or of all, to the call."""
+        """Link the operations that a call waited for, on one stream or all, to its end."""
         if row.name == "Event Sync":
             source = self._recorded(row)
             if source is not None and source.event in self.nodes and row.partner in self.nodes:
@@ -299,7 +301,7 @@ class Path:
                 self.link(last[stream], (row.partner, False), "sync")
 
     def _recorded(self, wait: Row) -> Row | None:
-        """Return the last operation launched into the stream when the event was recorded."""
+        """Return the last operation launched into the stream before the event was recorded."""
         records = [
             row
             for row in self.window.rows.values()
@@ -335,8 +337,8 @@ class Path:
     def length(self) -> float:
         """Return the time on the longest path [µs].
 
-        Edges that go back in time count as 0 when the path is chosen; with Q55, their negative time is still
-        subtracted from its length.
+        Edges that go back in time count as 0 while the path is chosen. With Q55, their negative
+        time is still subtracted from the length of the path.
         """
         following: dict[Bound, list[tuple[Bound, Any, Any]]] = defaultdict(list)
         degree: dict[Bound, int] = defaultdict(int)

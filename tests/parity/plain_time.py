@@ -1,7 +1,7 @@
-"""HTA's frames of time in plain Python: breakdown, overlap, kernel types, kernels, idle time.
+"""HTA's time frames in plain Python: breakdown, overlap, kernel types, kernels and idle time.
 
-Each function takes the rows of a job and the quirks to apply, and returns ``{key: numbers}``, with the
-keys of the ledger and times in microseconds.
+Each function takes the rows of a job and the quirks to apply, and returns ``{key: numbers}``, with
+the keys of the ledger and times in microseconds.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from tests.parity.plain_trace import Causes, Job, Row, by_type, device_rows, scoped
 
 Classes = dict[int, dict[int, str]]
-"""Our class of each device event, by rank and event."""
+"""Rank ─▶ device event ─▶ our class of the event."""
 
 Numbers = dict[str, float]
 Answer = dict[tuple[Any, ...], Numbers]
 
 
 def merged(rows: Iterable[Row]) -> list[tuple[Any, Any]]:
-    """Merge spans; those that touch become one."""
+    """Merge the spans of rows that overlap or touch."""
     spans: list[list[Any]] = []
     for ts, end in sorted((row.ts, row.end) for row in rows):
         if spans and ts <= spans[-1][1]:
@@ -35,12 +35,12 @@ def merged(rows: Iterable[Row]) -> list[tuple[Any, Any]]:
 
 
 def length(spans: Iterable[tuple[Any, Any]]) -> Any:
-    """Return the sum of the lengths of spans."""
+    """Return the total length of spans."""
     return sum(end - start for start, end in spans)
 
 
 def temporal(job: Job, causes: Causes, classes: Classes, *, whole: bool = False) -> Answer:
-    """Return span, idle, computing and other time of each rank."""
+    """Return the span of each rank, and its idle, compute and other time."""
     answer: Answer = {}
     for rank, rows in scoped(job, causes, whole=whole).items():
         work = device_rows(rows, causes)
@@ -59,7 +59,7 @@ def temporal(job: Job, causes: Causes, classes: Classes, *, whole: bool = False)
 
 
 def whole_temporal(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Return :func:`temporal` including the last profiler step."""
+    """Return :func:`temporal` with the last profiler step included."""
     return temporal(job, causes, classes, whole=True)
 
 
@@ -80,7 +80,10 @@ ORDER = ("COMPUTATION", "COMMUNICATION", "MEMORY")
 
 
 def kernel_types(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Return the time of each combination of types, over all ranks; with Q61 each part is truncated."""
+    """Return the time of each combination of kernel types, over all ranks.
+
+    With Q61, each part is truncated to whole microseconds.
+    """
     sums: dict[str, Any] = defaultdict(int)
     for rank, rows in scoped(job, causes, whole=False).items():
         kinds = by_type(device_rows(rows, causes), causes, classes[rank])
@@ -103,7 +106,7 @@ def kernel_types(job: Job, causes: Causes, classes: Classes) -> Answer:
 
 
 def kernels(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Return the time of each kernel by type and rank."""
+    """Return the durations of each kernel by type and rank."""
     answer: Answer = {}
     for rank, rows in scoped(job, causes, whole=False).items():
         kinds = by_type(device_rows(rows, causes), causes, classes[rank])
@@ -123,14 +126,15 @@ def kernels(job: Job, causes: Causes, classes: Classes) -> Answer:
 
 
 WAIT = 30
-"""Maximum gap that counts as waiting of queued kernels [µs]."""
+"""Upper limit of gaps that count as kernel_wait [µs]."""
 
 
 def idle(job: Job, causes: Causes, classes: Classes) -> Answer:
-    """Return the idle time of each stream by cause, and the number of gaps.
+    """Return the idle time and the gaps of each stream by cause.
 
-    Q27: a gap begins at the end of the previous row, otherwise at the latest end so far. Q28: an unknown
-    launch is the first event of the file. gap0: touching rows have a gap of zero length.
+    Q27: a gap begins at the end of the previous row, otherwise at the latest end so far. Q28: an
+    unknown launch is taken to be the first event in the file. gap0: rows that touch have a gap of
+    zero length.
     """
     del classes
     answer: Answer = {}

@@ -1,8 +1,8 @@
-"""HTA's view of a trace in plain Python, from the raw file, with its quirks as switches.
+"""HTA's view of a trace in plain Python, read from the raw file, with HTA's quirks as switches.
 
-This module has rows and scope; plain_time.py, plain_queues.py and plain_path.py compute the frames.
-With all the causes that the ledger names for a frame, the answer is exactly HTA's; without any
-it is ours. A cause that changes nothing there is wrong.
+This module has the rows and the scope; plain_time.py and plain_path.py compute frames and paths.
+With all causes that the ledger lists for a frame, the result is exactly HTA's; without any cause,
+it is ours. A cause that changes nothing is wrong.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Causes = frozenset[str]
 DEVICE_CATEGORIES = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"}
 DEVICE_SYNCS = {"Event Sync", "Context Sync"}
 DIGITS = 3
-"""Decimal digits of a microsecond in nanoseconds."""
+"""Number of decimal digits of a microsecond that are nanoseconds."""
 
 
 @dataclass(slots=True)
 class Row:
     """One complete event. ``ts`` and ``dur`` are integer ns, or with Q6 float µs.
 
-    ``correlation`` and ``stream`` are -1 if the trace does not have them; ``partner`` is HTA's
+    ``correlation`` and ``stream`` are -1 if the trace does not have them. ``partner`` is HTA's
     ``index_correlation``.
     """
 
@@ -56,33 +56,33 @@ class Row:
 
     @property
     def is_device(self) -> bool:
-        """Return whether the row has a stream, which HTA takes for device activity."""
+        """Return whether the row has a stream, so that HTA takes it for device activity."""
         return self.stream != -1
 
     @property
     def is_launched(self) -> bool:
-        """Return whether HTA expects a launch: all except Triton's host rows with a stream."""
+        """Return whether HTA expects the row to have a launch."""
         return (self.stream >= 0 and self.correlation >= 0) or self.name in DEVICE_SYNCS
 
     @property
     def is_work(self) -> bool:
-        """Return whether the row is a kernel, copy or memset; waits on the device are not."""
+        """Return whether the row is device work (a kernel, copy or memset) and not a wait."""
         return self.cat in DEVICE_CATEGORIES and not self.name.startswith("event_")
 
 
 @dataclass(frozen=True)
 class Job:
-    """All rows of each rank."""
+    """All rows of each rank of a job."""
 
     name: str
     ranks: dict[int, list[Row]]
     unit: int
-    """Fractions of a microsecond that are the unit of time."""
+    """Number of time units per microsecond."""
 
 
 @lru_cache(maxsize=2)
 def read_job(name: str, *, floats: bool) -> Job:
-    """Read the traces of a job, times as float64 microseconds (Q6) or exact nanoseconds."""
+    """Read a job's traces with times as float64 microseconds (Q6) or exact nanoseconds."""
     ranks: dict[int, list[Row]] = {}
     for place, path in enumerate(files_of(name)):
         trace = _load(path)
@@ -113,7 +113,7 @@ def _rows(events: list[dict[str, Any]], *, floats: bool) -> list[Row]:
         if isinstance(value, int):
             return 1000 * value
         whole, _, digits = value.partition(".")
-        if len(digits) <= DIGITS and whole.isdigit():  # the decimal numbers of all but a few
+        if len(digits) <= DIGITS and whole.isdigit():  # nearly all numbers
             return int(whole + digits.ljust(DIGITS, "0"))
         return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -150,7 +150,7 @@ def _number(value: Any) -> int:
 
 
 def _link(rows: list[Row]) -> None:
-    """Set the partner of each row by correlation as HTA does: the last one of several, 0 for none."""
+    """Link rows by correlation as HTA does: to the last of several partners, to 0 without any."""
     sides: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for row in rows:
         if row.correlation != -1:
@@ -161,10 +161,11 @@ def _link(rows: list[Row]) -> None:
 
 
 def scoped(job: Job, causes: Causes, *, whole: bool) -> dict[int, list[Row]]:
-    """Remove the last profiler step if there are two or more.
+    """Remove the last profiler step if there are at least two steps.
 
-    Q15: it begins at the later of its two annotations, of the host and of the device. Q60: device rows
-    count only if their launching call does; otherwise rows without a launch go by their start.
+    Q15: the last step begins at the later of its host and device annotations. Q60: device rows
+    remain only if their launch does; otherwise, rows without a launch are selected by their start
+    time.
     """
     steps = {
         row.name
@@ -203,7 +204,10 @@ def _scoped(rows: list[Row], causes: Causes, *, whole: bool) -> list[Row]:
 
 
 def device_rows(rows: list[Row], causes: Causes) -> list[Row]:
-    """Return device activity: rows with a stream, or only work (and with Q20 waits, with ``rows`` the rest)."""
+    """Return the rows that are device work.
+
+    With Q20, the waits are included; with ``rows``, all other rows that have a stream are.
+    """
     return [
         row
         for row in rows
@@ -236,7 +240,7 @@ def type_by_name(name: str) -> str:
 
 
 def by_type(rows: list[Row], causes: Causes, classes: dict[int, str]) -> dict[str, list[Row]]:
-    """Split device activity by type: by name with Q19, else by our class of each event."""
+    """Group device rows by type: by name with Q19, otherwise by our class of each event."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         ours = classes.get(row.event)

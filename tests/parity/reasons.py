@@ -1,4 +1,4 @@
-"""Reasons why an analysis has no rows for a job: its requirements, counted in the job's own data."""
+"""Reasons why an analysis has no rows for a job, derived from the data of the job."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ NEEDS: dict[str, tuple[tuple[str, str], ...]] = {
     "critical_path_step1": (STEP_SPANS, SECOND),
     "critical_path_full": (HOST, GPU),
 }
-"""Requirements of each analysis, the most basic one first."""
+"""Analysis ─▶ its requirements, the most basic one first."""
 
 
 def reason_of_nothing(store: TraceStore, job: str, frame: str) -> str:
-    """Return the first requirement of the analysis that the job does not meet.
+    """Return the first requirement of an analysis that a job does not meet.
 
     Raises:
-        AssertionError: The job meets all of them, so an answer without rows is wrong.
+        AssertionError: The job meets all requirements, so a result without rows is wrong.
     """
     name = frame
     if frame.startswith("critical_path"):

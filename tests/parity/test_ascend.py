@@ -1,4 +1,4 @@
-"""Compare a recorded Ascend job with the results of its own profiler: the rows of "Overlap Analysis"."""
+"""A recorded Ascend job agrees with its own profiler's "Overlap Analysis" rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def events_of(source: str) -> list[dict[str, Any]]:
-    """Parse a trace with json; decimals are exact."""
+    """Parse a trace with the json module, keeping decimals exact."""
     events: list[dict[str, Any]] = json.loads(
         gzip.decompress(Path(source).read_bytes()), parse_float=Decimal
     )
@@ -36,7 +36,7 @@ def events_of(source: str) -> list[dict[str, Any]]:
 
 
 def sources(store: TraceStore) -> dict[int, list[dict[str, Any]]]:
-    """Return rank ─▶ its events."""
+    """Return rank ─▶ events of its trace."""
     return {
         rank: events_of(source)
         for rank, source in store.sql("SELECT rank, source FROM ranks").rows()
@@ -44,7 +44,7 @@ def sources(store: TraceStore) -> dict[int, list[dict[str, Any]]]:
 
 
 def test_times_are_those_of_the_recorder(store: TraceStore) -> None:
-    """Computing and exposed communication agree up to the rounding of each interval."""
+    """Compute time and exposed communication agree, except for the rounding of each interval."""
     rows = store.run("temporal_breakdown", include_last_profiler_step=True).arrow().to_pylist()
     ours = {row["rank"]: row for row in rows}
     for rank, events in sources(store).items():
@@ -59,7 +59,7 @@ def test_times_are_those_of_the_recorder(store: TraceStore) -> None:
 
 
 def test_every_kernel_has_its_launch_and_operator(store: TraceStore) -> None:
-    """The operator is the one from which torch_npu draws its own arrow to the kernel."""
+    """Each kernel is linked to the operator from which torch_npu draws an arrow to it."""
     ops = "SELECT rank, event_id FROM cpu_ops"
     known = set(store.sql(ops).rows())
     query = (
@@ -88,6 +88,6 @@ def test_every_kernel_has_its_launch_and_operator(store: TraceStore) -> None:
 
 
 def test_every_event_stays(store: TraceStore) -> None:
-    """Events that move to another table are neither duplicated nor lost."""
+    """Events that are moved to another table are neither duplicated nor lost."""
     rows = store.sql("SELECT rank, count(*), count(DISTINCT event_id) FROM events GROUP BY ALL")
     assert sorted(rows.rows()) == [(rank, 7969, 7969) for rank in (0, 1)]

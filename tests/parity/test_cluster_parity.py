@@ -1,4 +1,4 @@
-"""Steps and utilization of all ranks on the public jobs, compared with a brute force."""
+"""Steps and utilization of all ranks of the public jobs match a brute-force computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Spans = list[tuple[int, int]]
 
 
 def union(spans: Spans, start: int, end: int) -> int:
-    """Return the time in a window in which at least one span runs."""
+    """Return the time within a window that is covered by at least one span."""
     total, reached = 0, start
     for a, b in sorted(spans):
         total += max(0, min(b, end) - max(a, reached))
@@ -22,7 +22,10 @@ def union(spans: Spans, start: int, end: int) -> int:
 
 
 def ops_of(store: TraceStore, job: str, rank: int) -> dict[str, list[tuple[int, int, int | None]]]:
-    """Return class ─▶ start, end and step of device activity; the step is that of the launch, if there are launches."""
+    """Return class ─▶ start, end and step of each device operation.
+
+    The step is that of the launch, if the rank has launches.
+    """
     rows = store.sql(
         "SELECT class, ts, ts + dur, step, launch_id IS NOT NULL FROM gpu_ops "
         "WHERE run = $run AND rank = $rank AND class <> 'sync' AND NOT is_suspect AND dur >= 0",
@@ -37,7 +40,7 @@ def ops_of(store: TraceStore, job: str, rank: int) -> dict[str, list[tuple[int, 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore) -> None:
-    """Bounds, computation and communication alone agree, and the three parts sum to the step."""
+    """The bounds and the parts of each device step match, and the parts sum to the step."""
     result = jobs_store.run("cluster_step_trace", runs=[job], include_last_profiler_step=True)
     found = {(row["rank"], row["step"]): row for row in result.arrow().to_pylist()}
     for row in found.values():
@@ -70,7 +73,7 @@ def test_steps_of_the_device_follow_each_other(job: str, jobs_store: TraceStore)
 def test_buckets_sum_to_the_busy_time_and_parts_to_the_step(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """Both sums hold on the public jobs, none of which is a pipeline."""
+    """Time buckets sum to the busy time, and the parts of a step sum to the step."""
     busy: dict[int, int] = defaultdict(int)
     for row in jobs_store.run("utilization_over_time", runs=[job]).arrow().to_pylist():
         busy[row["rank"]] += row["busy_ns"] or 0

@@ -1,4 +1,4 @@
-"""Collectives across ranks on the public jobs, compared with a brute force."""
+"""Collectives across the ranks of the public jobs match a brute-force computation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MATCHED = {
     "torchrec_a2a_5_qcomm_run0": {("stream", True): 120, ("stream", False): 3},
     "torchrec_a2a_5_run0": {("stream", True): 120, ("stream", False): 6},
 }
-"""Jobs of several ranks: communication kernels by method, and whether all ranks of the group have them."""
+"""Multi-rank job ─▶ number of communication kernels, by match method and completeness."""
 
 ONE_GROUP = (
     *("ascend_level0_2rank", "dlrm_8rank_v100", "megatron_tp2_v100", "nanogpt_8rank_h100"),
     *("torchrec_a2a_5_qcomm_run0", "torchrec_a2a_5_run0"),
 )
-"""Jobs of one group, whose kernels a brute force can match by time alone."""
+"""Jobs with a single group, whose kernels can be matched by time alone."""
 
 
 def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]]:
-    """Return rank ─▶ its communication kernels in order: event_id, start, end."""
+    """Return rank ─▶ event id, start and end of its communication kernels in order."""
     rows = store.sql(
         "SELECT rank, event_id, ts, ts + dur FROM gpu_ops WHERE run = $run "
         "AND class = 'communication' AND NOT is_suspect ORDER BY rank, ts, event_id",
@@ -44,7 +44,7 @@ def kernels(store: TraceStore, job: str) -> dict[int, list[tuple[int, int, int]]
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -> None:
-    """Each communication kernel has one row with its match method, including gloo's on the host."""
+    """Each communication kernel and each gloo operation has one row with its match method."""
     found = jobs_store.run("collectives", runs=[job], include_last_profiler_step=True).arrow()
     rows = found.to_pylist()
     wanted = {(rank, e) for rank, listed in kernels(jobs_store, job).items() for e, _, _ in listed}
@@ -64,18 +64,18 @@ def test_every_communication_kernel_is_there(job: str, jobs_store: TraceStore) -
     if job in MATCHED:
         assert methods == MATCHED[job]
     else:
-        # One rank of a job, or none that communicates.
+        # The job has only one rank, or none that communicates.
         assert methods.keys() <= {("none", False)}
 
 
 def test_the_ranks_of_the_public_jobs_run_the_same_collectives(jobs_store: TraceStore) -> None:
-    """All ranks run the same collectives, except at the start and the end of the capture."""
+    """No public job has ranks that run different collectives."""
     assert jobs_store.run("collective_mismatches").rows() == []
 
 
 @pytest.mark.parametrize("job", ONE_GROUP)
 def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
-    """The brute force shifts each rank's kernels so that their ends are closest to those of the longest one."""
+    """Waits equal those of a brute force that shifts each rank's kernels to the best fit."""
     ranks = kernels(jobs_store, job)
     reference = max(ranks, key=lambda rank: (len(ranks[rank]), -rank))
     together: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -99,7 +99,7 @@ def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> N
     found = {
         (row["rank"], row["event_id"]): row["wait_ns"]
         for row in rows.to_pylist()
-        # Who was through before the last one came waited as long as it was there.
+        # A rank that left before the last rank arrived waited for its whole kernel.
         if row["is_complete"] and not row["ended_before_last_start"]
     }
     assert len(found) > 0.8 * len(waits)
@@ -107,7 +107,7 @@ def test_waits_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> N
 
 
 def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, int, int]]) -> int:
-    """Try every shift that retains half of the overlap."""
+    """Try every shift that preserves at least half of the overlap; return the best one."""
     tried = {}
     for shift in range(-len(listed) // 2, len(reference) - len(listed) // 2 + 1):
         pairs = [
@@ -122,7 +122,7 @@ def best_shift(listed: list[tuple[int, int, int]], reference: list[tuple[int, in
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: TraceStore) -> None:
-    """The brute force goes from bound to bound, and the parts sum to the step."""
+    """The parts of each step equal those of a brute-force sweep and sum to the step."""
     rows = jobs_store.run("step_accounting", runs=[job], include_last_profiler_step=True).arrow()
     found = {(row["rank"], row["step"]): row for row in rows.to_pylist()}
     assert found
@@ -150,7 +150,7 @@ def test_the_parts_of_steps_are_those_of_a_brute_force(job: str, jobs_store: Tra
 
 
 def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, int]]:
-    """Return device activity: start, end, and its number among the parts."""
+    """Return start, end and part index of each piece of device activity."""
     of = {"run": job, "rank": rank}
     classes = {"computation": 0, "memory": 3}
     ops = store.sql(
@@ -170,7 +170,7 @@ def pieces_of(store: TraceStore, job: str, rank: int) -> list[tuple[int, int, in
 
 
 def account(pieces: list[tuple[int, int, int]], start: int, end: int) -> list[int]:
-    """Sum the parts of a step from bound to bound."""
+    """Divide a step into its parts by sweeping over all starts and ends."""
     inside = [(max(a, start), min(b, end), p) for a, b, p in pieces if a < end and b > start]
     changes = sorted(
         [(a, 1, part) for a, _, part in inside] + [(b, -1, part) for _, b, part in inside]

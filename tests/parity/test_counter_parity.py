@@ -1,8 +1,8 @@
-"""Queues and bandwidth on every public job, compared with the brute force and with HTA.
+"""Queues and bandwidth of every public job match a brute force and HTA.
 
-HTA's numbers differ only if a cause can be counted in the trace:
-operations whose launch HTA does not know by name or whose launch is not in the trace (Q60),
-several points at one time, device-side profiler steps (Q12, Q15), residues of floats (Q35).
+HTA's numbers may differ only if the trace has a countable cause: operations whose launch HTA does
+not know by name or that have no launch (Q60), several points at one time, profiler steps on the
+device (Q12, Q15), or float residues (Q35).
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ GPU_STEPS = "SELECT DISTINCT run FROM annotations WHERE on_gpu AND name LIKE 'Pr
 
 
 def brute_force(job: str) -> dict[str, Any]:
-    """Return the brute-force result on a job, file by file."""
+    """Return the brute-force result for a job by file name."""
     ranks = json.loads((EXACT / f"{job}.json").read_text(encoding="utf-8"))["ranks"]
     return {rank["file"]: rank for rank in ranks.values()}
 
 
 def rows(store: TraceStore, name: str, **parameters: Any) -> list[dict[str, Any]]:
-    """Run an analysis over all jobs."""
+    """Run an analysis on all jobs."""
     records: list[dict[str, Any]] = store.run(name, **parameters).arrow().to_pylist()
     return records
 
@@ -76,7 +76,7 @@ def rows(store: TraceStore, name: str, **parameters: Any) -> list[dict[str, Any]
 def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operations(
     scope: str, jobs_store: TraceStore
 ) -> None:
-    """The longest queue of each stream agrees, and each operation changes it twice."""
+    """The longest queue of each stream matches, and each operation changes the queue twice."""
     found: dict[tuple[str, str], dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     files = {
         (run, rank): (run.split("-capture")[0], source.rsplit("/", 1)[-1])
@@ -92,7 +92,7 @@ def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operation
     streams = 0
     for job in JOBS:
         if job.startswith("ascend"):
-            continue  # its launches are those of a task queue, which the brute force does not know
+            continue  # launched from a task queue, which the brute force does not know
         for file, rank in brute_force(job).items():
             want = {
                 (lane["device"], lane["stream"]): (lane["max"], lane["n_change_points"])
@@ -105,7 +105,7 @@ def test_every_queue_has_the_brute_forces_longest_length_and_number_of_operation
 
 @pytest.fixture(scope="module")
 def causes(jobs_store: TraceStore) -> dict[tuple[str, int, int], dict[str, int]]:
-    """Count the causes of HTA's differences: (job, rank, stream) ─▶ number."""
+    """Count the causes of HTA's differences: (job, rank, stream) ─▶ cause ─▶ count."""
     found = jobs_store.sql(CAUSES, {"launches": list(HTA_LAUNCHES)}).arrow().to_pylist()
     by_gpu_steps = {run for (run,) in jobs_store.sql(GPU_STEPS).rows()}
     for row in found:
@@ -114,12 +114,12 @@ def causes(jobs_store: TraceStore) -> dict[tuple[str, int, int], dict[str, int]]
 
 
 def answered(name: str) -> list[str]:
-    """Return the jobs for which HTA returned rows of a frame; on the others it crashed, or had none."""
+    """Return the jobs for which HTA returned rows of a frame."""
     return [job for job in JOBS if not hta_frame(job, name).empty]
 
 
 def hta_frame(job: str, name: str) -> Any:
-    """Return HTA's frame; empty if it crashed or returned nothing."""
+    """Return HTA's frame, which is empty if HTA crashed or returned nothing."""
     path = HTA / job / f"{name}.parquet"
     if not path.exists():
         return pd.DataFrame()
@@ -128,10 +128,10 @@ def hta_frame(job: str, name: str) -> Any:
 
 
 FLOAT_US = 0.25
-"""Resolution of HTA's float64 for epoch times, a quarter of a microsecond (Q6)."""
+"""Resolution of HTA's float64 epoch times, a quarter of a microsecond (Q6)."""
 
 BY_FLOATS = {"hta_ns_resolution"}
-"""Jobs with nanoseconds in which rounding merges or reorders points of different times."""
+"""Jobs with nanosecond times, whose points HTA's rounding merges or reorders."""
 
 NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 
@@ -140,7 +140,7 @@ NAMES = ("unknown_launches", "unlinked", "skewed", "tied", "gpu_steps")
 def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """All statistics of each stream agree, and both frames have the same columns."""
+    """The queue statistics of each stream without a cause equal HTA's, and so do the columns."""
     hta = hta_frame(job, "queue_length_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_summary(analysis.store.ranks(job))
@@ -167,7 +167,7 @@ def test_queue_summaries_are_htas_where_nothing_explains_a_difference(
 def test_queue_series_are_htas_point_by_point_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """Event, stream and value of each point agree, and the time between two points."""
+    """The queue series of each stream without a cause equals HTA's point by point."""
     hta = hta_frame(job, "queue_length_time_series")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
@@ -195,7 +195,7 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
     jobs_store: TraceStore,
     causes: dict[tuple[str, int, int], dict[str, int]],
 ) -> None:
-    """The one stream per rank that HTA reports has its duration; other streams are additional (Q33)."""
+    """Full-queue times equal HTA's for the one stream per rank that it reports (Q33)."""
     hta = hta_frame(job, f"time_spent_blocked_on_full_queue_{max_length}")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         series: Any = analysis.get_queue_length_time_series(analysis.store.ranks(job))
@@ -204,7 +204,7 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
     assert mine.index.is_unique
     for row in hta.itertuples():
         why = causes[job, row.rank, row.stream]
-        # Points at one time last no time, so ties change no duration.
+        # Points at the same time have no duration, so ties do not matter.
         if any(why[name] for name in NAMES if name != "tied"):
             continue
         assert mine[row.rank, row.stream] == pytest.approx(
@@ -213,11 +213,11 @@ def test_full_queues_cover_htas_and_the_streams_that_it_loses(
 
 
 RESIDUES = {"hta_trace_diff_test"}
-"""Jobs in which HTA's sum of floats does not return to 0 (Q35), so it counts residues."""
+"""Jobs in which HTA's float sums do not return to 0 (Q35), so that it counts residues."""
 
 
 BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
-"""Jobs in which HTA excludes another last step, because of copies of steps on the device."""
+"""Jobs in which HTA excludes a different last step, because the device has copies of steps."""
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ BY_DEVICE_STEPS = {"nanogpt_8rank_h100"}
 def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """All statistics of each kind of copy agree if its operations are in HTA's scope."""
+    """The bandwidth statistics of each kind of copy without a cause equal HTA's."""
     hta = hta_frame(job, "memory_bw_summary")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         ours: Any = analysis.get_memory_bw_summary(analysis.store.ranks(job))
@@ -251,7 +251,7 @@ def test_bandwidth_summaries_are_htas_where_nothing_explains_a_difference(
 def test_most_streams_have_nothing_that_explains_a_difference(
     jobs_store: TraceStore, causes: dict[tuple[str, int, int], dict[str, int]]
 ) -> None:
-    """Most streams are compared with HTA, and every excluded job has a cause."""
+    """Most streams have no cause for a difference, so they are compared with HTA."""
     assert {run for (run,) in jobs_store.sql(GPU_STEPS).rows()} >= BY_DEVICE_STEPS
     compared = [
         (job, rank, stream)

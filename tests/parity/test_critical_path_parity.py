@@ -1,12 +1,13 @@
-"""Critical paths of the public jobs equal HTA's, except for explained differences, and never exceed the elapsed time.
+"""Critical paths of the public jobs equal HTA's, except for explained differences.
 
-HTA ran without its rounding. Its paths of the traces that it ships for this are ours, with two exceptions:
+HTA ran without its rounding. On the traces that HTA ships for this purpose, its paths equal ours,
+with two exceptions:
 
-- first of a burst: a kernel whose stream was idle at its launch is bound by the launch, also if the
-  next launch was in the queue when it started. HTA gives it the gap after the previous kernel
-  or, above 1500 µs, nothing at all.
-- copy: the call of a pageable copy returned after the copy had ended; the copy leads to its
-  return, and the call has zero weight (HTA: its whole time, Q52).
+- first of a burst: if a stream was idle when a kernel was launched, the launch bounds the kernel,
+  even if the next launch was already queued when it started. HTA uses the gap after the previous
+  kernel or, above 1500 µs, nothing at all.
+- copy: the call of a pageable copy returned after the copy had ended. The copy leads to the return
+  of the call, which has zero weight (HTA: its whole duration, Q52).
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 LONGER_US = {
-    "hta_cp_alexnet": 79.0,  # first of a burst: a Memset 20 µs behind its launch
+    "hta_cp_alexnet": 79.0,  # first of a burst: a Memset 20 µs after its launch
     "hta_cp_simple_add": 49.0,  # likewise, 19 µs
     "hta_cp_event_sync": -9.0,  # copy: a call of 29 µs around a copy that ended 20 µs into it
     "hta_cp_event_sync_multi": 0.0,
 }
-"""Job ─▶ by how much our path is longer than HTA's."""
+"""Job ─▶ by how much our path is longer than HTA's [µs]."""
 
 MORE_EDGES = {
     "hta_cp_alexnet": {"kernel_launch_delay": 1},
@@ -40,7 +41,7 @@ MORE_EDGES = {
     "hta_cp_event_sync": {"sync_dependency": 1},
     "hta_cp_event_sync_multi": {"kernel_launch_delay": 1},
 }
-"""Job ─▶ number of edges between host and device, or on the device, that HTA does not have."""
+"""Job ─▶ number of edges on or to the device that HTA lacks, by type."""
 
 ON_THE_DEVICE = ("kernel_kernel_delay", "kernel_launch_delay", "sync_dependency")
 
@@ -48,7 +49,7 @@ ON_THE_DEVICE = ("kernel_kernel_delay", "kernel_launch_delay", "sync_dependency"
 @needs_numbers
 @pytest.mark.parametrize("job", LONGER_US)
 def test_paths_are_htas_but_for_what_is_explained(job: str, jobs_store: TraceStore) -> None:
-    """The length agrees to the nanosecond, and so does the number of edges of the device."""
+    """The path length and the number of device edges differ from HTA's only as explained."""
     graph = critical_path(jobs_store, 0, job)
     assert graph is not None
     hta = json.loads((HTA / job / "critical_path_full.json").read_text())["0"]
@@ -61,7 +62,7 @@ def test_paths_are_htas_but_for_what_is_explained(job: str, jobs_store: TraceSto
 
 @needs_numbers
 def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
-    """The figures of HTA's own test agree: a launch delay, a kernel delay, a launch without time, a wait."""
+    """The edges within an annotation have the values that HTA's own test expects."""
     graph = critical_path(
         jobs_store,
         0,
@@ -82,7 +83,7 @@ def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
         owner = graph.get_event_attribution_for_edge(found)
         return found.type.value.removeprefix("critical_path_"), found.weight, owner
 
-    # aten::relu_ (286) around aten::clamp_min_ (287) around cudaLaunchKernel (1005).
+    # aten::relu_ (286) calls aten::clamp_min_ (287), which calls cudaLaunchKernel (1005).
     assert edge((286, 0), (287, 0)) == ("operator", 15, 286)
     assert edge((287, 0), (1005, 0)) == ("operator", 14, 287)
     assert edge((1005, 0), (1005, 1)) == ("operator", 17, 1005)
@@ -100,7 +101,7 @@ def test_an_annotation_chooses_the_window(jobs_store: TraceStore) -> None:
 
 
 def check(graph: CPGraph) -> None:
-    """Assert for a graph: a path exists, and no edge or path is longer than the elapsed time."""
+    """Assert that a graph has a path, and that no edge or path is longer than the elapsed time."""
     edges, ts = graph.edges, np.array(graph.nodes_table.column("ts").to_pylist(), np.int64)
     assert (edges.begins < edges.ends).all()
     assert (edges.weights >= 0).all()
@@ -114,7 +115,7 @@ def check(graph: CPGraph) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_every_rank_of_every_job_has_an_answer(job: str, jobs_store: TraceStore) -> None:
-    """Every rank has a path, with and without inferred waits, also on jobs on which HTA crashes."""
+    """Every rank of every job has a path, even if HTA crashes on the job."""
     for run in (run for run in jobs_store.runs() if run in {job, f"{job}-capture2"}):
         for rank in jobs_store.ranks(run):
             for options in ({}, {"infer_syncs": False, "include_launch_edges": True}):

@@ -1,4 +1,4 @@
-"""Every event of every public trace is in exactly one row, counted by another JSON parser."""
+"""Every event of every public trace is in exactly one row, as counted by another JSON parser."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def torch_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore
 
 
 def count_events(path: Path) -> int:
-    """Parse the whole file with json and count."""
+    """Parse a whole trace with the json module and count its events."""
     content = path.read_bytes()
     trace: Any = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
     return len(trace["traceEvents"] if isinstance(trace, dict) else trace)
 
 
 def check(store: TraceStore) -> int:
-    """Compare each file of a store with its trace; return the number of events."""
+    """Compare the event count of each file in a store with its trace; return the total."""
     total = 0
     for source, stated, rows, events, first, last in store.sql(COUNTS).rows():
         want = count_events(Path(source))
@@ -60,12 +60,12 @@ def check(store: TraceStore) -> int:
 
 
 def test_every_event_of_every_job_has_one_row(jobs_store: TraceStore) -> None:
-    """Events are numbered from 0 without a gap, and none is lost, duplicated or added."""
+    """Event ids are contiguous from 0, and no event is lost, duplicated or added."""
     assert {run.split("-capture")[0] for run in jobs_store.runs()} == set(JOBS)
     assert check(jobs_store) > 1_000_000
 
 
 def test_every_event_of_every_cpu_capture_has_one_row(torch_store: TraceStore) -> None:
-    """Events of torch's own CPU captures are numbered without a gap, and none is lost or added."""
+    """The same holds for PyTorch's own CPU captures."""
     assert {run.split("-capture")[0] for run in torch_store.runs()} == set(TORCH_CPU)
     assert check(torch_store) > 0

@@ -1,7 +1,7 @@
-"""Every number of the brute-force recomputation, to the nanosecond, on every public job.
+"""Every number matches a brute-force computation to the nanosecond, on every public job.
 
-The recomputation shares no code with the SQL: nested loops over events in integer nanoseconds.
-There is no tolerance and no list of exceptions.
+The brute force shares no code with the SQL: it uses nested loops over events in integer
+nanoseconds. There is no tolerance and no list of exceptions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.parity.jobs import EXACT, JOBS
 pytestmark = pytest.mark.skipif(not JOBS, reason="the expected numbers are not here")
 
 RECOMPUTED = [job for job in JOBS if job != "ascend_level0_2rank"]
-"""Jobs of CUDA, ROCm and MTIA, which the recomputation covers; test_ascend.py checks Ascend."""
+"""CUDA, ROCm and MTIA jobs, which the brute force covers; test_ascend.py tests the Ascend job."""
 
 SCOPES = {"all": True, "default": False}
 SECTIONS = (
@@ -40,7 +40,7 @@ SECTIONS = (
 
 @pytest.fixture(scope="module")
 def measured(jobs_store: TraceStore) -> dict[str, dict[Key, Facts]]:
-    """Return all facts of all ranks of all jobs, by scope."""
+    """Return the facts of all ranks of all jobs, by scope."""
     return {
         scope: measure(jobs_store, everything=everything) for scope, everything in SCOPES.items()
     }
@@ -48,7 +48,7 @@ def measured(jobs_store: TraceStore) -> dict[str, dict[Key, Facts]]:
 
 @pytest.fixture(scope="module")
 def rank_of_file(jobs_store: TraceStore) -> dict[tuple[str, str], Key]:
-    """Return (job, file name) ─▶ (run, rank): captures of one rank are separate runs."""
+    """Return (job, file name) ─▶ (run, rank); further captures of a rank are separate runs."""
     rows = jobs_store.sql("SELECT run, rank, source FROM ranks").rows()
     return {
         (run.split("-capture")[0], source.rsplit("/", 1)[-1]): (run, rank)
@@ -57,7 +57,7 @@ def rank_of_file(jobs_store: TraceStore) -> dict[tuple[str, str], Key]:
 
 
 def brute_force(job: str) -> dict[str, Any]:
-    """Return the brute-force result on a job, file by file."""
+    """Return the brute-force result for a job by file name."""
     ranks = json.loads((EXACT / f"{job}.json").read_text(encoding="utf-8"))["ranks"]
     return {rank["file"]: rank for rank in ranks.values()}
 
@@ -85,7 +85,7 @@ def test_the_hundred_longest_kernels_are_exact(
     measured: dict[str, dict[Key, Facts]],
     rank_of_file: dict[tuple[str, str], Key],
 ) -> None:
-    """Each of the top 100 names has the count, sum, minimum and maximum of the brute force."""
+    """Each of the 100 longest kernels has the count, sum, minimum and maximum expected."""
     for file, rank in brute_force(job).items():
         want = expected(rank[scope], everything=SCOPES[scope])["kernels"]
         got = measured[scope][rank_of_file[job, file]]["kernels"]

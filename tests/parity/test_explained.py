@@ -1,8 +1,9 @@
-"""Proof that cells differ from HTA's for the causes in the ledger.
+"""Proof that frames differ from HTA's because of the causes in the ledger.
 
-The frame is computed again in plain Python from the raw trace. With the causes as quirks it is HTA's
-frame. Without any it differs from HTA's in the cells of the ledger, so it is ours. Without one of them
-it is not HTA's, so each is needed.
+Each frame is computed again in plain Python from the raw trace. With all causes applied as quirks,
+it equals HTA's frame. Without any cause, it differs from HTA's in exactly the cells that the ledger
+lists, so it equals ours. Without a single one of the causes, it is not HTA's, so each one is
+needed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PLAIN: dict[str, Callable[[Job, Causes, Classes], Answer]] = {
 
 
 def differing(ledger: list[Line]) -> dict[tuple[str, str], list[Line]]:
-    """Return the lines of a ledger that have causes, by job and frame."""
+    """Return (job, frame) ─▶ lines of a ledger that have causes."""
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in ledger:
         if line.causes and line.frame in PLAIN:
@@ -48,19 +49,19 @@ DIFFERING = differing(read_ledger())
 
 
 def causes_of(lines: list[Line]) -> Causes:
-    """Return all causes of a frame."""
+    """Return all causes in a frame's lines."""
     return frozenset(cause for line in lines for cause in line.causes.split())
 
 
 def plain(job: str, frame: str, causes: Causes, classes: Classes) -> pd.DataFrame:
-    """Compute the frame in plain Python."""
+    """Compute a frame in plain Python."""
     answer = PLAIN[frame](read_job(job, floats="Q6" in causes), causes, classes)
     keys = KEYS[frame]
     return pd.DataFrame([dict(zip(keys, key, strict=True)) | row for key, row in answer.items()])
 
 
 def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tuple[object, ...]]:
-    """Return the differences from HTA's frame: column, kind, cells and the digest of their keys."""
+    """Return the differences from HTA's frame: column, kind, cell count and digest of the keys."""
     hta = hta_frame(job, frame)
     assert hta is not None
     ours = plain(job, frame, causes, classes)
@@ -69,7 +70,7 @@ def unequal(job: str, frame: str, causes: Causes, classes: Classes) -> list[tupl
 
 
 def classes_of(store: TraceStore, job: str) -> Classes:
-    """Return our class of each device event of a job."""
+    """Return rank ─▶ device event ─▶ our class of the event."""
     query = "SELECT rank, event_id, class FROM gpu_ops WHERE run = $run"
     found: Classes = defaultdict(dict)
     for rank, event, kind in store.sql(query, {"run": job}).rows():
@@ -80,12 +81,12 @@ def classes_of(store: TraceStore, job: str) -> Classes:
 @needs_numbers
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, jobs_store: TraceStore) -> None:
-    """All causes give HTA's numbers, no cause gives ours, and one less gives neither."""
+    """Plain Python gives HTA's frame with all causes, ours with none, and neither with one less."""
     check_causes(job, frame, DIFFERING[job, frame], classes_of(jobs_store, job))
 
 
 def check_causes(job: str, frame: str, lines: list[Line], known: Classes) -> None:
-    """Compute a frame with all causes of its lines, with none, and with each left out."""
+    """Compute a frame with all causes in its lines, without any, and without each one."""
     causes = causes_of(lines)
     assert unequal(job, frame, causes, known) == []
     shown = set(plain(job, frame, frozenset(), known).columns) | {"*"}

@@ -1,7 +1,8 @@
-"""Proof that critical paths differ in length from HTA's for the causes in the ledger.
+"""Proof that critical path lengths differ from HTA's because of the causes in the ledger.
 
-HTA's path is found again in plain Python from the raw trace. With all causes of the length in the ledger it
-is as long as HTA's on every rank. With one less it is not, and without any it is as long as ours.
+HTA's path is computed again in plain Python from the raw trace. With all causes that the ledger
+lists for its length, it is as long as HTA's path on every rank. With one cause less, it is not.
+Without any cause, it is as long as our path.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.parity.plain_trace import Causes, read_job
 needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not here")
 
 TOO_LARGE = {"nanogpt_8rank_h100", "sam_fast_a100", "xdit_sd35_mi300x"}
-"""Jobs that take minutes in plain Python; rules verify their causes."""
+"""Jobs that take minutes in plain Python; their causes are verified by rules."""
 
 TIES = {
     "dlrm_8rank_v100",
@@ -32,16 +33,16 @@ TIES = {
     "torchrec_a2a_5_qcomm_run0",
     "torchrec_a2a_5_run0",
 }
-"""Traces in whole microseconds, in which the order of events within one is a convention."""
+"""Jobs with times in whole microseconds, within which the event order is a convention."""
 
 TIED = 2e-4
-"""Maximum share of a path's length that such ties change."""
+"""Maximum effect of equal times on a path length, as a share."""
 
 EQUAL = 1e-6
-"""Tolerance of an equal length in the ledger."""
+"""Relative tolerance of a length that the ledger lists as equal."""
 
 UNSOLVED = {("hta_cp_alexnet", "critical_path_full")}
-"""Two longest paths, one with an edge of -1 µs: HTA found the one, the model the other (Q55)."""
+"""Jobs with two longest paths, one with an edge of -1 µs; HTA finds the other one (Q55)."""
 
 LANES = """
 SELECT b.rank, b.pid, b.tid, min(f.pid), min(f.tid)
@@ -68,7 +69,7 @@ CASES = [
 
 
 def listed(job: str, name: str, ledger: list[Line]) -> Causes:
-    """Return the causes of the length in a ledger; none if it is equal."""
+    """Return the causes that a ledger lists for a path length; none if the length is equal."""
     return frozenset(
         cause
         for line in ledger
@@ -78,7 +79,7 @@ def listed(job: str, name: str, ledger: list[Line]) -> Causes:
 
 
 def lengths(job: str, name: str, causes: Causes, lanes: dict[int, Lanes]) -> dict[int, float]:
-    """Return the length of each rank's path in plain Python [µs]; 0 if there is no such window."""
+    """Return rank ─▶ path length in plain Python [µs], 0 if there is no such window."""
     read = read_job(job, floats="Q6" in causes)
     annotation, instance = WINDOWS[name]
     found = {}
@@ -90,7 +91,7 @@ def lengths(job: str, name: str, causes: Causes, lanes: dict[int, Lanes]) -> dic
 
 
 def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, float]:
-    """Return the length of our paths [µs]."""
+    """Return rank ─▶ length of our path [µs]."""
     annotation, instance = WINDOWS[name]
     found = {}
     for rank in ranks:
@@ -112,14 +113,14 @@ def ours(store: TraceStore, job: str, name: str, ranks: list[int]) -> dict[int, 
 @needs_numbers
 @pytest.mark.parametrize(("job", "name"), CASES)
 def test_the_causes_explain_the_length(job: str, name: str, jobs_store: TraceStore) -> None:
-    """All causes give HTA's length, no cause gives ours, and one less gives neither."""
+    """Plain Python gives HTA's length with all causes, ours with none, neither with one less."""
     check_length(job, name, jobs_store, listed(job, name, read_ledger()))
 
 
 def check_length(job: str, name: str, store: TraceStore, causes: Causes) -> None:
-    """Find the path with all causes, with none, and with each left out.
+    """Compute the path with all causes, without any, and without each one.
 
-    HTA adds up thousands of floats in its own order, so a nanosecond is its noise.
+    HTA adds up thousands of floats in a different order, so the tolerance is a nanosecond.
     """
     frame = hta_frame(job, f"{name}_length")
     assert frame is not None

@@ -1,4 +1,4 @@
-"""Costs and traffic of process groups on the public jobs; sizes compared with TraceLens."""
+"""Costs and traffic of process groups in the public jobs; message sizes match TraceLens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPOSED = ("exposed_transfer_ns", "exposed_wait_ns")
 
 @pytest.mark.parametrize("job", JOBS)
 def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -> None:
-    """Exposed time of groups and steps agrees, and the parts of a group sum to its time."""
+    """The groups' exposed time equals that of the steps, and a group's parts sum to its time."""
     wanted: Counter[tuple[int, str]] = Counter()
     found: Counter[tuple[int, str]] = Counter()
     for row in jobs_store.run("step_accounting", runs=[job]).arrow().to_pylist():
@@ -33,7 +33,7 @@ def test_groups_expose_what_the_steps_expose(job: str, jobs_store: TraceStore) -
 
 @pytest.mark.parametrize("job", ["megatron_tp2_v100", "nanogpt_8rank_h100"])
 def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> None:
-    """Bytes of groups equal TraceLens's, in MiB and without kernels that lack metadata."""
+    """The bytes of each group equal TraceLens's, without kernels that lack metadata."""
     with (TRACELENS / f"{job}_nccl_implicit_sync.csv").open(encoding="utf-8") as file:
         theirs = [float(row["Full msg size (MB)"]) * 1024**2 for row in csv.DictReader(file)]
     rows = jobs_store.run("process_group_costs", runs=[job], include_last_profiler_step=True)
@@ -46,7 +46,7 @@ def test_groups_move_what_tracelens_counts(job: str, jobs_store: TraceStore) -> 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_what_is_not_recorded_is_no_number(job: str, jobs_store: TraceStore) -> None:
-    """Each all-to-all has a reason instead of bytes, because no public job records split sizes."""
+    """All-to-all traffic is NULL with a reason, because no public job records split sizes."""
     rows = jobs_store.run("all_to_all_traffic", runs=[job], include_last_profiler_step=True)
     (count,) = jobs_store.sql(
         "SELECT count(*) FROM matched_collectives WHERE run = $run AND collective = 'all_to_all'",
@@ -76,7 +76,7 @@ def test_ranks_wait_and_communicate_as_long_as_their_kernels_run(
 
 @pytest.mark.parametrize("job", JOBS)
 def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: TraceStore) -> None:
-    """Blocking, other and unknown time sum to the exposed communication, to the nanosecond."""
+    """Blocking, coincident and unknown time sum exactly to the exposed communication."""
     wanted: Counter[int] = Counter()
     found: Counter[int] = Counter()
     for row in jobs_store.run("process_group_costs", runs=[job]).arrow().to_pylist():
@@ -91,7 +91,7 @@ def test_what_blocks_and_what_does_not_is_what_is_exposed(job: str, jobs_store: 
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_the_path_is_that_of_a_walk(rank: int, jobs_store: TraceStore) -> None:
-    """A walk backwards, each time to the latest dependency, finds the same path."""
+    """Walking backwards, each time to the latest dependency, finds the same critical path."""
     of = {"run": "nanogpt_8rank_h100", "rank": rank}
     edges = jobs_store.sql(
         "SELECT end_node_id, begin_node_id, event_id, weight_ns, bound_by FROM "

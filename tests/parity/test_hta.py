@@ -1,7 +1,7 @@
-"""TraceAnalysis and TraceDiff compared with HTA on every public job: equal, or listed with the cause.
+"""TraceAnalysis and TraceDiff equal HTA on every public job, except for listed differences.
 
-HTA ran without its rounding of timestamps; otherwise nearly every cell of a trace with
-nanoseconds would differ (Q5 in docs/hta_differences.md).
+HTA ran without its rounding of timestamps. Otherwise, nearly every cell of a trace with nanoseconds
+would differ (Q5 in docs/hta_differences.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ needs_numbers = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are n
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """Exactly the listed cells differ; if HTA crashes, we answer."""
+    """The frames of a job differ from HTA's in exactly the cells that the ledger lists."""
     listed = [line.fact for line in read_ledger() if line.job == job]
     assert [line.fact for line in lines_of_job(jobs_store, job)] == listed
 
@@ -35,14 +35,14 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 @needs_numbers
 @pytest.mark.parametrize("pair", PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, jobs_store: TraceStore) -> None:
-    """Every frame and list of two traces is compared."""
+    """Comparisons of two traces differ from HTA's in exactly the cells that the ledger lists."""
     listed = [line.fact for line in read_ledger() if line.job == pair]
     assert [line.fact for line in lines_of_pair(jobs_store, pair)] == listed
 
 
 @needs_numbers
 def test_the_ledger_covers_every_job_and_frame() -> None:
-    """Each job has a line for each frame, and no other job is listed."""
+    """The ledger covers every frame of every job and pair, and no others."""
     covered = {(line.job, line.frame) for line in read_ledger()}
     jobs = {(job, frame) for job in JOBS for frame in FRAMES}
     assert covered == jobs | {(pair, frame) for pair in PAIRS for frame in PAIR_FRAMES}
@@ -50,20 +50,20 @@ def test_the_ledger_covers_every_job_and_frame() -> None:
 
 @needs_numbers
 def test_what_hta_cannot_load_is_what_the_document_says() -> None:
-    """The jobs that HTA cannot load are bare lists of events, as the document says."""
+    """HTA cannot load exactly those jobs whose trace is a bare list of events."""
     for job in JOBS:
         if job != hta_on_cpu_only.JOB:
             assert is_bare_list(job) == (not list((HTA / job).glob("*.parquet"))), job
 
 
 def test_every_frame_is_in_one_table() -> None:
-    """Every frame is in one table of the document."""
+    """Every frame is in exactly one table of the document."""
     shown = [frame for table in TABLES.values() for frames in table.values() for frame in frames]
     assert sorted(shown) == sorted(FRAMES)
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
-    """Nothing is listed without a cause, and each cause has a section in the document."""
+    """Every difference in the ledger has a cause that the document explains."""
     explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
     for line in read_ledger():
         differs = line.kind in {"value", "ours_only", "hta_only"}
@@ -72,7 +72,7 @@ def test_every_difference_has_a_cause_that_the_document_explains() -> None:
 
 
 def test_the_document_is_that_of_the_ledger() -> None:
-    """docs/hta_parity.md equals the document that the ledger generates, and has no empty cell."""
+    """docs/hta_parity.md equals the document generated from the ledger, and has no empty cell."""
     text = MATRIX.read_text(encoding="utf-8")
     assert text == document(read_ledger())
     assert "|  |" not in text

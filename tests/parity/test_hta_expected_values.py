@@ -1,7 +1,8 @@
-"""Numbers that HTA's own tests expect of its traces, by their id in tests/hta_values/ids.py.
+"""Numbers that HTA's own tests expect for its traces, by their id in tests/hta_values/ids.py.
 
-If HTA's number is itself wrong, ours is asserted and the docstring names the quirk
-(docs/hta_differences.md). The tests of the critical path, trace diff, filters, call stacks and counters have more.
+If HTA's number is wrong, the test asserts ours and the docstring names the quirk
+(docs/hta_differences.md). Further numbers are in the tests of the critical path, trace diff,
+filters, call stacks and counters.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]:
-    """Open a job of the shared store as HTA's users do."""
+    """Return a function that opens a job of the shared store as HTA's users do."""
     opened: list[TraceAnalysis] = []
 
     def open_job(job: str) -> TraceAnalysis:
@@ -38,7 +39,7 @@ def analysis(jobs_store: TraceStore) -> Iterator[Callable[[str], TraceAnalysis]]
 
 
 def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Annotations on the GPU have three names, whose sums are those of the events."""
+    """There are three device annotations, and the sum of each equals that of its events."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(True, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -52,7 +53,7 @@ def test_a1_annotations_on_the_gpu(analysis: Callable[[str], TraceAnalysis]) -> 
 
 
 def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """Annotations on the host have twelve names."""
+    """There are twelve annotations on the host."""
     job = analysis("hta_ns_resolution")
     frame = job.get_gpu_user_annotation_breakdown(False, visualize=False, num_kernels=1000)
     assert frame is not None
@@ -60,7 +61,7 @@ def test_a2_annotations_on_the_host(analysis: Callable[[str], TraceAnalysis]) ->
 
 
 def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The frame has the five longest names, two that match the pattern, and the others."""
+    """The frame has the five longest names, two that match the pattern, and one for others."""
     frame = analysis("hta_ns_resolution").get_gpu_user_annotation_breakdown(
         False, visualize=False, num_kernels=5, allowlist_patterns=["Optimizer"]
     )
@@ -70,7 +71,10 @@ def test_a3_names_that_are_always_shown(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a4_kernels_with_annotations(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """All kernels are listed; HTA finds 27 of the optimizer by time, 36 were launched inside it (launch)."""
+    """All kernels are listed, and 36 of them were launched within the optimizer annotation.
+
+    HTA assigns only 27 kernels to it, because it compares times (launch).
+    """
     frame = analysis("hta_ns_resolution").get_gpu_kernels_with_user_annotations(rank=0)
     assert frame is not None
     assert len(frame) == 4876
@@ -96,7 +100,10 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
     annotation: str,
     instance: int | None,
 ) -> None:
-    """A5, A27, A28, A29: there is a path. HTA selects instance 1 of A29, the GPU copy (Q50)."""
+    """Each of the four jobs has a critical path.
+
+    For A29, HTA selects instance 1, which is the copy on the GPU (Q50).
+    """
     found = analysis(job).critical_path_analysis(0, annotation, instance)
     assert found is not None, number
     assert found[1] is True
@@ -105,7 +112,7 @@ def test_a5_a27_a28_a29_critical_paths_are_found(
 def test_a15_sequences_of_an_operator_that_launches_none(
     analysis: Callable[[str], TraceAnalysis], tmp_path: Path
 ) -> None:
-    """An operator that launches nothing has an empty frame, and no trace is written."""
+    """An operator without launches has an empty frame, and no trace is written."""
     frame = analysis("hta_df_index_resolver").get_frequent_cuda_kernel_sequences(
         "aten::clone", output_dir=str(tmp_path), rank=1
     )
@@ -114,7 +121,7 @@ def test_a15_sequences_of_an_operator_that_launches_none(
 
 
 def test_a16_trace_with_counters(analysis: Callable[[str], TraceAnalysis], tmp_path: Path) -> None:
-    """The file has at least 12,000 counter events of these five names."""
+    """The file has at least 12,000 counter events with the expected five names."""
     both = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
     written = analysis("hta_negative_queue_length").generate_trace_with_counters(
         both, output_dir=tmp_path
@@ -131,7 +138,7 @@ def test_a16_trace_with_counters(analysis: Callable[[str], TraceAnalysis], tmp_p
 
 
 def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """A18: there are four kinds of copies and six streams."""
+    """No counter is negative, and the summaries have four kinds of copies and six streams."""
     job = analysis("hta_negative_queue_length")
     assert (job.get_memory_bw_time_series()[0]["memory_bw_gbps"] >= 0).all()
     assert (job.get_queue_length_time_series()[0]["queue_length"] >= 0).all()
@@ -142,7 +149,7 @@ def test_a17_a18_no_counter_is_negative(analysis: Callable[[str], TraceAnalysis]
 
 
 def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """A rank without a GPU has an empty result, without an error."""
+    """A job without a GPU has empty results and raises no error."""
     job = analysis("hta_cpu_only")
     ranks = job.store.ranks(job.run)
     assert job.get_queue_length_time_series(ranks) == {}
@@ -153,7 +160,7 @@ def test_a19_a_rank_without_gpu(analysis: Callable[[str], TraceAnalysis]) -> Non
 def test_a20_counters_of_the_device_by_operator(
     analysis: Callable[[str], TraceAnalysis],
 ) -> None:
-    """The counters have 77 ranges; the sixth in time belongs to a convolution."""
+    """There are 77 counter ranges, and the sixth belongs to a convolution."""
     frame = analysis("hta_cupti_profiler").get_cupti_counter_data_with_operators()[0]
     assert len(frame) == 77
     row = frame.iloc[5]
@@ -165,7 +172,7 @@ def test_a20_counters_of_the_device_by_operator(
 
 
 def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
-    """Of 21 kernels of collectives, the longest has the expected arguments."""
+    """There are 21 NCCL kernels, and the longest one has the expected arguments."""
     rows = (
         jobs_store.sql(
             "SELECT * FROM gpu_ops WHERE run = 'hta_nccl_parser_config' AND kind = 'kernel' "
@@ -182,7 +189,7 @@ def test_a36_arguments_of_collectives(jobs_store: TraceStore) -> None:
 
 
 def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
-    """One operator has its backend and hash; arguments without a column are in event_args."""
+    """A Triton operator has its backend and hash among the arguments without a column."""
     rows = jobs_store.sql(
         "SELECT o.name, a.args->>'kernel_backend', a.args->>'kernel_hash' FROM event_args AS a "
         "JOIN cpu_ops AS o USING (run, rank, event_id) "
@@ -193,7 +200,7 @@ def test_a37_arguments_of_triton(jobs_store: TraceStore) -> None:
 
 
 def test_a38_start_on_the_clock(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """HTA's start is that of the first event that it retains; ours is the first in the trace."""
+    """The trace start is that of the first event; HTA uses the first event that it keeps."""
     job = analysis("hta_triton_example")
     start = job.t.get_trace_start_unixtime_ns(0)
     kept = job.store.run("trace_events", runs=[job.run], include_last_profiler_step=True)
@@ -216,7 +223,7 @@ def test_a44_ranks_of_traces_that_do_not_say(
 
 
 def test_a44_a_list_of_files(tmp_path: Path) -> None:
-    """The rank stated in a file applies, in any order of the list."""
+    """In a list of files, the rank that a file states is used."""
     path = tmp_path / "trace.json"
     path.write_text('{"distributedInfo": {"rank": 1}, "traceEvents": []}', encoding="utf-8")
     with Trace([str(path)]) as trace:
@@ -224,7 +231,7 @@ def test_a44_a_list_of_files(tmp_path: Path) -> None:
 
 
 def test_a45_metadata(analysis: Callable[[str], TraceAnalysis]) -> None:
-    """The metadata next to the events includes the process groups (HTA's test expects none of them)."""
+    """The metadata includes the process groups, which HTA's test does not expect."""
     metadata = analysis("hta_cpu_only").t.meta_data[34]
     assert (metadata["schemaVersion"], metadata["deviceProperties"]) == (1, [])
     info = metadata["distributedInfo"]

@@ -1,4 +1,4 @@
-"""Filters, call graphs and timelines give HTA's numbers on its own test traces."""
+"""Filters, call graphs and timelines have the numbers of HTA's own tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.parity.jobs import TRACES, files_of
 
 
 def test_a39_time_range(trace_of: Callable[[str], Trace]) -> None:
-    """Times are those of the file until the ranks are aligned."""
+    """Before the ranks are aligned, times are those in the file."""
     trace = trace_of("hta_trace_filter")
     trace.parse_traces()
     frame = trace.get_trace(0)
@@ -27,7 +27,7 @@ def test_a39_time_range(trace_of: Callable[[str], Trace]) -> None:
 
 
 def chosen(store: TraceStore, recipe: str, **names: str) -> pd.DataFrame:
-    """Return the rows of rank 0 that a recipe of docs/filters.md selects, with other names in it."""
+    """Return the rows of rank 0 that a recipe in docs/filters.md selects with other names."""
     sql = dict(RECIPES)[recipe].replace("trace_events(", "trace_events(ranks := [0], ")
     for shown, name in names.items():
         sql = sql.replace(f"'{shown}'", f"'{name}'")
@@ -35,7 +35,7 @@ def chosen(store: TraceStore, recipe: str, **names: str) -> pd.DataFrame:
 
 
 def test_a40_a41_operators_in_sql(trace_of: Callable[[str], Trace]) -> None:
-    """The SQL of the page selects the same operators as HTA's filters."""
+    """The SQL recipes select as many rows as HTA's operator filters."""
     store = trace_of("hta_trace_filter").job.store
     combined = 'CombinedOperatorFilter("## forward ##", "wait", "preprocess")'
     names = {"wait": "All2All_Pooled_Wait"}
@@ -47,7 +47,7 @@ def test_a40_a41_operators_in_sql(trace_of: Callable[[str], Trace]) -> None:
 
 
 def test_a42_syncs_are_on_the_device(trace_of: Callable[[str], Trace]) -> None:
-    """Event Sync and Context Sync have no stream, but are device activity."""
+    """Event Sync and Context Sync have no stream, but count as device activity."""
     trace = trace_of("hta_cp_event_sync")
     frame, symbols = trace.get_trace(trace.get_ranks()[0]), trace.symbol_table
     kept = GPUKernelFilter()(frame, symbols)
@@ -57,7 +57,7 @@ def test_a42_syncs_are_on_the_device(trace_of: Callable[[str], Trace]) -> None:
 
 
 def test_timeline(trace_of: Callable[[str], Trace]) -> None:
-    """The timeline has device activity of all steps except the last, by stream."""
+    """The timeline has the device activity of all steps except the last, by stream."""
     trace = trace_of("hta_trace_filter")
     trace.align_and_filter_trace(include_last_profiler_step=False)
     counts = {0: (526, 63, 8, 4, 1), 1: (501, 63, 8, 4, 1)}
@@ -70,7 +70,7 @@ def test_timeline(trace_of: Callable[[str], Trace]) -> None:
 
 
 def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:
-    """The chain of a kernel of the backward thread reaches the step of the main thread."""
+    """The stack of a kernel launched in the backward thread reaches the step in the main thread."""
     graph = CallGraph(trace_of("hta_call_stack"))
     assert len(graph.trace_data.get_trace(graph.ranks[0])) == 7
     assert graph.mapping["label"].tolist() == ["main", "bwd"]
@@ -95,7 +95,7 @@ def test_a43_call_graph(trace_of: Callable[[str], Trace]) -> None:
 
 
 def test_a43_without_the_annotation(tmp_path: Path) -> None:
-    """Without ``## backward ##`` the autograd operator is below the step."""
+    """Without the annotation ``## backward ##``, the autograd operator is below the step."""
     if not TRACES.is_dir():
         pytest.skip("the public traces are not beside the repository")
     (path,) = files_of("hta_call_stack")

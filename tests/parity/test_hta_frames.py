@@ -1,4 +1,4 @@
-"""Frames and symbol tables equal HTA's on the same public traces."""
+"""Frames and symbol tables equal HTA's for the same public traces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARGUMENTS = {
     "context": -5979,
     "queued": -8896,
 }
-"""Sums over operators and kernels of rank 0 of nanogpt_8rank_h100, as HTA parses ARGS_COMPLETE."""
+"""Sums over the operators and kernels of rank 0 of nanogpt_8rank_h100, from HTA's ARGS_COMPLETE."""
 
 ANNOTATED = {
     "dur": 1438.279,
@@ -37,11 +37,11 @@ ANNOTATED = {
     "index_correlation": 714448,
     "iteration": 1470,
 }
-"""Sums over HTA's result for rank 0 of megatron_tp2_v100."""
+"""Sums over HTA's frame of annotated kernels for rank 0 of megatron_tp2_v100."""
 
 
 def test_arguments(trace_of: TraceOf) -> None:
-    """All argument columns of HTA are present, and have the recorded sums."""
+    """All of HTA's argument columns are present, with the recorded sums."""
     trace = trace_of("nanogpt_8rank_h100")
     complete = Trace(job=trace.job, parser_config=ParserConfig(ParserConfig.ARGS_COMPLETE))
     frame, symbols = complete.get_trace(0), complete.symbol_table
@@ -55,7 +55,7 @@ def test_arguments(trace_of: TraceOf) -> None:
 
 
 def test_symbol_table(trace_of: TraceOf) -> None:
-    """Groups of symbols agree; every call that launched something is found (HTA: 2,682 of them, Q37)."""
+    """Symbol groups equal HTA's, except that all calls that launched something are found (Q37)."""
     trace = trace_of("nanogpt_8rank_h100")
     symbols, frame = trace.symbol_table, trace.get_trace(0)
 
@@ -78,7 +78,7 @@ def test_symbol_table(trace_of: TraceOf) -> None:
 
 
 def test_duration(trace_of: TraceOf) -> None:
-    """HTA excludes the duration of the last event (Q18): 1,513.998 of 13,336,315.805 µs."""
+    """The trace duration includes the last event, which HTA excludes (Q18)."""
     trace = trace_of("hta_triton_example")
     frame = trace.get_trace(trace.get_ranks()[0])
     assert round(frame["ts"].max() - frame["ts"].min(), 3) == 1513.998
@@ -86,7 +86,7 @@ def test_duration(trace_of: TraceOf) -> None:
 
 
 def test_annotated_kernels(trace_of: TraceOf) -> None:
-    """All of HTA's columns, 245 rows and the sums of the recorded values agree."""
+    """The frame has HTA's rows, columns and sums."""
     with TraceAnalysis(store=trace_of("megatron_tp2_v100").job.store.path) as analysis:
         frame = analysis.get_gpu_kernels_with_user_annotations(0)
     assert frame is not None

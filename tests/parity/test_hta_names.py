@@ -1,6 +1,7 @@
-"""Names in HTA's README, documentation and examples are supported, or listed with a replacement.
+"""Names that HTA's README, docs and examples use are supported, or listed with a replacement.
 
-``hta_calls.csv`` is what they call, ``hta_names.csv`` every public name of HTA 0.6.1.
+``hta_calls.csv`` lists the names that they use, and ``hta_names.csv`` lists every public name of
+HTA 0.6.1.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HEADING = "## What is missing, and what to call instead"
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a list."""
+    """Return the rows of a CSV file."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -35,14 +36,14 @@ PROMISED = {name for call in CALLS for name in (call.name, GIVES.get(call.name, 
 
 
 def documented() -> list[str]:
-    """Return the names in the first column of the table, unchanged."""
+    """Return the names in the first column of the table of missing names."""
     section = DIFFERENCES.read_text(encoding="utf-8").split(HEADING)[1].split("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
 
 
 def explained(name: str) -> bool:
-    """Return whether the table lists a replacement; a promised name must be listed literally."""
+    """Return whether the table lists a name; a promised name must be listed literally."""
     if "(" not in name and is_promised(name):
         return name in documented()
     return any(fnmatchcase(name, pattern) for pattern in documented())
@@ -50,7 +51,7 @@ def explained(name: str) -> bool:
 
 @cache
 def found(path: str) -> tuple[bool, Any]:
-    """Return whether a name of HTA is supported, and its object."""
+    """Return whether hta_sql supports a name of HTA, and the object."""
     module, _, name = path.rpartition(".")
     try:
         return True, importlib.import_module(f"hta_sql.hta.{path}")
@@ -67,12 +68,12 @@ def found(path: str) -> tuple[bool, Any]:
 
 
 def is_promised(name: str) -> bool:
-    """Return whether a page of HTA calls it, or a name of its class."""
+    """Return whether an HTA page uses the name or its class."""
     return name in PROMISED or name.rpartition(".")[0] in PROMISED
 
 
 def differing(value: Any, parameters: str) -> list[str]:
-    """Return the parameters of HTA that a function does not take, or that have another default."""
+    """Return HTA's parameters that a function lacks or has in another position or default."""
     ours = inspect.signature(value).parameters
     wanted = [text.partition("=")[::2] for text in parameters.split(" ")]
     positions = [name for name in ours if name != "self"]
@@ -87,7 +88,7 @@ def differing(value: Any, parameters: str) -> list[str]:
 
 
 def lacking() -> set[str]:
-    """Return missing names of HTA, and ``name(parameter)`` also for another default."""
+    """Return HTA's missing names, and ``name(parameter)`` for each differing parameter."""
     missing = set()
     for row in NAMES:
         is_there, value = found(row["name"])
@@ -100,7 +101,7 @@ def lacking() -> set[str]:
 
 @pytest.mark.parametrize("place", sorted({call.place for call in CALLS}))
 def test_a_page_of_hta_runs(place: str) -> None:
-    """Each imported or called name is supported with its arguments, except those in the table."""
+    """Every name that a page uses is supported with its arguments, or is in the table."""
     for call in CALLS:
         if call.place != place or explained(call.name):
             continue
@@ -113,7 +114,7 @@ def test_a_page_of_hta_runs(place: str) -> None:
 
 
 def test_every_name_is_here_or_in_the_table() -> None:
-    """A user who changes imports finds each name, or its replacement."""
+    """Every public name of HTA is supported, or the table lists its replacement."""
     unexplained = [name for name in sorted(lacking()) if not explained(name)]
     assert not unexplained, "\n".join(unexplained)
 
@@ -126,7 +127,7 @@ def test_the_table_lists_only_what_is_not_here() -> None:
 
 
 def test_the_lists_are_of_hta() -> None:
-    """The lists have the expected numbers of entries, or the other tests would pass vacuously."""
+    """The lists of HTA's names have the expected length, so the other tests are not vacuous."""
     kinds = [row["kind"] for row in NAMES]
     assert kinds.count("module") > 30
     assert kinds.count("method") > 150

@@ -1,8 +1,8 @@
-"""A6 to A14: values that HTA's own tests expect of MTIA, by their id in tests/hta_values/ids.py.
+"""A6 to A14: values that HTA's own tests expect for MTIA, by their id in tests/hta_values/ids.py.
 
-Only HTA's repository has the trace of A6 to A13, mtia_trace_single_rank. A trace of eleven events reproduces the
-situation of each: two streams, commands that a runFunction submits, a copy, a wait on the
-device. HTA ran on it, too; if its number differs, the docstring has it.
+Only HTA's repository has the trace for A6 to A13, mtia_trace_single_rank. A trace of eleven events
+reproduces each situation: two streams, commands that a runFunction submits, a copy, and a wait on
+the device. HTA was run on this trace, too. If its number differs, the docstring states it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MUL = "customized_fba_mul_const-dtype_Float"
 
 @pytest.fixture
 def mtia(trace_path: Callable[[str], Path], tmp_path: Path) -> Iterator[TraceAnalysis]:
-    """Ingest two multiplications on stream 1, a copy and a merge on stream 102."""
+    """Ingest two multiplications on stream 1, and a copy and a merge on stream 102."""
     trace = {0: str(trace_path("mtia_commands.json"))}
     with TraceAnalysis(trace, store=tmp_path / "mtia.store") as opened:
         yield opened
@@ -37,7 +37,7 @@ def rows(frame: pd.DataFrame | None, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
-    """Of 30 to 100 µs, 35 are computing and 10 copying; HTA adds the wait of 8 µs (Q19)."""
+    """Of 70 µs, 35 are computation and 10 are copying; HTA adds a wait of 8 µs (Q19)."""
     (row,) = mtia.get_temporal_breakdown().to_dict("records")
     assert row == {
         "rank": 0,
@@ -52,7 +52,10 @@ def test_a6_temporal_breakdown(mtia: TraceAnalysis) -> None:
 
 
 def test_a7_kernel_breakdown(mtia: TraceAnalysis) -> None:
-    """Computation is first; the copy is a dma_request (HTA lists event_wait as computation, Q19)."""
+    """Computation comes first, and the copy is a dma_request.
+
+    HTA lists event_wait as computation (Q19).
+    """
     types, kernels = mtia.get_gpu_kernel_breakdown(include_memory_kernels=True)
     assert rows(types, "kernel_type", "sum") == [("COMPUTATION", 35.0), ("MEMORY", 10.0)]
     assert rows(kernels, "kernel_type", "name", "sum (us)") == [
@@ -63,7 +66,7 @@ def test_a7_kernel_breakdown(mtia: TraceAnalysis) -> None:
 
 
 def test_a8_queue_lengths(mtia: TraceAnalysis) -> None:
-    """Both streams go up and down twice (HTA does not know the launch of the copy, Q37)."""
+    """The queues of both streams grow and shrink twice; HTA misses the launch of the copy (Q37)."""
     summary = mtia.get_queue_length_summary([0])
     assert summary is not None
     assert list(summary.index) == [(0, 1), (0, 102)]
@@ -72,7 +75,10 @@ def test_a8_queue_lengths(mtia: TraceAnalysis) -> None:
 
 
 def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
-    """Each stream has a row of 100 µs; HTA returns the last one (Q33), of 95 µs (Q18)."""
+    """Each stream has a row with its share of 100 µs.
+
+    HTA returns only the last stream (Q33), with a share of 95 µs (Q18).
+    """
     blocked = mtia.get_time_spent_blocked_on_full_queue(
         mtia.get_queue_length_time_series([0]), max_queue_length=1
     )
@@ -85,7 +91,7 @@ def test_a9_time_at_a_full_queue(mtia: TraceAnalysis) -> None:
 
 
 def test_a10_idle_time(mtia: TraceAnalysis) -> None:
-    """One launch is after the end of the previous work, one before; ratios sum to 1."""
+    """Stream 1 waits for the host and stream 102 for a kernel, and the ratios of each sum to 1."""
     idle, stats = mtia.get_idle_time_breakdown(ranks=[0], show_idle_interval_stats=True)
     assert rows(idle, "stream", "idle_category", "idle_time", "idle_time_ratio") == [
         (1, "host_wait", 10.0, 1.0),
@@ -105,7 +111,7 @@ def test_a11_launches(mtia: TraceAnalysis) -> None:
 
 
 def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
-    """From the operator to its launch it takes 5 and 2 µs, from there to the command 25 and 8."""
+    """The mean delay is 3.5 µs from operator to launch, and 16.5 µs from launch to command."""
     frame = mtia.get_aten_op_kernels_and_delay(
         sort_by=["occurrence_count", "avg_aten_op_launch_delay"]
     )[0]
@@ -115,7 +121,7 @@ def test_a12_operators_and_their_delays(mtia: TraceAnalysis) -> None:
 
 
 def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None:
-    """The device is known, times start at 0, host rows have no stream, and launches are linked."""
+    """The device is MTIA, times start at 0, host rows have no stream, and launches are linked."""
     assert mtia.t.get_device_type() == "MTIA"
     with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as real:
         for trace in (mtia.t, real.t):
@@ -129,7 +135,7 @@ def test_a13_frames_of_mtia(mtia: TraceAnalysis, jobs_store: TraceStore) -> None
 
 
 def test_a14_inference_has_no_steps(jobs_store: TraceStore) -> None:
-    """Without steps, excluding the last one excludes nothing."""
+    """Without steps, excluding the last step excludes nothing."""
     with TraceAnalysis(store=jobs_store.path, run="hta_mtia_inference") as job:
         assert job.get_profiler_steps() == []
         assert job.t.get_iterations() == []

@@ -1,7 +1,8 @@
-"""A21 to A26, A30: critical paths of HTA's own tests, by their id in tests/hta_values/ids.py.
+"""A21 to A26, A30: critical paths in HTA's own tests, by their id in tests/hta_values/ids.py.
 
-HTA excludes host events of zero duration (Q51), and ends its path before a wait of zero weight. So our path
-is HTA's with 23 such events (46 nodes) and one more wait: without them the numbers are HTA's.
+HTA excludes host events of zero duration (Q51), and its path ends before a wait of zero weight. Our
+path therefore has 23 more events (46 nodes) and one more wait. Without these, the numbers are
+HTA's.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 FORWARD = "[param|pytorch.model.alex_net|0|0|0|measure|forward]"
 WAIT = 1281
-"""The cudaDeviceSynchronize at the end."""
+"""Event id of the cudaDeviceSynchronize at the end."""
 
 
 @pytest.fixture
 def simple_add(
     jobs_store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[TraceAnalysis, CPGraph]]:
-    """Return the job and the graph of A21."""
+    """Open the job and return it with the graph of A21."""
     monkeypatch.setenv("CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE", "1")
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         found = job.critical_path_analysis(0, FORWARD, 1, infer_syncs=False)
@@ -39,7 +40,7 @@ def simple_add(
 
 
 def instants(job: TraceAnalysis) -> set[int]:
-    """Return host events of zero duration."""
+    """Return the events of zero duration."""
     query = "SELECT event_id FROM events WHERE run = $run AND dur = 0"
     return {event for (event,) in job.store.sql(query, {"run": job.run}).rows()}
 
@@ -47,7 +48,7 @@ def instants(job: TraceAnalysis) -> set[int]:
 def overlay(
     job: TraceAnalysis, graph: CPGraph, folder: Path, **options: Any
 ) -> list[dict[str, Any]]:
-    """Return the events of the trace with the path drawn in."""
+    """Draw the path into the trace and return the events of the new trace."""
     path = job.overlay_critical_path_analysis(0, graph, folder, **options)
     events: list[dict[str, Any]] = json.loads(gzip.decompress(Path(path).read_bytes()))[
         "traceEvents"
@@ -56,12 +57,12 @@ def overlay(
 
 
 def critical(events: list[dict[str, Any]]) -> int:
-    """Count the events on the path."""
+    """Count the events that are marked as critical."""
     return sum(e["ph"] == "X" and e.get("args", {}).get("critical") == 1 for e in events)
 
 
 def arrows(events: list[dict[str, Any]]) -> Counter[str]:
-    """Count the ends of arrows of the path, and of all arrows by type."""
+    """Count the arrow ends by type, and the arrows on the path."""
     ends = [e for e in events if e.get("cat") == "critical_path"]
     counts = Counter(e["args"]["type"].removeprefix("critical_path_") for e in ends)
     counts["critical"] = sum(e["ph"] == "f" and e["args"]["critical"] == 1 for e in ends)
@@ -69,9 +70,10 @@ def arrows(events: list[dict[str, Any]]) -> Counter[str]:
 
 
 def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None:
-    """The path has 315 nodes and 314 edges of 159 events, except for zero durations and the wait.
+    """Without zero durations and the wait, the path has 315 nodes, 314 edges and 159 events.
 
-    The edges of events 286, 287, 1005, 1051, 1067 and 1275 are in test_critical_path_parity.py.
+    The edges of events 286, 287, 1005, 1051, 1067 and 1275 are tested in
+    test_critical_path_parity.py.
     """
     job, graph = simple_add
     no_time = instants(job)
@@ -87,7 +89,7 @@ def test_a21_the_longest_path(simple_add: tuple[TraceAnalysis, CPGraph]) -> None
 def test_a22_all_events_and_edges(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """Each edge has two ends, by type; launch edges of zero weight are not drawn."""
+    """Every edge is drawn as an arrow with two ends, except launch edges of zero weight."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=False, show_all_edges=True)
     assert critical(events) == 159 + 23 + 1
@@ -109,7 +111,7 @@ def test_a22_all_events_and_edges(
 def test_a23_all_events_and_edges_of_the_path(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """The path has 21 dependencies and launch delays, and the wait."""
+    """The arrows on the path are 21 dependencies and launch delays, and the wait."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=False)
     assert critical(events) == 159 + 23 + 1
@@ -119,7 +121,7 @@ def test_a23_all_events_and_edges_of_the_path(
 def test_a24_critical_events_alone(
     simple_add: tuple[TraceAnalysis, CPGraph], tmp_path: Path
 ) -> None:
-    """With critical events alone, only annotations and Python frames remain in addition."""
+    """Only critical events remain, apart from annotations and Python frames."""
     job, graph = simple_add
     events = overlay(job, graph, tmp_path, only_show_critical_events=True)
     kept = {"user_annotation", "python_function"}
@@ -146,7 +148,7 @@ def test_a25_a_path_with_data_loading(jobs_store: TraceStore, tmp_path: Path) ->
 
 
 def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path) -> None:
-    """Waits have zero weight; each edge of the path has a row and a bound; a saved graph can be loaded."""
+    """Waits have zero weight, each edge has a breakdown row, and a saved graph is restored."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_alexnet") as job:
         found = job.critical_path_analysis(0, FORWARD, 1, infer_syncs=False)
         assert found is not None
@@ -171,6 +173,6 @@ def test_a26_summary_breakdown_and_saving(jobs_store: TraceStore, tmp_path: Path
 
 
 def test_a30_an_annotation_that_is_not_there(jobs_store: TraceStore) -> None:
-    """A missing annotation gives no graph, and no exception."""
+    """A missing annotation returns None instead of raising an exception."""
     with TraceAnalysis(store=jobs_store.path, run="hta_cp_simple_add") as job:
         assert job.critical_path_analysis(0, "no such annotation", 0) is None

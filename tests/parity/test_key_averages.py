@@ -1,4 +1,4 @@
-"""torch's own key_averages of its traces: every row, to the ns and byte, and its printed table."""
+"""The operator table equals PyTorch's key_averages in every row, and in its printed table."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ GROUPINGS: dict[str, dict[str, Any]] = {
 
 
 DEVICE_JOB = "hta_nccl_parser_config"
-"""A job with a device whose operators others have summed."""
+"""A job with a device, whose operators TraceLens and the TensorBoard plugin have summed."""
 
 
 def captures() -> list[tuple[str, Path, int, Path, dict[str, Any]]]:
-    """Return run, trace, rank, torch's rows and grouping, one for each list of rows."""
+    """Return run, trace, rank, file of PyTorch's rows and grouping of each list of rows."""
     found: list[tuple[str, Path, int, Path, dict[str, Any]]] = []
     for trace in sorted(CASES.glob("*/*.json.gz")):
         case, name = trace.parent.name, trace.name.removesuffix(".json.gz")
@@ -74,7 +74,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def test_stacks_are_those_that_torch_recorded(store: TraceStore) -> None:
-    """Stacks of all operators agree to the last frame, although they are derived from event times and not from the record."""
+    """The stack of every operator, derived from event times, equals the recorded stack."""
     query = "SELECT run, rank, stack_id, parent_stack_id, kind, name FROM stacks"
     above = {row[:3]: row[3:] for row in store.sql(query).rows()}
     query = "SELECT run, rank, stack_id, call_stack FROM cpu_ops WHERE call_stack <> ''"
@@ -89,12 +89,12 @@ def test_stacks_are_those_that_torch_recorded(store: TraceStore) -> None:
 
 
 def nanoseconds(microseconds: float) -> int:
-    """Round torch's sums of floats, which are exact to the nanosecond."""
+    """Round PyTorch's sums of floats to nanoseconds, in which they are exact."""
     return int((Decimal(microseconds) * 1000).to_integral_value())
 
 
 def torch_rows(path: Path, options: dict[str, Any]) -> Rows:
-    """Return torch's rows in its order."""
+    """Return PyTorch's rows in their order."""
     rows = json.loads(gzip.decompress(path.read_bytes()))
     return [
         (
@@ -123,7 +123,7 @@ def torch_rows(path: Path, options: dict[str, Any]) -> Rows:
 def our_rows(
     store: TraceStore, run: str, rank: int, options: dict[str, Any], columns: dict[str, int]
 ) -> Rows:
-    """Return the rows of the analysis in torch's order; unknown values are 0 as in torch."""
+    """Return our rows in PyTorch's order; unknown values are 0, as in PyTorch."""
     result = store.run(
         "operator_table",
         runs=[run],
@@ -154,7 +154,7 @@ def our_rows(
 def test_rows_are_those_of_torch(
     run: str, rank: int, theirs: Path, options: dict[str, Any], store: TraceStore
 ) -> None:
-    """Keys, order and integers agree."""
+    """The rows have PyTorch's keys, order and numbers."""
     wanted = torch_rows(theirs, options)
     found = our_rows(store, run, rank, options, wanted[0][1])
     assert [keys for keys, _ in found] == [keys for keys, _ in wanted]
@@ -163,7 +163,7 @@ def test_rows_are_those_of_torch(
 
 @pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
 def test_operations_of_matrices_are_those_of_torch(store: TraceStore) -> None:
-    """The formulas of the roofline give torch's counts, call by call, for operators that torch covers."""
+    """The FLOPs of each call equal PyTorch's, for all operators that PyTorch covers."""
     ((compared, different),) = (
         store.sql(
             """
@@ -196,7 +196,7 @@ TABLES: list[tuple[tuple[bool, int], dict[str, Any]]] = [
     ((False, 5), {"sort_by": "self_cpu_time_total", "row_limit": 50}),
     ((False, 0), {"sort_by": "cpu_memory_usage", "row_limit": 30}),
 ]
-"""Arguments of torch's tables, in the order of the tables in its files."""
+"""Arguments of PyTorch's printed tables, in the order of the tables in each file."""
 
 PRINTED = [
     (
@@ -211,7 +211,7 @@ PRINTED = [
 
 
 def tables(text: str) -> list[str]:
-    """Return the tables of a file, each up to its last sum."""
+    """Split a file into its printed tables."""
     parts = text.split("Self CPU time total: ")
     starts = [parts[0], *(part.split("\n", 1)[1].lstrip("\n") for part in parts[1:])]
     sums = [part.split("\n", 1)[0] for part in parts[1:]]
@@ -223,11 +223,11 @@ SORTED_BY = {
     "cpu_time_total": "CPU total",
     "cpu_memory_usage": "CPU Mem",
 }
-"""Attribute ─▶ title of its column."""
+"""Sort key ─▶ column title."""
 
 
 def cells(table: str) -> list[dict[str, str]]:
-    """Return the lines of a table, each with its cells by title; the line of the sum is unchanged."""
+    """Return the lines of a printed table as cells by title, except for the rule and the sum."""
     rule, header, *lines = table.splitlines()
     spans = [found.span() for found in re.finditer("-+", rule)]
     titles = [header[slice(*span)].strip() for span in spans]
@@ -240,7 +240,7 @@ def cells(table: str) -> list[dict[str, str]]:
 
 
 def means(rows: list[dict[str, str]]) -> dict[tuple[str, ...], Decimal]:
-    """Return the other cells of a line ─▶ the mean, in the printed unit."""
+    """Return all other cells in a line ─▶ mean CPU time in its printed unit."""
     return {
         (*(text for title, text in row.items() if title != "CPU time avg"), unit[0]): Decimal(mean)
         for row in rows
@@ -251,10 +251,10 @@ def means(rows: list[dict[str, str]]) -> dict[tuple[str, ...], Decimal]:
 @pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
 @pytest.mark.parametrize(("run", "file"), PRINTED, ids=[run for run, _ in PRINTED])
 def test_the_printed_table_is_that_of_torch(run: str, file: Path, store: TraceStore) -> None:
-    """Every character agrees, except where rounding errors of torch's floats matter.
+    """The printed table equals PyTorch's, except where PyTorch's float errors matter.
 
-    Rows of equal times have any order, and a mean halfway between two digits is rounded
-    either way.
+    Rows of equal times may be in any order, and a mean halfway between two digits may be rounded up
+    or down.
     """
     printed = tables(file.read_text(encoding="utf-8"))
     with TraceAnalysis(store=str(store.path), run=run) as analysis:
@@ -273,7 +273,7 @@ def test_the_printed_table_is_that_of_torch(run: str, file: Path, store: TraceSt
 
 @pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
 def test_device_time_is_that_of_tracelens(store: TraceStore) -> None:
-    """The self device time of each operator agrees in float microseconds; TraceLens does not count collectives."""
+    """The self device time of each operator equals TraceLens's, which excludes collectives."""
     ours = by_name(store)
     file = EXPECTED.parent / "tracelens" / f"{DEVICE_JOB}_ops_summary.csv"
     theirs = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
@@ -285,7 +285,7 @@ def test_device_time_is_that_of_tracelens(store: TraceStore) -> None:
 
 @pytest.mark.skipif(not CAPTURES, reason="public traces are not beside the repository")
 def test_operators_are_those_of_the_tensorboard_plugin(store: TraceStore) -> None:
-    """Calls, device time and host time of all 89 operators agree in whole microseconds."""
+    """Calls, device time and host time of all 89 operators match in whole microseconds."""
     ours = by_name(store)
     file = EXPECTED.parent / "tb_plugin" / f"{DEVICE_JOB}.json"
     theirs = json.loads(file.read_text(encoding="utf-8"))["op_table"]["data"]
@@ -302,6 +302,6 @@ def test_operators_are_those_of_the_tensorboard_plugin(store: TraceStore) -> Non
 
 
 def by_name(store: TraceStore) -> dict[str, dict[str, Any]]:
-    """Return the rows of the job with a device."""
+    """Return operator name ─▶ row for the job that has a device."""
     result = store.run("operator_table", runs=[DEVICE_JOB], include_last_profiler_step=True)
     return {row["name"]: row for row in result.arrow().to_pylist()}

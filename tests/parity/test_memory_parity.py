@@ -1,4 +1,4 @@
-"""Memory in torch's own captures, compared with the TensorBoard plugin and torch's memory timeline."""
+"""Memory in PyTorch's own captures equals the TensorBoard plugin's and PyTorch's figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = EXPECTED.parent / "tb_plugin"
 pytestmark = pytest.mark.skipif(not CAPTURES, reason="torch's traces are not beside the repository")
 
 CASES = [("ddp_gloo_2", "ddp_gloo_2_rank0"), ("tinygpt_sched_all_span0", "tinygpt_sched_all_span0")]
-"""Our run and the plugin's file."""
+"""Our run and the plugin's file name."""
 
 LOST = {
     "aten::_log_softmax_backward_data",
@@ -29,14 +29,14 @@ LOST = {
     "autograd::engine::evaluate_function: LogSoftmaxBackward0",
     "autograd::engine::evaluate_function: NllLossBackward0",
 }
-"""Operators at the beginning of the backward pass that are missing in the plugin's trees."""
+"""Operators at the start of the backward pass that the plugin's trees lack."""
 
 MISCOUNTED = {
     "aten::reshape",
     "ViewBackward0",
     "autograd::engine::evaluate_function: ViewBackward0",
 }
-"""Operators whose calls the plugin lost; its list of operators differs from its memory view."""
+"""Operators of which the plugin lost calls: its operator list and memory view disagree."""
 
 NUMBERS = ("increase_bytes", "allocated_bytes", "allocation_count")
 
@@ -44,7 +44,7 @@ CATEGORIES = (
     *("parameter", "optimizer state", "input", "temporary", "activation", "gradient"),
     *("autograd", "unknown"),
 )
-"""Numbers of torch's categories."""
+"""PyTorch's categories, by number."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def plugin(file: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("run", "file"), CASES)
 def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) -> None:
-    """The peak of the host equals the plugin's; there was no device."""
+    """The peak of the host memory equals the plugin's."""
     (theirs,) = plugin(file)["peaks"].values()
     (peak,) = store.run("memory_peaks", runs=[run], ranks=[0]).arrow().to_pylist()
     assert (peak["device_type"], peak["peak_allocated_bytes"]) == (0, theirs)
@@ -72,7 +72,7 @@ def test_the_peak_is_that_of_the_plugin(run: str, file: str, store: TraceStore) 
 def test_what_operators_allocate_is_what_the_plugin_says(
     run: str, file: str, store: TraceStore
 ) -> None:
-    """Bytes and allocations agree, and so do calls, unless the plugin lost some."""
+    """Bytes and allocations of each operator equal the plugin's, and so do most call counts."""
     options: dict[str, Any] = {"runs": [run], "ranks": [0], "include_last_profiler_step": True}
     rows = store.run("memory_by_operator", **options).arrow().to_pylist()
     ours = {row["operator_name"]: row for row in rows if row["operator_name"]}
@@ -89,7 +89,10 @@ def test_what_operators_allocate_is_what_the_plugin_says(
 
 
 def test_categories_at_the_peak_are_those_of_torch(store: TraceStore) -> None:
-    """Torch follows tensors, we follow enclosing operators: of 2.4 MB in use, torch alone classifies 8 bytes."""
+    """Memory at the peak has PyTorch's categories, except for 8 bytes that only PyTorch classifies.
+
+    PyTorch follows tensors, while we follow the enclosing operators.
+    """
     case = "convnet_memtimeline"
     raw = json.loads(
         gzip.decompress((EXPECTED / case / "memory_timeline.raw.json.gz").read_bytes())
@@ -108,5 +111,5 @@ def test_categories_at_the_peak_are_those_of_torch(store: TraceStore) -> None:
     assert found["gradient"] == at_peak["gradient"] == 10_664
     assert (found["activation"], found["freed later"]) == (1_049_024, 8)
     assert found["activation"] + found["freed later"] == at_peak["activation"]
-    # Room inside of operators is not a tensor: torch does not know half of it. 8 bytes are from before.
+    # Workspace in operators is not a tensor, so PyTorch does not know half of it. 8 bytes are older.
     assert found["temporary"] == at_peak["temporary"] + at_peak["unknown"] - 8

@@ -1,4 +1,4 @@
-"""A recorded MindSpore cluster compared with its own files, read with csv, json and exact fractions."""
+"""A recorded MindSpore cluster matches its own files, read with csv, json and exact fractions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def rows_of(pattern: str) -> list[dict[str, str]]:
-    """Read a CSV file."""
+    """Read the CSV file that matches a pattern."""
     (path,) = JOB.glob(pattern)
     csv.field_size_limit(sys.maxsize)
     with Path(path).open(newline="") as file:
@@ -36,12 +36,12 @@ def rows_of(pattern: str) -> list[dict[str, str]]:
 
 
 def ns(milliseconds: float | str) -> int:
-    """Round to a nanosecond, half up."""
+    """Convert milliseconds to nanoseconds, rounding half up."""
     return int(Fraction(str(milliseconds)) * 10**6 + Fraction(1, 2))
 
 
 def test_steps(store: TraceStore) -> None:
-    """Every cell of the step traces and of the analysis agrees."""
+    """Every cell of the step traces matches the recorded files."""
     expected = {}
     for rank in RANKS:
         analysis = rows_of(f"ascend_cluster_analyse_*_{rank}.csv")
@@ -64,7 +64,7 @@ def test_steps(store: TraceStore) -> None:
 
 
 def test_communication(store: TraceStore) -> None:
-    """The cost of every operator and step agrees, and their sums by kind."""
+    """The cost of every operator in every step matches, and so do the sums by kind."""
     costs: dict[tuple[int, str], list[int]] = {}
     single = {}
     for rank in RANKS:
@@ -91,7 +91,7 @@ def test_communication(store: TraceStore) -> None:
 
 
 def test_links(store: TraceStore) -> None:
-    """Time and traffic of every link agree."""
+    """The time and the traffic of every link match."""
     expected = {}
     for rank in RANKS:
         for row in rows_of(f"hccl_raw_{rank}.csv"):

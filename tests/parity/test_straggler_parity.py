@@ -1,4 +1,4 @@
-"""Steps, stragglers and CUPTI counters on the public jobs, compared with HTA if it answers."""
+"""Steps, stragglers and CUPTI counters of the public jobs equal HTA's, if HTA has a result."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ONE_MORE_STEP = {"nanogpt_8rank_h100"}
 
 
 def answer(job: str, name: str) -> Any:
-    """Return a list that HTA returned, or None if it crashed."""
+    """Return a list that HTA returned, or None if HTA crashed."""
     path: Path = HTA / job / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 @pytest.mark.parametrize("job", [j for j in JOBS if answer(j, "profiler_steps") is not None])
 def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
-    """The steps equal HTA's, and the last one is excluded."""
+    """The profiler steps equal HTA's, without the last one if HTA includes it."""
     want = answer(job, "profiler_steps")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
         steps = analysis.get_profiler_steps()
@@ -42,10 +42,10 @@ def test_profiler_steps_are_htas(job: str, jobs_store: TraceStore) -> None:
 def test_stragglers_are_htas_and_every_job_of_several_ranks_has_an_answer(
     job: str, jobs_store: TraceStore
 ) -> None:
-    """Stragglers equal HTA's on two of seven jobs; HTA raises on the others (Q45).
+    """Stragglers equal HTA's on two of seven jobs; HTA raises an error on the others (Q45).
 
-    With last_only the analysis considers what HTA considers: the last kernel of a step that is long
-    on its own rank.
+    With last_only, the analysis considers the same kernels as HTA: the last kernel of each step
+    that is long on its own rank.
     """
     want = answer(job, "potential_stragglers")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
@@ -59,7 +59,7 @@ def test_stragglers_are_htas_and_every_job_of_several_ranks_has_an_answer(
 
 
 def test_cupti_counters_are_htas(jobs_store: TraceStore) -> None:
-    """Time, counters, launch and operators of all 77 ranges agree."""
+    """Time, counters, launch and operators of all 77 ranges equal HTA's."""
     job = "hta_cupti_profiler"
     hta = pd.read_parquet(HTA / job / "cupti_counters.parquet")
     with TraceAnalysis(store=jobs_store.path, run=job) as analysis:
@@ -70,7 +70,7 @@ def test_cupti_counters_are_htas(jobs_store: TraceStore) -> None:
     same = [*counters, "index", "cat", "name", "dur", "top_level_op", "bottom_level_op"]
     for column in [*same, "index_runtime"]:
         assert ours[column].tolist() == hta[column].tolist(), column
-    # The file of HTA's answer has lists as JSON.
+    # The file with HTA's frame stores lists as JSON.
     assert ours["op_stack"].tolist() == [json.loads(text) for text in hta["op_stack"]]
     assert (ours["ts"] - ours["ts"][0]).tolist() == (hta["ts"] - hta["ts"][0]).tolist()
     row = ours.iloc[5]

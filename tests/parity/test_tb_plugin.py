@@ -1,7 +1,7 @@
-"""The TensorBoard profiler plugin's rows about its traces, and the correct values where it is wrong.
+"""The rows equal those of the TensorBoard profiler plugin, or are correct where it is wrong.
 
-It reads times as doubles of microseconds, which since the epoch have steps of 0.25 µs. It prints two
-digits, and whole microseconds in the kernel view.
+The plugin reads times as doubles of microseconds since the epoch, which have steps of 0.25 µs. It
+prints two digits, and whole microseconds in the kernel view.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 GPU_JOBS = ("hta_nccl_parser_config", "hta_ns_resolution")
 CPU_JOBS = {"ddp_gloo_2_rank0": "ddp_gloo_2", "tinygpt_sched_all_span0": "tinygpt_sched_all_span0"}
-"""The plugin's file ─▶ the run."""
+"""The plugin's file ─▶ our run."""
 
 EVERYTHING: dict[str, Any] = {"include_last_profiler_step": True}
 BY_ALL = {f"by_{key}": True for key in ("operator", "grid", "block", "registers", "shared_memory")}
@@ -37,7 +37,7 @@ TICK_US = 0.25
 
 
 def theirs(job: str) -> Row:
-    """Return the plugin's rows."""
+    """Return the plugin's result for a job."""
     answer: Row = json.loads((PLUGIN / f"{job}.json").read_text(encoding="utf-8"))
     return answer
 
@@ -49,7 +49,10 @@ def ours(store: TraceStore, name: str, run: str, **options: Any) -> list[Row]:
 
 
 def durations_agree(row: Row, cells: list[float], *, total: float, single: float) -> bool:
-    """Compare calls, sum, mean, longest, shortest, blocks and occupancy; total and single are tolerances."""
+    """Return whether calls, durations, blocks and occupancy match the plugin's cells.
+
+    ``total`` and ``single`` are the tolerances of a sum and of one duration [µs].
+    """
     calls, duration, mean, longest, shortest, blocks, occupancy = cells
     return bool(
         calls == row["kernel_count"]
@@ -64,7 +67,7 @@ def durations_agree(row: Row, cells: list[float], *, total: float, single: float
 
 @pytest.mark.parametrize(("job", "count"), [(GPU_JOBS[0], 70), (GPU_JOBS[1], 77)])
 def test_kernels_are_those_of_the_plugin(job: str, count: int, jobs_store: TraceStore) -> None:
-    """Launches, time, blocks and occupancy of every kernel agree to the printed digits."""
+    """Launches, time, blocks and occupancy of every kernel match to the printed digits."""
     found = {row["name"]: row for row in ours(jobs_store, "kernel_table", job)}
     rows = theirs(job)["kernel_table"]["data"]["rows"]
     assert len(rows) == len(found) == count
@@ -78,9 +81,10 @@ def test_kernels_are_those_of_the_plugin(job: str, count: int, jobs_store: Trace
 def test_kernels_by_operator_and_size_are_those_of_the_plugin(
     job: str, count: int, differing: list[str], jobs_store: TraceStore
 ) -> None:
-    """Rows by operator, grid, block, registers and shared memory agree.
+    """Rows by operator, grid, block, registers and shared memory match.
 
-    The plugin loses one launch of the second job: in its doubles the operator ends after the enclosing one.
+    The plugin loses one launch of the second job: with its doubles, the operator ends after the
+    enclosing one.
     """
     keys = ("name", "op_name", "grid", "block", "registers_per_thread_count", "shared_memory_bytes")
     found = {
@@ -102,10 +106,10 @@ def test_kernels_by_operator_and_size_are_those_of_the_plugin(
 
 @pytest.mark.parametrize("job", GPU_JOBS)
 def test_gpus_are_those_of_the_plugin(job: str, jobs_store: TraceStore) -> None:
-    """Model, memory, capability, utilization, SM efficiency and occupancy agree.
+    """Model, memory, capability, utilization, SM efficiency and occupancy match.
 
-    The plugin divides by the time from the first step to the end of the last; here the time between two steps
-    belongs to none, 0.01 % of the total.
+    The plugin divides by the time from the first step to the end of the last step. We exclude the
+    time between steps, which is 0.01 % of the total.
     """
     (found,) = ours(jobs_store, "gpu_summary", job)
     said = {line["title"]: line["value"] for line in theirs(job)["gpu_summary"]}
@@ -122,7 +126,10 @@ def test_gpus_are_those_of_the_plugin(job: str, jobs_store: TraceStore) -> None:
 
 
 def test_tensor_cores_are_told_from_todays_names(jobs_store: TraceStore) -> None:
-    """The plugin misses convolutions with names of tensor16x8x8 or TensorOp: 16.4 % instead of 23.8 %."""
+    """The plugin finds 16.4 % tensor core use, and the correct value is 23.8 %.
+
+    The plugin misses convolutions with names of tensor16x8x8 or TensorOp.
+    """
     job = GPU_JOBS[0]
     found = ours(jobs_store, "kernel_table", job)
     listed = {name: said == "Yes" for name, said, *_ in theirs(job)["kernel_table"]["data"]["rows"]}
@@ -168,12 +175,15 @@ WITH
     )
 SELECT p.step, p.layer, p.ns FROM lib.layers_in_steps('windows', 'spans') AS p
 """
-"""NCCL's kernels are kernels to the plugin, and its annotations on the host are communication."""
+"""Step parts by the plugin's rules: NCCL's annotations on the host count as communication.
+
+NCCL's kernels count as kernels.
+"""
 
 
 @pytest.mark.parametrize("job", GPU_JOBS)
 def test_steps_are_those_of_the_plugin_by_its_own_rules(job: str, jobs_store: TraceStore) -> None:
-    """The steps agree, and so does each role with the plugin's definition of communication."""
+    """With the plugin's definition of communication, the steps and their roles match."""
     rows = jobs_store.sql(BY_ITS_RULES, {"job": job}).rows()
     by_role: Counter[tuple[int, int]] = Counter({(step, layer): ns for step, layer, ns in rows})
     lengths = {row["step"]: row["step_ns"] for row in ours(jobs_store, "step_breakdown", job)}
@@ -182,12 +192,12 @@ def test_steps_are_those_of_the_plugin_by_its_own_rules(job: str, jobs_store: Tr
     for step, costs in zip(lengths, said["steps_costs"], strict=True):
         assert abs(costs[8] - lengths[step] / 1000) <= TICK_US
         for layer, cost in enumerate(costs[:7], 1):
-            # The doubles of thousands of starts and ends.
+            # Thousands of starts and ends are rounded to doubles.
             assert abs(cost - by_role[step, layer] / 1000) <= 8, (step, ROLES[layer - 1])
 
 
 def test_communication_is_what_nccl_runs(jobs_store: TraceStore) -> None:
-    """The exposed time of the 15 NCCL kernels equals a brute-force recomputation."""
+    """The exposed time of NCCL kernels equals a brute-force computation."""
     job = GPU_JOBS[0]
     classes = json.loads((EXACT / f"{job}.json").read_text())["ranks"]["0"]["all"]["class_sets"]
     sums: Counter[str] = Counter()
@@ -203,7 +213,7 @@ def test_communication_is_what_nccl_runs(jobs_store: TraceStore) -> None:
 
 
 def test_what_the_driver_launches_has_its_operator(jobs_store: TraceStore) -> None:
-    """External ids of kernels agree; cuLaunchKernel launches 22 of 26 kernels of aten::addmm."""
+    """The operator of each kernel matches its external id, even for launches by the driver API."""
     job = "bert_small_h100"
     (path,) = files_of(job)
     events = read_trace(str(path))["traceEvents"]
@@ -225,14 +235,18 @@ def test_what_the_driver_launches_has_its_operator(jobs_store: TraceStore) -> No
 
 @pytest.fixture(scope="module")
 def cpu_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest jobs without a device."""
+    """Ingest the jobs that have no device."""
     with TraceStore(made_once(tmp_path_factory, "key_averages", ingest_cases)) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("job", CPU_JOBS)
 def test_steps_without_a_device_are_those_of_the_plugin(job: str, cpu_store: TraceStore) -> None:
-    """Operations of gloo are communication. The annotation ## data ## loads data and is not counted as an operator."""
+    """The steps of jobs without a device match the plugin's.
+
+    Gloo operations count as communication. The annotation ## data ## counts as data loading and not
+    as an operator.
+    """
     rows = [r for r in ours(cpu_store, "step_breakdown", CPU_JOBS[job]) if r["rank"] == 0]
     said = theirs(job)
     names = [column["name"] for column in said["overview"]["steps"]["columns"] if "name" in column]

@@ -1,4 +1,7 @@
-"""TraceDiff of two public traces: the numbers of HTA's own tests. test_hta.py compares every cell."""
+"""TraceDiff on two public traces has the numbers of HTA's own tests.
+
+test_hta.py compares every cell.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ pytestmark = pytest.mark.skipif(not HTA.is_dir(), reason="HTA's numbers are not 
 
 
 IN_THE_ITERATION = (1, 1, 1010, 1010)
-"""Rank and iteration of both sides."""
+"""Rank and iteration of the control and the test."""
 
 
 def test_a31_ranks_iterations_and_events(jobs_store: TraceStore) -> None:
-    """Rank 1 has two iterations; the second has six host events and one device event."""
+    """Rank 1 has two iterations; the second one has six host events and one device event."""
     base, test = labeled(jobs_store, "pair_trace_compare")
     for side in (base, test):
         assert side.ranks() == [1]
@@ -27,7 +30,7 @@ def test_a31_ranks_iterations_and_events(jobs_store: TraceStore) -> None:
 
 
 def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
-    """Counts and durations agree."""
+    """The summary has the expected counts and durations."""
     base, _ = labeled(jobs_store, "pair_trace_compare")
     summary = base.get_ops_summary(base.extract_ops(1, 1010, DeviceType.CPU))
     rows = summary[["name", "counts", "total_duration"]].itertuples(index=False, name=None)
@@ -42,7 +45,10 @@ def test_a32_summary_of_operators(jobs_store: TraceStore) -> None:
 
 
 def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
-    """On the host 5 are as frequent, 3 more and 1 less frequent; on the device 1 is less."""
+    """Five host operators are as frequent as before, three more, and one less frequent.
+
+    On the device, one operator is less frequent.
+    """
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     host = TraceDiff.compare_traces(*chosen, DeviceType.CPU, use_short_name=True)
     assert host["counts_change_categories"].value_counts().to_dict() == {"=": 5, "+": 3, "-": 1}
@@ -51,7 +57,7 @@ def test_a33_changes_of_counts(jobs_store: TraceStore) -> None:
 
 
 def test_a34_operators_that_came_and_went(jobs_store: TraceStore) -> None:
-    """The names of added and removed operators agree."""
+    """The expected operators are added and deleted."""
     chosen = (*labeled(jobs_store, "pair_trace_compare"), *IN_THE_ITERATION)
     assert TraceDiff.ops_diff(*chosen, DeviceType.CPU) == {
         "added": ["AddmmBackward0", "All2All_Pooled_Req", "CatBackward0"],

@@ -1,6 +1,6 @@
-"""Every figure of TraceLens's communication tables compared with ours; each difference has one of a few reasons.
+"""Every figure in TraceLens's communication tables equals ours, or differs for a listed reason.
 
-Its units are µs, MiB, GiB/s. Its times are doubles of µs since the epoch, accurate to 1 ns.
+TraceLens uses µs, MiB and GiB/s. Its times are doubles of µs since the epoch, accurate to 1 ns.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ REASONS = {
     "latency": "TraceLens divides by the shortest duration of a rank, hta_sql by the time from "
     "the last start to the first end: the rank that came last did not leave first.",
 }
-"""Differences of TraceLens, and their reasons."""
+"""Short name ─▶ reason why TraceLens's figures differ."""
 
 EXPECTED = {
     "hta_nccl_parser_config": {"equal": 273},
     "megatron_tp2_v100": {"equal": 521, "latency": 26},
     "nanogpt_8rank_h100": {"equal": 7668, "latency": 102, "no group": 567, "plain ordinal": 25},
 }
-"""Job ─▶ the number of equal figures, and of different ones by reason."""
+"""Job ─▶ number of equal figures, and of different figures by reason."""
 
 
 @dataclass
 class Figures:
-    """Compared figures, by outcome."""
+    """Counts of compared figures by outcome."""
 
     went: Counter[str] = field(default_factory=Counter)
     unexplained: list[tuple[str, Any, Any]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Figures:
     def add(
         self, name: str, theirs: str, ours: Any, *, abs_: float = 0, rel: float = 0, why: str = ""
     ) -> None:
-        """Compare one figure; abs_ and rel are tolerances, why is the reason of a difference."""
+        """Compare one figure within tolerances; ``why`` is the reason if it differs."""
         if isinstance(ours, str):
             same = theirs == ours
         elif theirs == "" or ours is None:
@@ -65,12 +65,12 @@ class Figures:
             self.unexplained.append((name, theirs, ours))
 
     def time(self, name: str, theirs: str, ours: float, *, abs_: float = 0.003) -> None:
-        """Compare µs with ns."""
+        """Compare a time in µs with ours in ns."""
         self.add(name, theirs, ours / 1000, abs_=abs_, rel=1e-9)
 
 
 def table(job: str, name: str) -> list[Row]:
-    """Return a table of TraceLens; empty if it wrote none."""
+    """Return a TraceLens table, which is empty if TraceLens wrote none."""
     path = TRACELENS / f"{job}_{name}.csv"
     if not path.exists():
         return []
@@ -99,12 +99,12 @@ def kind(name: str) -> str:
 
 
 def number(text: str) -> int | None:
-    """Parse a count, which pandas may have written as a double."""
+    """Parse a count that pandas may have written as a double."""
     return int(float(text)) if text else None
 
 
 def compare_kernels(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Compare line by line: the n-th kernel of a rank is the n-th of theirs."""
+    """Compare kernels one by one, in time order on each rank."""
     by_rank: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         by_rank[row["rank"]].append(row)
@@ -132,14 +132,14 @@ def compare_kernels(figures: Figures, theirs: list[Row], rows: list[Row]) -> Non
         figures.add("bytes", line[full], size, rel=1e-9, why=why)
         groups[line["collective_id"]].add(row["collective_id"])
     for name, found in groups.items():
-        # What is one collective there is one here.
+        # One collective of TraceLens must be one of ours.
         why = "plain ordinal" if name.startswith("Unknown") else ""
         figures.add("collective_id", "1", len(found), why=why)
     assert sum(places.values()) == len(rows)
 
 
 def compare_collectives(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Compare waits, skew and bandwidth of each collective with metadata."""
+    """Compare waits, skew and bandwidth of each collective that has metadata."""
     parts: dict[int, dict[int, Row]] = defaultdict(dict)
     for row in rows:
         parts[row["collective_id"]][row["rank"]] = row
@@ -174,7 +174,7 @@ def compare_collectives(figures: Figures, theirs: list[Row], rows: list[Row]) ->
 
 
 def compare_sums(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Compare durations of the kernels of one rank, group, collective, type and size."""
+    """Compare the kernel durations by rank, group, collective, type and size."""
     of: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for row in rows:
         if row["detected_by"] == "metadata":
@@ -228,7 +228,7 @@ def compare_statistics(figures: Figures, theirs: list[Row], rows: list[Row]) -> 
 
 
 def compare_ranks(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
-    """Compare the first and last ranks, and the wait of each rank."""
+    """Compare how often each rank is first or last, and how long it waits."""
     known = [row for row in rows if row["detected_by"] == "metadata"]
     first: Counter[int] = Counter()
     waits: dict[int, dict[int, int]] = defaultdict(dict)
@@ -251,7 +251,7 @@ def compare_ranks(figures: Figures, theirs: list[Row], rows: list[Row]) -> None:
 
 @pytest.mark.parametrize("job", EXPECTED)
 def test_every_figure_is_equal_or_explained(job: str, jobs_store: TraceStore) -> None:
-    """All tables of TraceLens about communication are compared, for the jobs that it can read."""
+    """Every communication table of TraceLens matches, for the jobs that TraceLens can read."""
     figures, rows = Figures(), ours(jobs_store, job)
     compare_kernels(figures, table(job, "nccl_long"), rows)
     compare_collectives(figures, table(job, "nccl_implicit_sync"), rows)

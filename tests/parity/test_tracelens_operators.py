@@ -1,4 +1,4 @@
-"""Launching operators and kinds of work compared with TraceLens on two public jobs."""
+"""Launching operators and their categories match TraceLens on two public jobs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.parity.jobs import SHARED
 SUMMARIES = SHARED / "expected" / "tracelens"
 
 JOBS = {
-    # Times in this file are small: its floats are exact.
+    # Times in this file are small, so its floats are exact.
     "hta_nccl_parser_config": 0.0,
-    # Microseconds since 1970 as floats are a quarter of a microsecond apart: a start and an end are off by half of it.
+    # Microseconds since 1970 are rounded to a quarter of a microsecond as floats.
     "hta_ns_resolution": 0.25,
 }
-"""Job ─▶ tolerance of TraceLens's time per kernel [us]."""
+"""Job ─▶ tolerance of TraceLens's time for each kernel [us]."""
 
 CATEGORIES: dict[str, str | dict[str, str]] = {
     "convolution": {"forward": "CONV_fwd", "backward": "CONV_bwd"},
@@ -28,19 +28,25 @@ CATEGORIES: dict[str, str | dict[str, str]] = {
     "multi_tensor": "multi_tensor_apply",
     "gemm": "GEMM",
     "reduce": "reduce",
-    # They have no name for these.
+    # TraceLens has no category for these.
     "pooling": "other",
     "softmax": "other",
 }
-"""Our category, with the phase if it matters ─▶ TraceLens's; of copies they count cat as other."""
+"""Our category, by phase if it matters ─▶ TraceLens's category.
+
+TraceLens counts the copy operator aten::cat as other.
+"""
 
 ROUNDED = {"torch::distributed::reducer::mul_out": -1, "aten::mul": 1}
-"""Calls that differ in the second job: one aten::mul, 144 ns inside of its caller, has a rounded end outside."""
+"""Operator ─▶ calls by which TraceLens differs in the second job.
+
+An aten::mul ends 144 ns before its caller, but its rounded end is outside the caller.
+"""
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_launching_operators_are_those_of_tracelens(job: str, jobs_store: TraceStore) -> None:
-    """Operators, calls, device time and categories agree; TraceLens does not count collectives."""
+    """Operators, calls, device time and categories match; TraceLens does not count collectives."""
     result = jobs_store.run("launching_operators", runs=[job], include_last_profiler_step=True)
     ours: dict[str, list[dict[str, Any]]] = {}
     for row in result.arrow().to_pylist():
@@ -62,7 +68,7 @@ def test_launching_operators_are_those_of_tracelens(job: str, jobs_store: TraceS
 
 
 def category_of(row: dict[str, Any]) -> str:
-    """Return TraceLens's category of a row."""
+    """Return TraceLens's category for a row."""
     if row["name"] == "aten::cat":
         return "other"
     name = CATEGORIES[row["category"]]

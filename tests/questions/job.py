@@ -1,8 +1,8 @@
-"""A fully known step of 1 ms on one GPU: the job for the questions of the docs.
+"""A step of 1 ms on one GPU with known times, on which the questions in the docs are answered.
 
-The host loads data until 200 us; model.py runs a product of two 1024 x 1024 matrices (300 us on the
-device) and then a ReLU (40 us); train.py reads a value, and the device, idle from 560 us, has work again
-at 650 us (an addition, until 940).
+The host loads data until 200 us. model.py multiplies two 1024 x 1024 matrices (300 us on the
+device) and applies a ReLU (40 us). train.py then reads a value. The device is idle from 560 us
+until 650 us, when it starts an addition that ends at 940 us.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ OUTPUT_BYTES = 4 * 1024 * 1024
 
 
 def host(cat: str, name: str, ts: float, dur: float, **args: Any) -> Event:
-    """Return an event of the training loop's thread."""
+    """Return an event on the training loop's thread."""
     of = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1}
     return of | {"ts": ts, "dur": dur, "args": args}
 
 
 def kernel(name: str, ts: float, dur: float, correlation: int) -> Event:
-    """Return a kernel."""
+    """Return a kernel event."""
     args = {"device": 0, "stream": 7, "correlation": correlation}
     of = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7}
     return of | {"ts": ts, "dur": dur, "args": args}
 
 
 def memory(ts: float, address: int, size: int, allocated: int) -> Event:
-    """Return an event of the device's allocator."""
+    """Return an allocator event of the device."""
     args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size}
     args |= {"Total Allocated": allocated, "Total Reserved": 3 * OUTPUT_BYTES}
     of = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1}
@@ -37,7 +37,7 @@ def memory(ts: float, address: int, size: int, allocated: int) -> Event:
 
 
 def trace() -> dict[str, Any]:
-    """Return the trace file."""
+    """Return the content of the trace file."""
     loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     product = {"Input Dims": SHAPES, "Input type": ["float", "float"], "External id": 1}
     events = [

@@ -1,4 +1,4 @@
-"""The questions of docs/questions.md: each is answered by its one command, on a job of known truth."""
+"""Every question in docs/questions.md is answered correctly by its command."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ TRUTH: dict[str, dict[str, Any]] = {
     "Does it wait or transfer?": {"rank": 0, "exposed_wait_ns": 20_000},
     "What should I do next?": {"rule": "elementwise_kernels", "ceiling_ns": 330_000},
 }
-"""Question ─▶ expected values of its first row."""
+"""Question ─▶ expected values in the row that answers it."""
 
 OF_TWO_RANKS = {
     "Which rank is late, and why?": "late",
     "Does it wait or transfer?": "waits",
 }
-"""Questions that need a second rank; rank 1 is late there."""
+"""Question ─▶ the two-rank job that it needs; rank 1 of both jobs is late."""
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Ingest the job, and two jobs of two ranks."""
+    """Ingest the one-rank job and both two-rank jobs."""
     folder = tmp_path_factory.mktemp("questions")
     path = folder / "trace.json"
     path.write_text(json.dumps(trace()), encoding="utf-8")
@@ -61,7 +61,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_question_has_its_answer() -> None:
-    """Every answer of this test has its question on the page."""
+    """The page has exactly the questions with an expected answer, in the same order."""
     assert list(QUESTIONS) == list(TRUTH)
 
 
@@ -69,7 +69,10 @@ def test_every_question_has_its_answer() -> None:
 def test_a_question_is_answered(
     question: str, stores: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first row of the page's command answers it; for ranks, the row of the named rank."""
+    """The first row of the command on the page answers the question.
+
+    If the expected answer names a rank, the first row of that rank does.
+    """
     store = stores[OF_TWO_RANKS.get(question, "job")]
     arguments = QUESTIONS[question].replace("STORE", str(store)).split()
     assert main([*arguments, "--format", "json"]) == 0
@@ -81,7 +84,7 @@ def test_a_question_is_answered(
 
 
 def test_shapes_are_those_of_the_call(stores: dict[str, Path]) -> None:
-    """Shapes are lists of sizes, as in the call."""
+    """Input shapes are the lists of sizes that the operator was called with."""
     with hta_sql.open(stores["job"]) as store:
         row = store.run("operator_unique_args").records()[0]
     assert json.loads(row["input_shapes"]) == SHAPES

@@ -1,6 +1,6 @@
-"""Query a store through ADBC, the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
+"""Query a store through ADBC, using the driver in DuckDB's wheel: ``python adbc_client.py STORE``.
 
-``pip install adbc-driver-manager pyarrow duckdb``
+Requires ``pip install adbc-driver-manager pyarrow duckdb``.
 """
 
 import json

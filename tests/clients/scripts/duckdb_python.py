@@ -1,4 +1,7 @@
-"""Query a store in Python with DuckDB alone, any version from 1.4: ``python duckdb_python.py STORE``."""
+"""Query a store with DuckDB's Python package alone: ``python duckdb_python.py STORE``.
+
+Works with DuckDB 1.4 and later.
+"""
 
 import json
 import sys

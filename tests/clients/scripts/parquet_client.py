@@ -1,7 +1,8 @@
-"""Read the Parquet of a store without a catalog, in pyarrow and polars: ``python parquet_client.py STORE``.
+"""Read a store's Parquet files with pyarrow and polars: ``python parquet_client.py STORE``.
 
-Requires ``pip install pyarrow polars``. The manifest lists the files of each rank. Several ranks may share a file, which may
-also have rows of ranks that do not reference it any more, because they were ingested again.
+Requires ``pip install pyarrow polars``. The manifest lists the files of each rank. Several ranks
+may share a file. A file may also have rows of ranks that no longer reference it, because they were
+ingested again.
 """
 
 import json

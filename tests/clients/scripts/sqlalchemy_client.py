@@ -1,6 +1,6 @@
-"""Query a store in SQLAlchemy and pandas: ``python sqlalchemy_client.py STORE``.
+"""Query a store with SQLAlchemy and pandas: ``python sqlalchemy_client.py STORE``.
 
-``pip install duckdb-sqlalchemy pandas``
+Requires ``pip install duckdb-sqlalchemy pandas``.
 """
 
 import json

@@ -1,10 +1,12 @@
-"""Query a store in Apache Superset, through its REST API: ``python superset_client.py STORE [ASKED.json]``.
+"""Query a store through Superset's REST API: ``python superset_client.py STORE [ASKED.json]``.
 
-``pip install apache-superset duckdb-engine 'duckdb==1.4.*' rich cachetools flask-caching==2.3.1``
+Requires
+``pip install apache-superset duckdb-engine 'duckdb==1.4.*' rich cachetools flask-caching==2.3.1``.
 
-Starts Superset on loopback with metadata in a temporary folder, imports docs/superset, connects it
-to the store, runs queries in SQL Lab, and runs the queries of the charts: ASKED.json has a dataset and a
-query for each name. With ``KEEP=1`` Superset runs until it is interrupted.
+The script starts Superset on loopback with its metadata in a temporary folder, imports
+docs/superset and connects it to the store. It then runs the queries in SQL Lab and those of the
+charts: ASKED.json has a dataset and a query for each chart name. With ``KEEP=1``, Superset runs
+until it is interrupted.
 """
 
 import json
@@ -30,7 +32,7 @@ PASSWORD = secrets.token_urlsafe(12)
 
 
 class Api:
-    """Superset's REST API, logged in."""
+    """Superset's REST API with a logged-in session."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/api/v1/"
@@ -40,7 +42,7 @@ class Api:
         self.session.headers["Authorization"] = f"Bearer {token}"
 
     def send(self, method: str, path: str, **more: Any) -> Any:
-        """Send a request; raise an error unless it succeeds."""
+        """Send a request and return its JSON; exit if the request fails."""
         response = self.session.request(method, self.url + path, timeout=120, **more)
         if not response.ok:
             raise SystemExit(f"{path}: {response.status_code} {response.text[:2000]}")
@@ -49,7 +51,7 @@ class Api:
 
 @contextmanager
 def superset(home: str) -> Iterator[int]:
-    """Start Superset on a free port of loopback; yield the port."""
+    """Start Superset on a free loopback port; yield the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -92,7 +94,7 @@ def wait_for(port: int) -> None:
 
 
 def import_dashboard(api: Api, catalog: Path) -> int:
-    """Import the zip and give its database the path of the store; return the database."""
+    """Import the dashboard, point its database to the catalog and return the database id."""
     packed = ("dashboard.zip", DASHBOARD.read_bytes(), "application/zip")
     api.send("POST", "dashboard/import/", files={"formData": packed}, data={"overwrite": "true"})
     (found,) = api.send("GET", "database/")["result"]
@@ -102,10 +104,10 @@ def import_dashboard(api: Api, catalog: Path) -> int:
 
 
 def ask(api: Api, database: int, query: str) -> list[list[Any]]:
-    """Run one query in SQL Lab, which replaces the limit at the end of a query by its own."""
+    """Run a query in SQL Lab as a subquery, because SQL Lab replaces a limit at its end."""
     asked = {
         "database_id": database,
-        "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - a file beside this one
+        "sql": f"SELECT * FROM ({query}) AS answer",  # noqa: S608 - queries from questions.json
         "runAsync": False,
         "queryLimit": 1000,
     }
@@ -126,8 +128,8 @@ def chart_rows(api: Api, dataset: int, query: dict[str, Any]) -> list[dict[str, 
 
 
 def main(store: str, asked: str | None = None) -> None:
-    """Do the steps that a user would do by hand."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes too
+    """Start Superset, run all queries and print their rows as JSON."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the server, too
     catalog = Path(store, "catalog.duckdb").resolve()
     questions = json.loads((HERE / "questions.json").read_text())
     charts = json.loads(Path(asked).read_text()) if asked else {}

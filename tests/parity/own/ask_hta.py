@@ -1,13 +1,14 @@
-"""Run HolisticTraceAnalysis on the project's own jobs: a program for a Python that has HTA.
+"""Run HolisticTraceAnalysis on the project's own jobs, using a Python that has HTA installed.
 
 ::
 
-    python -m tests.parity.own.jobs /tmp/jobs           # ours: writes the traces
+    python -m tests.parity.own.jobs /tmp/jobs     # ours: writes the traces
     HTA_DISABLE_NS_ROUNDING=1 PYTHONPATH=<HTA> python tests/parity/own/ask_hta.py /tmp/jobs
 
-It imports HTA and pandas, and nothing of hta_sql. ``answers/<job>.json`` has, for each frame, its
-columns and rows; the calls are those of ``our_answers.py``. A call that raises has the error's
-name instead. The answers contain only numbers and names of our own traces.
+The program imports HTA and pandas, but nothing from hta_sql. It writes ``answers/<job>.json`` with
+the columns and rows of each frame; the calls are those of ``our_answers.py``. For a call that
+raises an error, the file has the name of the error instead. The results contain only numbers, and
+names from our own traces.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ COLUMNS = {
         *("op_stack", "top_level_op", "bottom_level_op"),
     ),
 }
-"""Compared columns of frames whose other columns are numbers of names, or links of the host."""
+"""Compared columns of frames whose other columns are HTA's internal ids or links to host events."""
 
 BREAKDOWN = ("rank", "type", "event_idx", "duration", "s_name", "bound_by")
 
@@ -79,7 +80,7 @@ def main(folder: Path) -> None:
 
 
 def answers_of(files: dict[int, str]) -> Frames:
-    """Return all frames of a job."""
+    """Return all of HTA's frames for a job."""
     analysis = TraceAnalysis(trace_files=files)
     everything = TraceAnalysis(trace_files=files, include_last_profiler_step=True)
     ranks = sorted(files)
@@ -222,7 +223,7 @@ def _critical_path(
 
 
 def answers_of_pair(control: dict[int, str], test: dict[int, str]) -> Frames:
-    """Return all frames and lists of two compared jobs."""
+    """Return all of HTA's frames and lists that compare two jobs."""
     left = LabeledTrace("Control", Trace(trace_files=control))
     right = LabeledTrace("Test", Trace(trace_files=test))
     frames: Frames = {}
@@ -255,7 +256,7 @@ def _asked(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Return the result of a call, or the name of its exception."""
     try:
         return call(*arguments, **options)
-    except Exception as error:  # noqa: BLE001 - whatever HTA meets
+    except Exception as error:  # noqa: BLE001 - HTA may raise anything
         return type(error).__name__
 
 
@@ -297,7 +298,7 @@ def _plain(name: str, frame: Any) -> Any:
     columns = [c for c in frame.columns if wanted is None or c in wanted or c.startswith("smsp__")]
     rows = [[_cell(value) for value in row] for row in frame[columns].itertuples(index=False)]
     if wanted is BREAKDOWN:
-        rows.sort(key=repr)  # HTA has the edges of a path in a set
+        rows.sort(key=repr)  # HTA stores the edges of a path in a set
     return {"columns": columns, "rows": rows}
 
 

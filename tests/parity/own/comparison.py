@@ -1,6 +1,6 @@
 """Rewrite the ledger of the project's own jobs: ``python -m tests.parity.own.comparison``.
 
-New lines get the cause ``?``, which a test refuses until the cause is known.
+New lines get the cause ``?``, which a test rejects until the cause is filled in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def lines_of_all(store: TraceStore) -> list[Line]:
 
 
 def main() -> None:
-    """Ingest all jobs, compare and write."""
+    """Ingest all jobs, compare them and write the ledger."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "own.store"
         ingest_own_jobs(path)

@@ -1,6 +1,7 @@
-"""The project's own jobs: simulated, recorded on a CPU, and written by hand. Every clone has them.
+"""The project's own jobs, which every clone has: simulated, recorded on a CPU, and handwritten.
 
-``python -m tests.parity.own.jobs FOLDER`` writes them with a list of the files, for ``ask_hta.py``.
+``python -m tests.parity.own.jobs FOLDER`` writes their traces and a list of the files for
+``ask_hta.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PLAIN: dict[str, Any] = {
     "start_ns": 1_000_000,
     "gzip": False,
 }
-"""Small jobs, launched by names that HTA knows (Q37), from the start of the clock."""
+"""Options of small jobs whose launch calls HTA knows (Q37) and whose clock starts near zero."""
 
 SIMULATED = {
     "simulated": JobSpec(ranks=2, **PLAIN),
@@ -58,11 +59,11 @@ OWN_JOBS = [*SIMULATED, *RECORDED, *BY_HAND]
 OWN_PAIRS = {
     "pair_simulated": ("simulated", "simulated_old_names"),
 }
-"""Control and test of a comparison."""
+"""Pair ─▶ control job and test job."""
 
 
 def write_own_jobs(folder: Path) -> dict[str, list[Path]]:
-    """Write every job into its own folder; return its files in the order of their ranks."""
+    """Write the traces of every job into separate folders; return job ─▶ files in rank order."""
     files: dict[str, list[Path]] = {}
     for job, spec in SIMULATED.items():
         files[job] = [_plain(path) for path in write_job(folder / job, spec).files]
@@ -73,10 +74,10 @@ def write_own_jobs(folder: Path) -> dict[str, list[Path]]:
 
 
 def _plain(path: Path) -> Path:
-    """Remove features that make HTA's numbers noise, so that the others can be compared.
+    """Simplify a trace, so that HTA's result depends only on what is compared.
 
-    Times become eighths of a microsecond, which floats sum exactly (Q6), and copies of profiler steps on the
-    device are removed, because older profilers did not write them (Q15).
+    Times are rounded to eighths of a microsecond, which floats add exactly (Q6). Profiler steps on
+    the device are removed, because older profilers did not write them (Q15).
     """
     trace = json.loads(path.read_text(encoding="utf-8"))
     kept = []
@@ -97,7 +98,7 @@ def _eighths(time: float) -> float:
 
 
 def digest_of(files: list[Path]) -> str:
-    """Return a digest of the contents of some files."""
+    """Return a digest of the contents of files."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -106,7 +107,7 @@ def digest_of(files: list[Path]) -> str:
 
 @cache
 def own_files() -> dict[str, list[Path]]:
-    """Return the files of every job, written once per process."""
+    """Write the traces of every job once per process; return job ─▶ files."""
     folder = TemporaryDirectory(prefix="own-jobs-")
     atexit.register(folder.cleanup)
     return write_own_jobs(Path(folder.name))
@@ -121,7 +122,7 @@ def ingest_own_jobs(store: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Write the jobs, and jobs.json: job ─▶ its digest and its files, by rank."""
+    """Write the traces, and jobs.json: job ─▶ its digest and its files by rank."""
     written = write_own_jobs(folder)
     listed = {
         job: {

@@ -1,7 +1,7 @@
-"""HTA on the project's own jobs, in every clone: equal, or listed with a proven cause.
+"""Our frames for the project's own jobs equal HTA's, or differ by a proven cause.
 
-HTA 0.6.1 ran once (``ask_hta.py``); its answers are in ``answers/``. Exactly the cells in
-``known_differences.csv`` differ; docs/hta_differences.md explains the causes.
+HTA 0.6.1 was run once (``ask_hta.py``), and its results are in ``answers/``. Only the cells listed
+in ``known_differences.csv`` differ; docs/hta_differences.md explains the causes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALIKE = {
     *("simulated_syncs", "simulated_graphs", "simulated_losses", "simulated_old_names"),
     "path_stream_sync",
 }
-"""Jobs that ``make test`` skips, because others cover the same behavior."""
+"""Jobs that ``make test`` skips, because other jobs cover the same behavior."""
 
 
 def asked(job: str, *more: str) -> ParameterSet:
@@ -45,7 +45,7 @@ WITHOUT_CELLS = {
     "time_spent_blocked_on_full_queue_100",
     "time_spent_blocked_on_full_queue_1024",
 }
-"""Frames that no job has data for, or that HTA does not answer."""
+"""Frames without a comparable cell, because no job has the data or HTA raises an error."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 @pytest.mark.parametrize("job", [*OWN_JOBS, *OWN_PAIRS])
 def test_hta_was_asked_about_these_traces(job: str) -> None:
-    """HTA's answers have the digest of these traces; otherwise run ask_hta.py again."""
+    """HTA's results were computed from these traces; if this fails, run ask_hta.py again."""
     jobs = OWN_PAIRS.get(job, (job,))
     assert answers(job)["traces"] == " ".join(digest_of(own_files()[one]) for one in jobs)
     assert answers(job)["hta"] == "0.6.1"
@@ -69,7 +69,7 @@ def test_hta_was_asked_about_these_traces(job: str) -> None:
 def test_frames_differ_from_htas_exactly_where_the_ledger_says(
     job: str, own_store: TraceStore
 ) -> None:
-    """Exactly the listed cells differ; if HTA raises, we answer."""
+    """The frames of a job differ from HTA's in exactly the cells that the ledger lists."""
     listed = [line.fact for line in LEDGER if line.job == job]
     assert [line.fact for line in lines_of_job(own_store, job)] == listed
 
@@ -77,20 +77,20 @@ def test_frames_differ_from_htas_exactly_where_the_ledger_says(
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", OWN_PAIRS)
 def test_diffs_are_htas_but_for_what_the_ledger_says(pair: str, own_store: TraceStore) -> None:
-    """Every frame and list of two compared jobs is HTA's, except for the listed differences."""
+    """The comparison of two jobs differs from HTA's in exactly the cells that the ledger lists."""
     listed = [line.fact for line in LEDGER if line.job == pair]
     assert [line.fact for line in lines_of_pair(own_store, pair)] == listed
 
 
 def test_every_frame_has_equal_cells() -> None:
-    """Each frame has equal cells in at least one job, so it is not only compared when empty."""
+    """Every frame has equal cells in at least one job, so none is compared only while empty."""
     equal = {line.frame for line in LEDGER if line.kind == "equal" and line.cells}
     assert equal == {*FRAMES, *PAIR_FRAMES} - WITHOUT_CELLS
     assert sum(line.cells for line in LEDGER if line.kind == "equal") > 8_000
 
 
 def test_every_difference_has_a_cause_that_the_document_explains() -> None:
-    """Every line of the ledger has a cause, and the document explains it."""
+    """Every difference in the ledger has a cause that the document explains."""
     explained = set(re.findall(r"^### (\S+):", CAUSES.read_text(encoding="utf-8"), re.MULTILINE))
     for line in LEDGER:
         differs = line.kind in {"value", "ours_only", "hta_only"}
@@ -103,7 +103,7 @@ DIFFERING = test_explained.differing(LEDGER)
 
 @pytest.mark.parametrize(("job", "frame"), DIFFERING)
 def test_the_causes_explain_the_difference(job: str, frame: str, own_store: TraceStore) -> None:
-    """Plain Python computes HTA's numbers with all causes, and ours without any."""
+    """Plain Python computes HTA's numbers with all listed causes, and ours without any."""
     classes = test_explained.classes_of(own_store, job)
     test_explained.check_causes(job, frame, DIFFERING[job, frame], classes)
 
@@ -118,6 +118,6 @@ def test_the_causes_explain_the_difference(job: str, frame: str, own_store: Trac
     ],
 )
 def test_the_causes_explain_the_length(job: str, name: str, own_store: TraceStore) -> None:
-    """Plain Python computes HTA's length with all causes, and ours without any."""
+    """Plain Python computes HTA's path length with all listed causes, and ours without any."""
     causes = test_explained_paths.listed(job, name, LEDGER)
     test_explained_paths.check_length(job, name, own_store, causes)
