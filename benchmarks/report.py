@@ -69,7 +69,7 @@ def targets_report(outcomes: list[Outcome]) -> str:
 
 
 def markdown_report(outcomes: list[Outcome]) -> str:
-    """Return the table of the README: one row per job."""
+    """Return the table for the README, with one row per job."""
     heads = (
         "job", "JSON MB", "events", "ingest s", "HTA load s", "wall ratio", "CPU ratio",
         "CPU vs orjson", "peak MB ours / HTA", "re-open to answer ms",
