@@ -1,4 +1,4 @@
-"""Store the edges of a critical path as arrays, with the edge mapping of networkx on top."""
+"""Store the edges of a critical path as arrays behind networkx's edge mapping interface."""
 
 from __future__ import annotations
 
