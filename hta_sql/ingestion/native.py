@@ -189,7 +189,7 @@ class NativeBatch:
         table = pa.Table.from_arrays(arrays, schema=_schema(columns))
         if not is_typed:
             return table
-        # Chunks with arguments of another form were rejected, so there are no odd arguments.
+        # Chunks with arguments of a different form were rejected, so there are no odd arguments.
         none = pa.nulls(rows, _NAMES)
         return table.add_column(len(columns) - 1, "odd_arguments", none)
 
