@@ -4,8 +4,8 @@ Derived tables need all ranks of a run; answers are the results of analyses with
 SQL of the library computes both. The rows of one run are stored in one Parquet file, for which the
 manifest records a key. The key is a hash of the SQL with its dependencies, the files of the run,
 and the catalog's facts about its ranks. A stale file is never used: a rank that is ingested again
-has other files, so the key no longer matches. Views read the files, and compute the rows of runs
-without a file. Both ways return the same rows, and answers have the same row order.
+has different files, so the key no longer matches. Views read the files, and compute the rows of
+runs without a file. Both ways return the same rows, and answers have the same row order.
 """
 
 from __future__ import annotations
