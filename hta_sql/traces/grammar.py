@@ -31,7 +31,7 @@ NEAR_THE_END = 16
 
 
 def may_be_too_deep(text: bytes) -> bool:
-    """Return whether a text has enough brackets to exceed the maximum depth."""
+    """Return whether a string has enough brackets to exceed the maximum depth."""
     return len(text) > MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH
 
 
