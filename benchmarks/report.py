@@ -1,4 +1,4 @@
-"""Render the measurements: tables for a terminal, a table for the README, JSON."""
+"""Render the measurements as tables for a terminal, as a table for the README, and as JSON."""
 
 from __future__ import annotations
 

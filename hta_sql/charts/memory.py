@@ -1,4 +1,4 @@
-"""Figures of memory: usage over time, at the peak and by operator; bandwidth of copies."""
+"""Memory figures: usage over time, at the peak and by operator, and the bandwidth of copies."""
 
 from __future__ import annotations
 

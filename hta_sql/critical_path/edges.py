@@ -57,7 +57,7 @@ class CPEdge:
 
     @property
     def weight(self) -> float:
-        """Duration of the edge [µs], the unit of HTA."""
+        """Duration of the edge in µs, as in HTA."""
         return self.weight_ns / NS
 
 

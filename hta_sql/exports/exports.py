@@ -1,4 +1,4 @@
-"""Exports a store to files: CSV, Parquet, Excel sheets, one DuckDB file, a flame graph."""
+"""Exports a store to files: CSV, Parquet, Excel sheets, one DuckDB file or a flame graph."""
 
 from __future__ import annotations
 

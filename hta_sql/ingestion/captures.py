@@ -1,4 +1,4 @@
-"""Numbers the captures of each rank: several files of a rank are captures, each a separate run."""
+"""Numbers the captures of each rank: if a rank has several files, each is a separate run."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def answering(columns: list[TextColumn], shown: Sequence[str], width: int) -> li
 
 
 def footnotes(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[str]]:
-    """Replace sentences that would wrap over many lines with numbers of notes below the table.
+    """Replace sentences that would wrap over many lines with references to notes below the table.
 
     Returns:
         The columns of the table, and the notes: ``[1]`` is the first.

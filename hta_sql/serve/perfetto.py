@@ -1,4 +1,4 @@
-"""Serve a trace from this machine to one trace viewer page in the browser, once.
+"""Serve a trace once, from this machine to a trace viewer page in the browser.
 
 The content security policy of Perfetto's page allows it to read from 127.0.0.1:9001 and no other
 port, so the port is fixed for that page. Requests with a different ``Host`` (DNS rebinding) or

@@ -1,4 +1,4 @@
-"""Finds the end of a JSON value by the engine's grammar, which accepts more than Python's decoder.
+"""Finds the end of a JSON value in the engine's grammar, which accepts more than Python's decoder.
 
 The engine also accepts a comma before a closing bracket, nan and inf in any case, and any depth.
 Offsets refer to the original text, so that both readers see the same events.

@@ -1,4 +1,4 @@
-"""Figure of hangs: the last collectives of stuck process groups, rank by rank."""
+"""Figure that shows a hang: the last collectives of stuck process groups, rank by rank."""
 
 from __future__ import annotations
 

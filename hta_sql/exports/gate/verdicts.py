@@ -1,4 +1,4 @@
-"""Verdicts of a gate: of each value, of each rule, and overall."""
+"""Verdicts of a gate: for each value, for each rule, and overall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert the analysis ``trace_events`` to HTA's trace frame: columns, defaults, microseconds."""
+"""Convert results of ``trace_events`` to HTA's trace frame: columns, defaults and microseconds."""
 
 from __future__ import annotations
 
