@@ -4,10 +4,10 @@
     python benchmarks/calls.py --traces nanogpt_8rank_h100 --all-ranks
     python benchmarks/calls.py --size 400000 --ranks 2 --repeat 5
 
-The job is ingested into a store once. In each round, one process opens that store, another one
-loads the same files into HTA, and both make the same calls with the same arguments. The times of
-the calls and of opening or loading are shown separately. Results: a table on stdout, every sample
-in benchmarks/work/calls.json.
+The job is ingested into a store once. In each round, one process opens that store and another loads
+the same files into HTA. Both make the same calls with the same arguments. The times of the calls
+and of opening or loading are shown separately. Results: a table on stdout, every sample in
+benchmarks/work/calls.json.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _ranks_of(group: int, ranks: int) -> str:
 
 
 def write_database(folder: Path, ranks: int, collectives: int, *, numbered: bool) -> int:
-    """Write a catalog of a simulated job, with kernels in Parquet files; return their number."""
+    """Write a catalog of a simulated job, with kernels in Parquet; return the kernel count."""
     table, end = kernels(ranks, collectives, numbered=numbered)
     path = str(folder / "gpu_ops.parquet")
     with database(folder) as con:

@@ -46,7 +46,7 @@ def run_worker(python: str, worker: str, request: dict[str, Any]) -> Measured:
     Raises:
         WorkerError: The worker ended with an error or printed no result.
     """
-    # HTA may be a checkout instead of installed.
+    # HTA may be a checkout instead of an installed package.
     found_in = [str(REPOSITORY), *filter(None, [os.environ.get("HTA_CHECKOUT")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found_in)}
     environment.pop("HTA_DISABLE_NS_ROUNDING", None)

@@ -58,7 +58,7 @@ STARTS = {
 
 @dataclass
 class Table:
-    """Measurements: row ─▶ column ─▶ CPU of each round [s]."""
+    """Measurements: row ─▶ column ─▶ CPU time of each round [s]."""
 
     rows: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
@@ -137,7 +137,7 @@ def _tree_of(commit: str, folder: Path) -> Path:
 def _measure(
     table: Table, job: BenchmarkJob, trees: dict[str, Path], folder: Path, repeat: int
 ) -> None:
-    """Measure the trees in turns; the first round compiles the bytecode and does not count."""
+    """Measure the trees in turn; the first round compiles the bytecode and does not count."""
     for number in range(repeat + 1):
         print(f"{job.name}: round {number} of {repeat}", file=sys.stderr)
         turns = list(trees.items())
@@ -152,7 +152,7 @@ def _measure(
 def _of_tree(
     tree: Path, bytecode: Path, job: BenchmarkJob, store: Path
 ) -> Iterator[tuple[str, float]]:
-    """Measure one tree; return row ─▶ seconds."""
+    """Measure one tree; yield the name and the CPU time [s] of each row."""
     worker = str(REPOSITORY / "benchmarks" / "workers" / "asking.py")
     for task in ("ingest", "open", "methods", "questions"):
         asked = {"task": task, "traces": str(job.traces), "store": str(store)}
@@ -166,7 +166,7 @@ def _of_tree(
 
 
 def _run(tree: Path, bytecode: Path, arguments: list[str]) -> tuple[str, float]:
-    """Run Python on a tree; return its output and its CPU time."""
+    """Run Python on a source tree; return the output and the CPU time [s]."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have bytecode, too
     before = os.times()

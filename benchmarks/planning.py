@@ -97,7 +97,7 @@ def _options() -> argparse.Namespace:
 
 
 def _chosen(store: hta_sql.TraceStore, names: list[str]) -> list[str]:
-    """Return the analyses without required values, after materializing their derived tables."""
+    """Return the analyses without required parameters, after materializing their derived tables."""
     analyses = [a for a in store.library.newest() if all(p.default for p in a.parameters)]
     chosen = [a.base_name for a in analyses if not names or a.base_name in names]
     for name in chosen:
@@ -107,7 +107,7 @@ def _chosen(store: hta_sql.TraceStore, names: list[str]) -> list[str]:
 
 
 def _measured(catalog: str, names: list[str], repeat: int) -> dict[str, Stages]:
-    """Return the fastest round of each analysis, the slowest plan first."""
+    """Return the fastest round of each analysis, with the slowest plan first."""
     found: dict[str, Stages] = {}
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""Render the measurements: tables for a terminal, a table for the README, JSON."""
+"""Render the measurements as tables for a terminal, as a table for the README, and as JSON."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def targets_report(outcomes: list[Outcome]) -> str:
 
 
 def markdown_report(outcomes: list[Outcome]) -> str:
-    """Return the table of the README: one row per job."""
+    """Return the table for the README, with one row per job."""
     heads = (
         "job", "JSON MB", "events", "ingest s", "HTA load s", "wall ratio", "CPU ratio",
         "CPU vs orjson", "peak MB ours / HTA", "re-open to answer ms",

@@ -50,7 +50,7 @@ class Outcome:
         return statistics.median(values) if values else None
 
     def ratio(self, figure: str, other: str) -> float | None:
-        """Return the median over rounds of the ratio of two figures of a round."""
+        """Return the ratio of two figures of the same round, as the median over all rounds."""
         pairs = zip(self.figures.get(figure, ()), self.figures.get(other, ()), strict=False)
         values = [a / b for a, b in pairs if b]
         return statistics.median(values) if values else None
@@ -99,7 +99,7 @@ def _our_turn(outcome: Outcome) -> dict[str, str]:
     answer: dict[str, Any] = {}
     for task in ("ingest", "reopen", "analyses"):
         measured = run_worker(sys.executable, "ours", {"task": task, **asked})
-        # All three tasks have a lap "import": keep them apart by task.
+        # All three tasks have a lap "import": distinguish them by task.
         laps = measured.answer["laps"]
         if "import" in laps:
             laps[f"{task} import"] = laps.pop("import")

@@ -78,7 +78,7 @@ def _traces(trial: Trial) -> Path:
 
 
 def _measure(trial: Trial, traces: Path, memory_limit: str) -> Measured:
-    """Ingest into a new store on a number of cores, and run one query."""
+    """Ingest into a new store on the trial's number of cores, and run one query."""
     store = WORK / "stores" / f"{trial.name}.store"
     shutil.rmtree(store, ignore_errors=True)
     asked = {

@@ -24,7 +24,7 @@ def ratio(figure: str, other: str) -> Callable[[Outcome], float | None]:
 
 
 def _first_answer_ratio(outcome: Outcome) -> float | None:
-    """Return our time from opening to the first answer, relative to HTA's load; without imports."""
+    """Return our time from opening to the first answer relative to HTA's load, without imports."""
     parts = [outcome.median(f"ours.{lap}.wall_s") for lap in ("open", "first answer")]
     load = outcome.median("hta.load.wall_s")
     known = [part for part in parts if part is not None]
@@ -51,7 +51,7 @@ TARGETS = (
 
 
 def check(outcomes: list[Outcome]) -> list[tuple[str, str, float | None, float, str]]:
-    """Return (job, description, figure, limit, verdict) of each target whose job was measured."""
+    """Return (job, description, figure, limit, verdict) for each target whose job was measured."""
     by_name = {outcome.job.name: outcome for outcome in outcomes}
     checked = []
     for target in TARGETS:

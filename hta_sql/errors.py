@@ -87,7 +87,7 @@ class StoreVersionError(StoreError):
 
 
 class AnalysisError(HtaSqlError):
-    """A call of an analysis is wrong."""
+    """Something is wrong with a call to an analysis."""
 
 
 class AnalysisNotFoundError(AnalysisError, LookupError):

@@ -1,7 +1,8 @@
 """Recognize when the system refuses threads, memory or disk space, and name the limit.
 
 Process limits (``ulimit``) and cgroup limits cause different errors in Python, DuckDB and
-libraries. All of them become one message: the refused resource, the limit, and what to do.
+libraries. All of them are reported by a single message that names the refused resource, the limit,
+and what to do.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def disk_refusal(error: BaseException) -> int | None:
 
 
 def disk_reason(number: int) -> tuple[str, str]:
-    """Return the meaning of ENOSPC, EDQUOT or EFBIG, and the remedy."""
+    """Return a description of ENOSPC, EDQUOT or EFBIG, and the remedy."""
     if number == errno.EDQUOT:
         return "Disk quota exceeded", "Free space within the quota, or have it raised"
     if number == errno.EFBIG:
@@ -114,7 +115,7 @@ def tight_address_space() -> str | None:
 
 
 def _limits() -> str:
-    """Return the limits that are set, as text in parentheses."""
+    """Return the limits that are set, as a string in parentheses."""
     found = list(_set_limits())
     return f" ({'; '.join(found)})" if found else ""
 

@@ -130,7 +130,7 @@ def remove_temporary() -> None:
 
 
 def remove_left_by_dead() -> None:
-    """Remove what killed processes left in the temporary folder."""
+    """Remove files that killed processes left in the temporary folder."""
     with suppress(ImportError, OSError):
         for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}"):
             _remove_of_dead(path)
@@ -186,10 +186,10 @@ def _remove(folder: str, token: str) -> None:
 
 
 def size_of(text: str) -> int:
-    """Parse a size in the engine's notation [bytes]: ``512MiB``, ``2GB``.
+    """Parse a size in the engine's notation, such as ``512MiB`` or ``2GB`` [bytes].
 
     Raises:
-        ParameterError: The text is not a size.
+        ParameterError: The string is not a size.
     """
     size = re.fullmatch(r"([\d.]+)\s*([KMGT]?)(i?)B", text, re.IGNORECASE)
     if not size:

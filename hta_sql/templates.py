@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 
 class Templates:
-    """HTML templates, files that end in ``.html.j2``, from one or several folders.
+    """HTML templates (files that end in ``.html.j2``) from one or more folders.
 
     Values are escaped, except markup that another template rendered. An undefined value is an
     error.
@@ -30,7 +30,7 @@ class Templates:
             auto_reload=False,
         )
         self._environment.filters |= filters
-        # NaN is not JSON: a browser would reject all data of the page.
+        # NaN is not JSON: a browser would reject all data in the page.
         dumps = {"separators": (",", ":"), "allow_nan": False}
         self._environment.policies["json.dumps_kwargs"] = dumps
 
@@ -38,8 +38,8 @@ class Templates:
         """Render a template.
 
         Args:
-            name: Name of the file without ``.html.j2``.
-            **values: Values of the template.
+            name: File name without ``.html.j2``.
+            **values: Variables of the template.
         """
         text = self._environment.get_template(f"{name}.html.j2").render(values)
         return Markup(text)  # noqa: S704 - the environment escapes all values

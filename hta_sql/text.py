@@ -1,4 +1,4 @@
-"""Format texts for people: scaled numbers, truncated names, no terminal control characters."""
+"""Format strings for people: scaled numbers, truncated names, no terminal control characters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def first_of(texts: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first texts and the number of the remaining ones: ``a, b, c and 2 more``."""
+    """Join the first strings and the count of the rest: ``a, b, c and 2 more``."""
     more = len(texts) - most
     return separator.join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -107,7 +107,7 @@ def _escaped(character: str) -> str:
 
 
 def cut_column(texts: list[str], width: int) -> list[str]:
-    """Truncate texts in the middle, or around their differences if they would look the same."""
+    """Truncate strings in the middle, or around their differences if they would look the same."""
     shortened: dict[str, str] = {}
     for tail_share in _TAIL_SHARES:
         candidates: dict[str, list[str]] = {}
@@ -128,7 +128,7 @@ def cut_column(texts: list[str], width: int) -> list[str]:
 
 
 def _around_differences(texts: list[str], width: int) -> dict[str, str]:
-    """Truncate each sorted text to its start and its first difference from a neighbor."""
+    """Truncate each of the sorted strings to its start and its first difference from a neighbor."""
     head = max(1, width // 3)
     room = width - head - 1
     short = {}
@@ -148,14 +148,14 @@ def _same_start(one: str, other: str) -> int:
 
 
 def text_width(text: str) -> int:
-    """Return the width of a text on a terminal [columns]; wide characters take two."""
+    """Return the width of a string on a terminal [columns]; wide characters take two."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut_middle(text: str, width: int, tail_share: float = 0.5) -> str:
-    """Truncate a text to a width, keeping its start and a tail of the given share."""
+    """Truncate a string to a width, keeping its start and a tail of the given share."""
     if text_width(text) <= width:
         return text
     keep = max(0, width - 1)

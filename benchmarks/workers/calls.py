@@ -28,7 +28,7 @@ class Session:
         analyzer: The TraceAnalysis.
         diff: Module with TraceDiff and LabeledTrace.
         call_graph: Module with CallGraph.
-        ranks: Argument ``ranks`` of calls that have one; None: their default, the first rank.
+        ranks: Argument ``ranks`` for calls that take one; None means their default, the first rank.
         operator: Operator whose kernel sequences are requested.
         folder: Output folder of calls that write traces.
     """
@@ -36,7 +36,7 @@ class Session:
     def __init__(self, asked: dict[str, Any], modules: list[ModuleType], folder: str) -> None:
         main, self.diff, self.call_graph = modules
         files = {int(rank): path for rank, path in asked["files"].items()}
-        # Only this package has stores; HTA has not.
+        # Only this package has stores; HTA has none.
         store = {"store": asked["store"]} if asked.get("store") else {}
         self.analyzer = main.TraceAnalysis(trace_files=files, **store)
         self.ranks = sorted(files) if asked["all_ranks"] else None
@@ -47,15 +47,15 @@ class Session:
         self.labeled: list[Any] = []
 
     def queue_series(self) -> None:
-        """Store the series for the two calls that use them."""
+        """Compute the queue length series for the two calls that use them."""
         self.series = self.analyzer.get_queue_length_time_series(ranks=self.ranks)
 
     def critical_path(self) -> None:
-        """Store the graph for the calls that use it."""
+        """Compute the critical path graph for the calls that use it."""
         self.graph, _ = self.analyzer.critical_path_analysis(0, STEP, 0)
 
     def label(self) -> None:
-        """Store the job twice, as control and as test."""
+        """Label the job twice, as control and as test."""
         trace = self.analyzer.t
         self.labeled = [self.diff.LabeledTrace(label, t=trace) for label in ("control", "test")]
 

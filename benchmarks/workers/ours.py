@@ -58,7 +58,7 @@ def scale(asked: dict[str, Any]) -> None:
 
 
 def analyses(asked: dict[str, Any]) -> None:
-    """Run each analysis once, into a pandas frame as HTA returns it."""
+    """Run each analysis once, and convert each result to a pandas frame, as HTA returns it."""
     import pandas as pd  # noqa: F401, PLC0415 - not a part of the first analysis
 
     import hta_sql  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Load a trace in AMD's TraceLens and compute its table of operators."""
+"""Load a trace in AMD's TraceLens and compute its operator table."""
 
 from __future__ import annotations
 

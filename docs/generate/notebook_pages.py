@@ -12,7 +12,7 @@ def page_of_notebook(path: Path, pictures: Path) -> str:
 
     Args:
         path: An .ipynb file with outputs.
-        pictures: Folder to write the charts to, which must be the folder of the page.
+        pictures: Folder to write the charts to, which must be the page's folder.
     """
     parts = []
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):

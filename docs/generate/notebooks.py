@@ -128,15 +128,15 @@ def _shown(value: Any) -> dict[str, Any]:
 
 
 def _lines(text: str) -> list[str]:
-    """Split a text into the list of lines that notebooks store, without trailing blanks."""
+    """Split a string into the list of lines that notebooks store, without trailing whitespace."""
     return [line.rstrip() + "\n" for line in text.rstrip().split("\n")]
 
 
 @contextmanager
 def standing_in(folder: Path) -> Iterator[None]:
-    """Run in a new subfolder of a folder, with the line width :data:`COLUMNS`.
+    """Change to a new subfolder of a folder, and set the line width to :data:`COLUMNS`.
 
-    The tests have the same relative path as from docs/notebooks.
+    The relative path to the tests is the same as from docs/notebooks.
     """
     place = folder / "docs" / "notebooks"
     place.mkdir(parents=True)
@@ -154,7 +154,7 @@ def standing_in(folder: Path) -> Iterator[None]:
 
 
 def main(folder: Path) -> None:
-    """Execute all notebooks of a folder and save their outputs."""
+    """Execute all notebooks in a folder and save their outputs."""
     folder = folder.resolve()
     notebooks = {
         path: json.loads(path.read_text(encoding="utf-8"))

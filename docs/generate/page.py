@@ -28,5 +28,5 @@ def prose(text: str) -> str:
 
 
 def cell(text: str | None) -> str:
-    """Escape a text for a cell of a Markdown table."""
+    """Escape a string for a cell of a Markdown table."""
     return prose(text or "").replace("|", "\\|").replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Write docs/schema.md from the comments of sql/tables: ``python -m docs.generate.schema FILE``."""
+"""Write docs/schema.md from the comments in sql/tables: ``python -m docs.generate.schema FILE``."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ WORKER = "iframe-worker.js"
 
 
 def write_pages(folder: Path) -> None:
-    """Copy the pages; a link to something that is not a page becomes text."""
+    """Copy the pages; a link to something that is not a page becomes plain text."""
     pages = {path.relative_to(ROOT).as_posix(): path.relative_to(DOCS) for path in pages_of_docs()}
     shutil.copytree(DOCS / "pictures", folder / "pictures")
     shutil.copy(Path(__file__).with_name(WORKER), folder / WORKER)

@@ -41,7 +41,7 @@ _ITEM = re.compile(r"^    (?:.* AS |\w+\.)(?P<name>\w+),?$", re.MULTILINE)
 
 
 def identity(*names: str) -> str:
-    """Return an id that is always the same for an object, so that an import replaces the object."""
+    """Return a stable id for an object, so that an import replaces the existing object."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("hta_sql", *names))))
 
 
@@ -51,7 +51,7 @@ def dataset_sql(name: str) -> str:
 
 
 def dataset_names() -> list[str]:
-    """List the datasets; each is named like an analysis, except those that list filter values."""
+    """List the datasets; each is named after an analysis, except those that list filter values."""
     return sorted(path.stem for path in DATASETS.glob("*.sql"))
 
 
@@ -62,7 +62,7 @@ def selected(name: str) -> list[str]:
 
 
 def _column(name: str, known: dict[str, Column]) -> Parameters:
-    """Describe a column; times in ns in the analysis are in µs here."""
+    """Describe a column; times that the analysis returns in ns are in µs here."""
     about = known.get(name) or known.get(re.sub(r"_us$", "_ns", name))
     kind = "DOUBLE" if name.endswith("_us") else about.type if about else "VARCHAR"
     unit = "us" if name.endswith("_us") else about.unit if about else None
@@ -108,7 +108,7 @@ def database() -> Parameters:
 
 
 def chart(about: Parameters) -> Parameters:
-    """Describe a chart on its dataset."""
+    """Describe a chart and link it to its dataset."""
     return {
         "slice_name": about["slice_name"],
         "viz_type": about["viz_type"],
@@ -120,7 +120,7 @@ def chart(about: Parameters) -> Parameters:
 
 
 def position() -> Parameters:
-    """Describe the layout: charts side by side in their rows."""
+    """Describe the layout: rows of charts side by side."""
     rows = sorted({about["row"] for about in CHARTS})
     places: Parameters = {
         "DASHBOARD_VERSION_KEY": "v2",
@@ -203,7 +203,7 @@ def dashboard() -> Parameters:
 
 
 def files() -> dict[str, Parameters]:
-    """Return every file of the zip by its path."""
+    """Return the content of every file in the zip, by path."""
     numbered = enumerate(CHARTS, start=1)
     return {
         "metadata.yaml": {
@@ -219,7 +219,7 @@ def files() -> dict[str, Parameters]:
 
 
 def zipped() -> bytes:
-    """Return the zip, with the same bytes each time."""
+    """Return the zip, whose bytes are identical on every call."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as into:
         for name, content in sorted(files().items()):

@@ -36,7 +36,7 @@ def folder_problems(folders: Iterable[Path]) -> list[str]:
 
 
 def counts(folders: Iterable[Path]) -> tuple[int, int]:
-    """Return the numbers of analyses and of golden cases in folders."""
+    """Return the number of analyses and the number of golden cases in the folders."""
     looked_at = list(folders)
     cases = [case for folder in looked_at for case in cases_of(folder / TESTS)]
     return len(library_of(looked_at).user_library.analyses), len(cases)

@@ -82,7 +82,7 @@ def _demand(path: Path, line: int, kept: bool, wanted: str) -> None:
 
 
 def cases_of(folder: Path) -> list[Case]:
-    """Return the cases of all files of a folder, by topic.
+    """Return the cases in all files of a folder, sorted by topic.
 
     Raises:
         LibraryError: A case is incomplete; the message has its line.

@@ -43,13 +43,13 @@ def message_of(cell: str, column: str) -> str:
 
 
 def render(code: str, values: Mapping[str, Any] | None = None, column: str = "message") -> str:
-    """Return a text of the catalogue with its placeholders replaced by values.
+    """Return a message of the catalogue with its placeholders filled in.
 
     Args:
         code: Code of the message.
         values: Placeholder ─▶ value.
-        column: ``title``, ``limits`` or ``remedy`` selects this text of the message, which has no
-            placeholders. Any other name selects the sentence.
+        column: ``title``, ``limits`` or ``remedy`` selects that part of the message, which has no
+            placeholders. Any other name selects its sentence.
 
     Raises:
         LibraryError: The catalogue has no message with this code.

@@ -1,8 +1,8 @@
-"""Charts: convert the result of an analysis to an altair chart. No SQL, no display.
+"""Convert the result of an analysis to an altair chart, without SQL and without displaying it.
 
-``draw(result)`` finds the figure of an analysis by its name. Each figure is one function of a table
-with the analysis's own columns (ns), so notebooks, the report and the command line show the same
-picture. Figures are defined in the module or package of their topic, decorated with
+``draw(result)`` finds the figure of an analysis by its name. Each figure is one function that takes
+a table with the analysis's own columns (times in ns), so notebooks, the report and the command line
+show the same picture. Figures are defined in the module or package of their topic, decorated with
 :func:`~hta_sql.charts.drawing.figures.figure`.
 
 Common options have the same meaning in all figures: ``percent`` draws only shares (True), only

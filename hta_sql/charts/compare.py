@@ -74,7 +74,10 @@ def comparison(table: pd.DataFrame, *, top: int = 15) -> alt.TopLevelMixin:
 
 
 def _waterfall(step: pd.Series[Any], parts: pd.DataFrame) -> pd.DataFrame:
-    """Return a bar for each part that starts where the previous one ends, between both steps."""
+    """Return the bars of a waterfall: the control's step, the parts, and the test's step.
+
+    Each part starts where the previous bar ends.
+    """
     end = int(step["control_ns"])
     rows = [_whole(step, "control")]
     for row in parts.to_dict("records"):
@@ -219,7 +222,7 @@ def side_by_side(
 def kpi_trends(table: pd.DataFrame, *, top: int = 60) -> alt.TopLevelMixin:
     """Draw a panel per figure and job: value in each run, median of previous runs, and noise.
 
-    ``top`` is the number of runs to show per job, the latest ones.
+    ``top`` is the number of latest runs to show per job.
     """
     known = table[table["kpi_value"].notna()]
     if known.empty:

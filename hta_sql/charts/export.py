@@ -21,7 +21,7 @@ SCALE = 2
 
 
 def save(chart: alt.TopLevelMixin, path: Path, title: str = "Chart") -> None:
-    """Write a chart to a file, in the format of its suffix. Nothing is fetched from the network.
+    """Write a chart to a file; the suffix selects the format. Nothing is fetched from the network.
 
     Args:
         chart: A chart from :func:`hta_sql.charts.draw`.
@@ -71,7 +71,7 @@ def _scrollable(view: dict[str, Any]) -> None:
 
 
 def content(spec: dict[str, Any], suffix: str, title: str) -> bytes:
-    """Encode a chart in the format of a suffix."""
+    """Encode a chart in the format that a suffix selects."""
     if suffix == ".png":
         return vl_convert.vegalite_to_png(spec, scale=SCALE)
     if suffix == ".svg":

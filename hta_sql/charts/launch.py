@@ -1,4 +1,4 @@
-"""Figures of launches: durations, delays, and the queue of each stream."""
+"""Launch figures: durations, delays, and the queue of each stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of memory: usage over time, at the peak and by operator; bandwidth of copies."""
+"""Memory figures: usage over time, at the peak and by operator, and the bandwidth of copies."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ IN_SNAPSHOT = {
 
 
 def _devices(table: pd.DataFrame) -> pd.Series[str]:
-    """Return the device name of each row: CPU, GPU 0; other types by torch's type number."""
+    """Return the device name of each row: ``CPU``, ``GPU 0``, or ``device 0`` for other types."""
     kinds = table["device_type"].map({0: "CPU", 1: "GPU"}).fillna("device")
     return kinds.where(table["device_type"] == 0, kinds + " " + table["device"].astype(str))
 
@@ -123,7 +123,7 @@ def snapshot_peak(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _flame_of(table: pd.DataFrame, panels: int) -> Any:
-    """Draw one moment of a device."""
+    """Draw the flame graph of one moment on a device."""
     rows = widest(zip(table["stack"], table["bytes"], strict=True), RECTANGLES // panels)
     whole = float(table["bytes"].sum())
     size, unit = size_unit(whole)
@@ -251,7 +251,7 @@ def _stacked(rows: pd.DataFrame, lanes: list[str]) -> alt.Chart:
 
 
 def _part(rows: pd.DataFrame) -> alt.Color:
-    """Color the present parts; the legend is above, because the labels need the width."""
+    """Color the parts that occur; the legend is on top, because the labels need the full width."""
     return colors(present(AT_PEAK, rows["part"]), None, legend=alt.Legend(orient="top", columns=5))
 
 

@@ -29,8 +29,8 @@ def memory_by_category(table: pd.DataFrame) -> alt.Chart:
 
     Args:
         table: Columns of :func:`hta_sql.traces.side_files.memory_timeline`. If there are more than
-            1000 instants, the one with the most memory of each thousandth is shown, which preserves
-            peaks.
+            1000 instants, each thousandth of the time shows the instant with the most memory, which
+            preserves peaks.
     """
     columns = {f"{name.replace(' ', '_')}_bytes": name for name in CATEGORIES}
     total = table[list(columns)].sum(axis=1)

@@ -1,4 +1,4 @@
-"""Figure of the nn.Module tree."""
+"""Figure that shows the cost of nn.Module instances."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def page_of(title: str, body: Markup) -> str:
     """Render a page.
 
     Args:
-        title: Its title, as plain text.
-        body: Its content; all text in it is escaped.
+        title: Page title, as plain text.
+        body: Page content, in which all text is escaped.
     """
     scripts = (bundle(), _asset("specs.js") + _asset("page.js"))
     policy = (
@@ -69,7 +69,7 @@ def chart_markup(key: str, spec: dict[str, Any], label: str = "") -> Markup:
 
 
 def _packed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Store column names once instead of per row: half the bytes. ``specs.js`` restores them."""
+    """Store column names once, not per row, which halves the size. ``specs.js`` restores them."""
     sets = spec.get("datasets", {})
     return spec | {"datasets": {key: _table(rows) for key, rows in sets.items()}}
 
@@ -84,8 +84,8 @@ def bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed from the installed package as one script.
 
     It is wrapped in a block, because its short names would become globals. The package takes 1.5 s
-    to bundle it, so the script is cached in the user's cache. The file name has the versions of the
-    package and of hta_sql, and the first line has the script's hash.
+    to bundle it, so the script is cached in the user's cache. The file name contains the versions
+    of the package and of hta_sql, and the first line is the script's hash.
     """
     maker = hashlib.sha256(f"{__version__} {_GLOBALS}".encode()).hexdigest()[:16]
     kept = cache_folder() / "scripts" / f"vega-{version('vl-convert-python')}-{maker}.js"

@@ -1,4 +1,4 @@
-"""Figure of what bounds the critical path of each rank."""
+"""Figure that shows what bounds the critical path of each rank."""
 
 from __future__ import annotations
 

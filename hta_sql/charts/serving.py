@@ -1,4 +1,4 @@
-"""Figures of serving: an engine's iterations over time, and their device time by kind of work."""
+"""Serving figures: an engine's iterations over time, and their device time by kind of work."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The command ``hta-sql``: data on stdout, messages on stderr, exit codes.
+"""The command ``hta-sql``: writes data to stdout and messages to stderr, and sets an exit code.
 
-Exit codes are 0, 1, 2 and 130 (Ctrl-C); gate also has 3, and hang 4.
+Exit codes are 0, 1, 2 and 130 (Ctrl-C). ``gate`` also returns 3, and ``hang`` returns 4.
 
 A command is a module with one click command of the same name. The list below registers the
 commands; a module is imported when its command is called. Modules import slow dependencies (the

@@ -98,9 +98,9 @@ def _other_content(opened: TraceStore) -> tuple[str, str] | None:
 
 
 def _together(rows: list[dict[str, Any]]) -> str:
-    """Return the combined saving of several rules as text, on the rank where it is largest.
+    """Return a phrase about the combined saving of several rules, on the rank where it is largest.
 
-    The text is empty unless at least two rules have a ceiling.
+    It is empty unless at least two rules have a ceiling.
     """
     if sum(row["ceiling_ns"] is not None for row in rows) < 2:
         return ""

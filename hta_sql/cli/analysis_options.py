@@ -59,7 +59,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 
 def _or_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """Return the text of the (compressed) file if a value is ``@FILE``, otherwise the value."""
+    """Return the content of a (compressed) file if the value is ``@FILE``, otherwise the value."""
     if value is None or not value.startswith("@"):
         return value
     from hta_sql.traces.side_files import text_of  # noqa: PLC0415 - lazy, because it imports the engine

@@ -99,7 +99,7 @@ def _example(analysis: SqlObject) -> str:
 
 
 def _entries(entries: list[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield lines with three aligned columns; the texts of the last column are wrapped."""
+    """Yield lines with three aligned columns; the text in the last column is wrapped."""
     names = max(len(name) for name, _, _ in entries)
     kinds = max(len(kind) for _, kind, _ in entries)
     for name, kind, doc in entries:

@@ -1,4 +1,4 @@
-"""``hta-sql doctor``: what traces lack, what that limits, and how to fix it."""
+"""``hta-sql doctor``: reports what traces lack, what that limits, and how to fix it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def doctor(
 
 
 def _with_argument_types(findings: Rows, store: TraceStore, level: str) -> Rows:
-    """Add a row for each rank with arguments of a wrong type."""
+    """Add a row for each rank with arguments of the wrong type."""
     import pyarrow as pa  # noqa: PLC0415
 
     from hta_sql.results.display import TableRows  # noqa: PLC0415

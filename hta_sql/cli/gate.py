@@ -1,4 +1,4 @@
-"""``hta-sql gate``: whether a run passes. Exit code 0: passed, 1: failed, 3: inconclusive."""
+"""``hta-sql gate``: decides whether a run passes (exit code 0), fails (1) or is inconclusive (3)."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _of_file(path: Path | None, message: str) -> str:
 
 
 def _baseline(opened: ExitStack, stores: dict[Path, TraceStore], text: str, names: Path) -> Side:
-    """Open a baseline given as a store, or by its name, in which case its digest is verified."""
+    """Open a baseline given as a store or by name; the digest of a named baseline is verified."""
     from hta_sql.cli.reading import chosen_run, opened_once  # noqa: PLC0415 - lazy, to start faster
     from hta_sql.exports.baselines import BaselineFile, check_unchanged, is_name  # noqa: PLC0415
     from hta_sql.exports.comparison import Side  # noqa: PLC0415

@@ -118,7 +118,7 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
     """Print a line for each rank of the first stuck groups, with its state at each collective.
 
     Args:
-        rows: Rows of ``hang``, the cause first.
+        rows: Rows of ``hang``, with the cause first.
         cells: Rows of ``hang_grid``.
     """
     groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
@@ -134,7 +134,7 @@ def _print_map(rows: list[Row], cells: list[Row]) -> None:
         last = max(cell["collective_seq_id"] for cell in next(iter(lines.values())))
         width = len(str(max(lines)))
         click.echo(f"\n{printable(channel)}, up to number {last}:")
-        # What many ranks did alike is one line.
+        # Ranks that did the same share one line.
         alike: dict[str, list[int]] = {}
         for rank, row in lines.items():
             marks = " ".join(MARKS[cell["state"]] for cell in row)

@@ -40,7 +40,7 @@ class FromText(click.ParamType[Value]):
 
     Args:
         name: Name in the help.
-        made: Function that parses the text; its ValueError describes the expected form.
+        made: Function that parses the string; its ValueError describes the expected form.
         completed: Shell completion type, such as ``dir``.
     """
 
@@ -88,7 +88,7 @@ def _integers(text: str) -> list[int]:
 
 
 def _memory_size(text: str) -> str:
-    """Validate a size in the engine's notation: ``512MiB``, ``2GB``."""
+    """Validate a size in the engine's notation, such as ``512MiB`` or ``2GB``."""
     if not _MEMORY.match(text):
         raise ValueError(f"{text!r} is not a size such as 512MiB or 2GB")
     return text
@@ -226,7 +226,7 @@ class Output:
     """Format and destination of rows.
 
     Attributes:
-        format_name: One of :data:`FORMATS`; None: by the suffix of the path, else a table.
+        format_name: One of :data:`FORMATS`; None: the path's suffix decides, or else a table.
         path: File; None: stdout.
         limit: Maximum number of rows; 0: all; None: the default of the format.
         columns: Columns to write, in this order; None: all.

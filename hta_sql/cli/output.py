@@ -64,7 +64,7 @@ def _chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def shown_rows(out: Output) -> int | None:
-    """Return the maximum number of rows of a table on stdout; None: all rows, or another output."""
+    """Return the row limit of a table on stdout; None for all rows, or for any other output."""
     on_screen = out.path is None and out.format_name in (None, "table") and not out.columns
     return (TABLE_ROWS if out.limit is None else out.limit or None) if on_screen else None
 
@@ -110,7 +110,7 @@ def _opened(output: Path | None) -> Iterator[IO[bytes]]:
 
 
 def send_chart(result: Result, path: Path) -> None:
-    """Draw a result into a file, in the format of its suffix."""
+    """Draw a result into a file, in the format that its suffix selects."""
     from hta_sql.charts import save  # noqa: PLC0415
 
     save(result.chart(), path, result.analysis.summary if result.analysis else path.stem)

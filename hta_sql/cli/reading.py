@@ -115,7 +115,7 @@ def chosen_run(
     """Return the store and the run of a ``STORE:RUN``; each store is opened only once.
 
     Raises:
-        UsageError: There is no such run, or several and none is named.
+        UsageError: There is no such run, or there are several and none is named.
     """
     path, run = given
     store = opened_once(opened, stores, path)
@@ -133,7 +133,7 @@ def run_in(store: TraceStore, path: Path, run: str | None) -> str:
     """Return the name of the given run, or of the only run if none is given.
 
     Raises:
-        UsageError: There is no such run, or several and none is named.
+        UsageError: There is no such run, or there are several and none is named.
     """
     runs: list[str] = store.runs()
     if run is None and len(runs) == 1:

@@ -19,7 +19,7 @@ def store_argument(
     The command must have an option ``run`` or ``runs``, to which ``RUN`` is equivalent.
 
     Args:
-        name: Name of the argument: ``store`` is passed as a path, ``traces`` as the text itself.
+        name: Name of the argument: ``store`` is passed as a path, ``traces`` as the string itself.
         metavar: Form of the argument in the help.
     """
 

@@ -115,7 +115,7 @@ def _by(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _line(row: Row, kinds: list[Row]) -> str:
-    """Format the figures of a phase of a rank as a line."""
+    """Format the figures of one phase on one rank as a line."""
     engine = f" ({row['framework']})" if row["framework"] else ""
     phase = row["phase"] or "phase unknown"
     said = [
@@ -141,7 +141,7 @@ def _line(row: Row, kinds: list[Row]) -> str:
 
 
 def _exchange_line(parts: list[Row]) -> str:
-    """Format the time of a rank's expert-parallel exchanges by one library as a line."""
+    """Format the time that a rank spends in one library's expert-parallel exchanges as a line."""
     sums = {
         role: sum(row["total_ns"] for row in of) for (role,), of in _by(parts, "comm_role").items()
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def escaped(text: str) -> str:
-    """Return a text with control characters escaped, except newlines and tabs."""
+    """Return a string with control characters escaped, except newlines and tabs."""
     if text.isprintable():
         return text
     return "".join(c if c in "\n\t" or c.isprintable() else _escape(c) for c in text)
@@ -41,7 +41,7 @@ def _escape(character: str) -> str:
 
 
 class _Escaping(io.RawIOBase):
-    """Byte stream for a terminal: decodes UTF-8, escapes the text, writes it to the text stream."""
+    """Byte stream that decodes UTF-8, escapes the text and writes it to a terminal's stream."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
@@ -120,9 +120,9 @@ _NO_BREAK = "\0"
 
 
 def wrapped(text: str) -> str:
-    """Wrap the lines of a text to the terminal, keeping their indentation; commands stay whole.
+    """Wrap lines to the terminal width, keeping their indentation; commands are not wrapped.
 
-    In a pipe, lines stay whole.
+    Output to a pipe is not wrapped.
     """
     if not sys.stdout.isatty():
         return text

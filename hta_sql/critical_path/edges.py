@@ -1,4 +1,4 @@
-"""Store the edges of a critical path as arrays, with the edge mapping of networkx on top."""
+"""Store the edges of a critical path as arrays behind networkx's edge mapping interface."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CPEdge:
 
     @property
     def weight(self) -> float:
-        """Duration of the edge [µs], the unit of HTA."""
+        """Duration of the edge in µs, as in HTA."""
         return self.weight_ns / NS
 
 

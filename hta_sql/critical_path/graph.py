@@ -51,7 +51,7 @@ class WhatIf:
 
     Attributes:
         length_ns: Length as recorded [ns].
-        new_length_ns: Length of the path that is longest with the shorter times [ns].
+        new_length_ns: Length of the longest path with the shortened events [ns].
         events: Number of shortened events.
     """
 
@@ -254,15 +254,16 @@ class CPGraph:
     ) -> WhatIf:
         """Return the length of the path before and after some events are made faster.
 
-        The factor applies to the self time of events: the whole duration of a device operation, the
-        time of a host operator outside of nested events. Delays are unchanged. With
-        ``include_launch_edges``, no kernel starts before its launch. Without, the saving is
+        The factor applies to the self time of events: the whole duration of a device operation, and
+        the time of a host operator outside of nested events. Delays are unchanged. With
+        ``include_launch_edges``, no kernel starts before its launch. Without it, the saving is
         overestimated if kernels wait for the host.
 
         Args:
             times_faster: 2 halves the times; rounded to whole ns.
-            name: Text in the name of the events.
-            kernel_class: ``computation``, ``communication`` or ``memory``: device operations only.
+            name: Substring of the names of the events.
+            kernel_class: ``computation``, ``communication`` or ``memory``; selects device
+                operations only.
 
         Raises:
             ParameterError: The factor is not positive, or neither a name nor a class is given.

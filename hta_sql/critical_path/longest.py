@@ -1,4 +1,4 @@
-"""Find the longest path of a graph whose node numbers are a topological order."""
+"""Find the longest path in a graph whose node numbers are a topological order."""
 
 from __future__ import annotations
 

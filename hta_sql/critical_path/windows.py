@@ -25,7 +25,7 @@ WHERE contains(h.name, $annotation)
 
 @dataclass(frozen=True)
 class Windows:
-    """Counts of a rank's host events whose names contain a text: in the trace, and in scope."""
+    """Number of a rank's host events whose names contain a string: in the trace, and in scope."""
 
     rank: int
     annotation: str
@@ -56,13 +56,13 @@ def count_windows(
     steps: Iterable[int] | None = None,
     include_last_profiler_step: bool = False,
 ) -> Windows:
-    """Count the host events of a rank whose names contain a text.
+    """Count the host events of a rank whose names contain a string.
 
     Args:
         store: An open store.
         run: Run of the rank.
         rank: Rank to analyze.
-        annotation: The text.
+        annotation: String to search for in the names.
         steps: Profiler steps in scope; default: all.
         include_last_profiler_step: Whether the last step is in scope.
     """

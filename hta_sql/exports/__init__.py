@@ -1,1 +1,1 @@
-"""Exports of a store: files, sheets, a DuckDB file, comparisons, gates."""
+"""Export a store to files, sheets or DuckDB; compare its runs, and gate them."""

@@ -34,8 +34,9 @@ _TIMES = (
 def content_digest(store: TraceStore, run: str) -> str:
     """Return a digest of a run's content, which changes with any trace, event, time or name.
 
-    The digest is the same if equal traces are ingested again, into another store or by another
-    version. It covers what the manifest records about the traces, and the sums of their times.
+    The digest is the same if equal traces are ingested again, into a different store or by a
+    different version. It covers what the manifest records about the traces, and the sums of their
+    times.
 
     Raises:
         RankError: There is no such run.
@@ -58,7 +59,7 @@ def content_digest(store: TraceStore, run: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is a valid baseline name."""
+    """Return whether a string is a valid baseline name."""
     return bool(_NAME.fullmatch(text))
 
 

@@ -91,7 +91,7 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> list[str]:
-        """Facts that differ between the sides, as text, worst first."""
+        """Facts that differ between the sides, as strings, worst first."""
         return [fact_text(fact) for fact in self.differing]
 
     @cached_property

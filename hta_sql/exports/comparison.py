@@ -86,7 +86,7 @@ def compare(control: Side, test: Side, **parameters: Any) -> Result:
             ``trace_diff``.
 
     Returns:
-        The columns of the analysis ``trace_diff``, largest change of duration first.
+        The columns of the analysis ``trace_diff``, sorted by change in duration, largest first.
 
     Raises:
         RankError: A run or rank does not exist.

@@ -1,4 +1,4 @@
-"""Exports a store to files: CSV, Parquet, Excel sheets, one DuckDB file, a flame graph."""
+"""Exports a store to files: CSV, Parquet, Excel sheets, one DuckDB file or a flame graph."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def export(
 
     Raises:
         AnalysisNotFoundError: There is no analysis or table of that name.
-        ParameterError: Names were given for ``duckdb`` or ``speedscope``, or an unknown format.
+        ParameterError: Names were given for ``duckdb`` or ``speedscope``, or the format is unknown.
         ExtraNotInstalledError: XlsxWriter is not installed, but ``xlsx`` was requested.
         StoreError: The target is a file instead of a folder, or the other way round.
     """
@@ -173,7 +173,7 @@ def write_sheets(tables: dict[str, Reader], stream: IO[bytes]) -> list[Exported]
         raise ExtraNotInstalledError(
             "Sheets need XlsxWriter: pip install 'hta_sql[xlsx]'"
         ) from error
-    # constant_memory streams rows to disk. Texts never become formulas, links or numbers.
+    # constant_memory streams rows to disk. Strings never become formulas, links or numbers.
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,

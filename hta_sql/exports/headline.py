@@ -177,7 +177,7 @@ def _cause_text(cause: Row) -> str:
 
 
 def _trust(step: Row) -> str:
-    """Return the text on the significance of the step's difference."""
+    """Return the phrase about the significance of the step's difference."""
     noise = step["noise_ns"]
     if noise is None:
         return "; significance unknown: a side has only one step"

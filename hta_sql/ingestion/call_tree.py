@@ -214,7 +214,7 @@ def _by_part(host_events: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Re
 
 
 def _first_events(path: HashArray, event_id: IntArray, known: dict[int, int]) -> IntArray:
-    """Return the first event with the same path as each event, including earlier batches."""
+    """Return, for each event, the first event with the same path, in this or an earlier batch."""
     # Looking up distinct paths costs half as much as looking up each event.
     distinct, place = np.unique(path, return_inverse=True)
     first = np.empty(len(distinct), dtype=np.int64)

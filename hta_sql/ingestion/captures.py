@@ -1,4 +1,4 @@
-"""Numbers the captures of each rank: several files of a rank are captures, each a separate run."""
+"""Numbers the captures of each rank: if a rank has several files, each is a separate run."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def folder_of(path: str) -> str:
 
 
 def process_of(path: str) -> str | None:
-    """Return the worker in a file name of torch's trace handler; None for other file names."""
+    """Return the worker from a file name of torch's trace handler; None for other file names."""
     timed = TIMED_NAME.match(path.rpartition("/")[2])
     return timed.group(1) if timed else None
 

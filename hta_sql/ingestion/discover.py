@@ -82,7 +82,8 @@ def discover(
             or {rank: path}; local paths or fsspec URLs.
         ranks: Ranks to return; None: all.
         rank_regex: Regular expression whose first group matches the rank in a file name.
-        look: Used instead of :func:`peek`; it may return known facts without reading the file.
+        look: Function to use instead of :func:`peek`; it may return known facts without reading the
+            file.
         join_spans: Whether several captures are joined into one run, so that no warning is needed.
         one_job: Whether to treat the traces as one job, whatever they state.
         captures: Traces of graph captures, in the same forms as ``traces``. Graph captures among

@@ -121,8 +121,8 @@ class GraphCaptures:
     def _in_order(self, replays: Sequence[Names], graphs: Sequence[Names]) -> list[int | None]:
         """Assign graphs to replays in order, so that as many operations as possible have a launch.
 
-        Layers of a model have equal graphs, and a replay that lost an operation may look like
-        another graph. Therefore the neighboring replays decide. A replay that remains unassigned
+        Layers of a model have equal graphs, and a replay that lost an operation may look like a
+        different graph. Therefore the neighboring replays decide. A replay that remains unassigned
         gets the first graph with the same kernel names.
         """
         best = [[0.0] * (len(graphs) + 1) for _ in range(len(replays) + 1)]
@@ -166,8 +166,8 @@ class GraphCaptures:
     def _candidates(self, replayed: Names, last: int) -> Iterator[int]:
         """Yield the positions of graphs that a replay may belong to, after the last graph that ran.
 
-        First the next graph, if it contains all kernels of the replay. Then the next graph with the
-        same kernel names or, if there is none, the most similar graph.
+        The next graph comes first, if it contains all kernels of the replay. It is followed by the
+        next graph with the same kernel names or, if there is none, by the most similar graph.
         """
         count = len(self._clear)
         if not count:

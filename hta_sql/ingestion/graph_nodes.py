@@ -67,7 +67,7 @@ def _may_be(replayed: str, captured: str | None) -> bool:
 
 
 def _has_other_names(replayed: Sequence[str], captured: Sequence[str]) -> bool:
-    """Return whether so many kernel names are missing in the graph that it has another size.
+    """Return whether the graph lacks so many kernel names that it has a different size.
 
     One missing name is always allowed.
     """
@@ -79,7 +79,7 @@ def _has_other_names(replayed: Sequence[str], captured: Sequence[str]) -> bool:
 def _by_occurrence(replayed: Sequence[str], captured: Sequence[str]) -> Nodes:
     """Pair the n-th operation with a name and the n-th launch with that name.
 
-    Their order may differ, because nodes on several streams may start in another order.
+    Their order may differ, because nodes on several streams may start in a different order.
     """
     positions: dict[str, list[int]] = defaultdict(list)
     for position, name in enumerate(captured):

@@ -45,7 +45,7 @@ def with_kernel_files(files: list[TraceFile], kernels: list[str]) -> list[TraceF
 
 
 def _nearest(folder: str, folders: set[str]) -> str | None:
-    """Return the nearest folder in ``folders``: the folder itself or a parent; None without any."""
+    """Return the nearest folder in ``folders`` (the folder itself or a parent), or None."""
     while folder:
         if folder in folders:
             return folder

@@ -1,11 +1,11 @@
-"""Compiled reader and call tree: converts chunks of text to staged tables without SQL statements.
+"""Compiled reader and call tree builder: stage chunks of text without SQL statements.
 
-An optional accelerator. It rejects a chunk that contains anything unusual; that chunk is read by
-the statements in sql/ingest, which define the result. It gets the known arguments and categories
-from the same lists as those statements. :mod:`hta_sql.ingestion.call_tree` defines the call tree,
-and builds it if the library is unavailable or disabled. The library is written in Rust with only
-the standard library, so traces cannot cause out-of-bounds accesses. For building it, see
-docs/native.md.
+They are an optional accelerator. The reader rejects a chunk that contains anything unusual. Such a
+chunk is read by the statements in sql/ingest, which define the result. The reader gets the known
+arguments and categories from the same lists as those statements. :mod:`hta_sql.ingestion.call_tree`
+defines the call tree, and builds it if the library is unavailable or disabled. The library is
+written in Rust with only the standard library, so traces cannot cause out-of-bounds accesses. For
+building it, see docs/native.md.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class NativeBatch:
         table = pa.Table.from_arrays(arrays, schema=_schema(columns))
         if not is_typed:
             return table
-        # Chunks with arguments of another form were rejected, so there are no odd arguments.
+        # Chunks with arguments of a different form were rejected, so there are no odd arguments.
         none = pa.nulls(rows, _NAMES)
         return table.add_column(len(columns) - 1, "odd_arguments", none)
 

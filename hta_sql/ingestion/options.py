@@ -101,7 +101,7 @@ class ShardOptions(IngestOptions):
 def called_with(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Options], Answer]], Callable[P, Answer]]:
-    """Convert a function of an options object into a function with one parameter per option.
+    """Convert a function that takes an options object into one with a parameter for each option.
 
     The signature and the ``Args:`` section of the docstring are taken from the options class.
     """

@@ -259,7 +259,7 @@ def _fits(job: RankJob, rows: Counter[str]) -> bool:
 def _staged(
     con: duckdb.DuckDBPyConnection, job: RankJob, *, careful: bool
 ) -> tuple[Counter[str], dict[str, Any]]:
-    """Read the events of a trace; return their number by table, and the trace's metadata."""
+    """Read the events of a trace; return the event counts by table, and the trace's metadata."""
     if cluster_file(job.path):
         return stage_events(con, None), {}
     first_id = job.span << SPAN_BITS

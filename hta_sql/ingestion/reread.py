@@ -30,7 +30,7 @@ def read_again(
         manifest: Manifest of the store, with the quarantined ranks in ``aside``.
 
     Returns:
-        The (run, rank) pairs that were read, and for each other pair the reason why it was not.
+        The (run, rank) pairs that were read, and the reason why each of the others was not.
     """
     why: dict[tuple[str, int], str] = {}
     read: list[tuple[str, int]] = []

@@ -313,7 +313,7 @@ def _refuse(role: str | None, ranks: set[int], owners: Mapping[int, str | None])
 
 
 def _check_range(placed: Sequence[TraceFile]) -> None:
-    """Raise if a rank is too large for its column, or a file cannot be moved to another rank."""
+    """Raise if a rank is too large for its column, or if a file's rank cannot be changed."""
     for file in placed:
         check_rank(file.rank, file.path)
         if file.first_rank and file.stated is None:

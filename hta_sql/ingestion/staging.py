@@ -69,7 +69,10 @@ _CHUNK_SCHEMA = pa.schema(
 
 
 class DoubtfulCutError(Exception):
-    """A chunk does not parse and may have been cut inside an event; the reader must be careful."""
+    """A chunk does not parse, perhaps because it was cut inside an event.
+
+    The trace must be read again, event by event.
+    """
 
 
 def stage_events(
@@ -96,7 +99,7 @@ def stage_events(
 
     Raises:
         TraceFormatError: The file is not a trace, or has a defect in strict mode.
-        DoubtfulCutError: Only a careful reader can separate the events of this file.
+        DoubtfulCutError: Only a reader with ``careful=True`` can separate the events of this file.
     """
     events: Counter[str] = Counter()
     chunks: Iterator[Chunk] = iter(reader or ())
@@ -237,7 +240,7 @@ def arrow(chunk: Chunk, *, part: int = 0, is_walked: bool = False) -> pa.RecordB
 
 
 def _rescue_refused(con: duckdb.DuckDBPyConnection, reader: TraceReader) -> None:
-    """Replace rejected chunks by the events that can be rescued; record lost and repaired events.
+    """Replace rejected chunks with the events that can be rescued; record lost and repaired events.
 
     Raises:
         DoubtfulCutError: An event may continue in the next chunk, or the list ends inside this one.

@@ -234,7 +234,7 @@ def _new_file(tables: Path, table: str, places: Sequence[RankOutput]) -> tuple[P
     folder = f"rank={places[0].rank}" if len(places) == 1 else SHARED
     relative = Path(table, f"run={places[0].run}", folder, f"{name}.parquet")
     (tables / relative).parent.mkdir(parents=True, exist_ok=True)
-    # A leading dot and another suffix hide the file from globs and directory scans of readers.
+    # A leading dot and a different suffix hide the file from globs and directory scans of readers.
     return (tables / relative).with_name(f".{name}{PARTIAL}"), relative
 
 

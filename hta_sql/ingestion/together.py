@@ -152,7 +152,7 @@ def _stage(
     natives: Mapping[int, NativeBatch],
     parsed: Mapping[int, Counter[str]],
 ) -> None:
-    """Insert the read and parsed events into the staged tables."""
+    """Insert the events that were read or parsed into the staged tables."""
     firsts = [(part << PART_BITS) + (job.span << SPAN_BITS) for part, job in enumerate(jobs)]
     read = dict(chain.from_iterable(native.events.items() for native in natives.values()))
     is_parsed = bool(parsed)

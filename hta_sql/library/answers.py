@@ -104,7 +104,7 @@ def sql_digest(library: Library, about: SqlObject) -> str:
 def definition_digest(about: SqlObject) -> str:
     """Return the SHA-256 of an object's file and the CSV next to it, ignoring comments.
 
-    The texts of the message catalogue are not included.
+    The message catalogue is not included.
     """
     return _definition(about.path, about.text)
 

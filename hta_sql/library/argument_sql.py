@@ -85,18 +85,18 @@ def all_within(value: str, limit: int) -> str:
 
 
 def of_form(value: str, form: str) -> str:
-    """Build an SQL text that is NULL unless it matches a form; both are trusted."""
+    """Build an SQL string that is NULL unless it matches a form; both are trusted."""
     return f"CASE WHEN has_form_{form}({value}) THEN {value} END"
 
 
 def has_form_macro(form: str, pattern: str, limit: int | None, *, is_json: bool) -> str:
-    """Build the macro that tests whether a text matches a form.
+    """Build the macro that tests whether a string matches a form.
 
     Args:
         form: Name of the form, trusted.
-        pattern: Regular expression for the whole text, quoted here.
-        limit: Maximum size of the text [bytes], or None.
-        is_json: Whether the text must be JSON.
+        pattern: Regular expression for the whole string, quoted here.
+        limit: Maximum size of the string [bytes], or None.
+        is_json: Whether the string must be JSON.
     """
     valid = " AND json_valid(value)" if is_json else ""
     short = "" if limit is None else f"strlen(value) <= {limit} AND "

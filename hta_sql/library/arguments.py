@@ -50,9 +50,9 @@ class Form:
     Attributes:
         name: Name of the form.
         type: SQL type of the column; JSON is text. Empty for a fragment of other patterns.
-        limit: Maximum magnitude of a number, maximum size of a text [bytes], or None. It protects
+        limit: Maximum magnitude of a number, maximum size of a string [bytes], or None. It protects
             analyses that pair the ranks of a group: a million ranks would exhaust the memory.
-        pattern: Regular expression (RE2) for the whole text, or an empty string.
+        pattern: Regular expression (RE2) for the whole string, or an empty string.
         description: The form in words: "a list of ranks".
     """
 
@@ -200,7 +200,7 @@ def argument_macros() -> tuple[str, ...]:
     """Return the statements that create the macros about argument forms.
 
     ``argument_description(name)`` returns the form of an argument in words. For each form with a
-    pattern, ``has_form_<form>(text)`` returns whether a text matches.
+    pattern, ``has_form_<form>(text)`` returns whether a string matches.
     """
     described = {a.name: a.form.description for a in known_arguments() if a.form}
     tests = (

@@ -116,7 +116,7 @@ def create_one(con: duckdb.DuckDBPyConnection, about: SqlObject) -> None:
     """Create a user's macro or analysis: one statement that creates the declared object.
 
     Raises:
-        LibraryError: The file contains another statement, or its name is an engine function's.
+        LibraryError: The file contains another statement, or has the name of an engine function.
         duckdb.Error: The engine rejects the statement.
     """
     kinds = [statement.type.name for statement in con.extract_statements(about.text)]
@@ -243,7 +243,7 @@ def microsecond_column(column: Column) -> Column:
 
 
 def _unversioned_macro(analysis: SqlObject) -> str:
-    """Return the statement that creates the unversioned macro: a call of the newest version.
+    """Return the statement that creates the unversioned macro: a call to the newest version.
 
     A copy of the newest version's text would double the size of the catalog.
     """

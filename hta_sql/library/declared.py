@@ -42,7 +42,7 @@ def comments_at(text: str, start: int) -> list[str]:
 
 
 def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter]:
-    """Parse the parameter lines of a macro between two offsets of a text.
+    """Parse the parameter lines of a macro between two offsets in a file's text.
 
     Raises:
         LibraryError: A line does not have the required form.
@@ -63,7 +63,7 @@ def parameters_in(path: Path, text: str, start: int, end: int) -> list[Parameter
 
 
 def columns_in(name: str, comments: list[str]) -> list[Column]:
-    """Parse the columns that a view or macro documents; a scalar macro has one, named like it."""
+    """Parse the documented columns of a view or macro; a scalar macro has one, of its own name."""
     first, *lines = comments or [""]
     found: list[Column] = []
     if returned := _RETURNED.match(first):

@@ -1,7 +1,7 @@
 """Digests of the ingest definitions, independent of formatting.
 
-A trace is ingested again if it was ingested with other definitions than the current ones. Comments,
-indentation and line breaks do not change a definition.
+A trace is ingested again if it was ingested with definitions that differ from the current ones.
+Comments, indentation and line breaks do not change a definition.
 """
 
 from __future__ import annotations

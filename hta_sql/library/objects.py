@@ -220,7 +220,7 @@ class Library:
 
     @cached_property
     def _named(self) -> dict[str, SqlObject]:
-        """Name in a query ─▶ object; a name without version is the newest version."""
+        """Name in a query ─▶ object; a name without version stands for the newest version."""
         newest = {one.base_name: one for one in self.newest()}
         return {one.name: one for one in (*self.analyses, *self.macros, *self.tables)} | newest
 
@@ -375,7 +375,7 @@ def parse_file(path: Path) -> SqlObject:
 
 
 def parse_text(path: Path, text: str) -> SqlObject:
-    """Parse the text of a file of the library.
+    """Parse the text of a library file.
 
     Raises:
         LibraryError: The text does not have the required form.

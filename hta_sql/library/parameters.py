@@ -60,7 +60,7 @@ def _fit(analysis: str, parameter: Parameter, value: Any) -> Any:
 def _is_list(value: Any) -> bool:
     if isinstance(value, (str, bytes)):
         return False
-    # NumPy scalars have no dimension, arrays have.
+    # NumPy scalars have no dimension; arrays do.
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
 
 

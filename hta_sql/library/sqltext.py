@@ -117,7 +117,7 @@ def derived_view(
     macro: str,
     runs: Iterable[str] | None = None,
 ) -> str:
-    """Build the view of a derived table: reads materialized Parquet files and computes the rest.
+    """Build a derived table's view, which reads materialized Parquet files and computes the rest.
 
     Args:
         table: Name of the table.
@@ -189,7 +189,10 @@ def stored_answer(name: str) -> str:
 
 
 def rows_of_run(macro: str) -> str:
-    """Build the SELECT of a macro's rows for ``$run``, without the run column; macro trusted."""
+    """Build the SELECT of a macro's rows for ``$run``, without the column run.
+
+    The name of the macro is trusted.
+    """
     return f"SELECT * EXCLUDE (run) FROM {macro}(runs := [$run::VARCHAR])"  # noqa: S608 - a trusted name
 
 
@@ -240,7 +243,7 @@ def create_schema(name: str) -> str:
 
 
 def call(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the call of a table macro.
+    """Build a call to a table macro.
 
     Args:
         name: Name of the macro, trusted.
@@ -266,7 +269,7 @@ def view_of(name: str, source: str) -> str:
 
 
 def value_of(name: str, arguments: Mapping[str, str]) -> str:
-    """Build the SELECT of a scalar lib macro's value as a column named like it; all trusted."""
+    """Build the SELECT of a scalar lib macro; the column has the macro's name; all are trusted."""
     given = ", ".join(f"{parameter} := {value}" for parameter, value in arguments.items())
     return f"SELECT lib.{name}({given}) AS {identifier(name)}"
 
@@ -287,7 +290,7 @@ def numbers(count: int) -> str:
 
 
 def replace_view_by_table(name: str, select: str) -> list[str]:
-    """Build the statements that replace a view by a table with data; both are trusted."""
+    """Build the statements that replace a view with a table of the same name; both are trusted."""
     return [f"DROP VIEW {name}", create_table(name, select)]
 
 
@@ -347,7 +350,7 @@ def subquery(select: str) -> str:
 def first_match_macro(
     name: str, rules: Iterable[tuple[str | int | None, str]], *, whole: bool = False
 ) -> str:
-    """Build a macro that returns the result of the first regular expression that matches a text.
+    """Build a macro that returns the result of the first regular expression that matches a string.
 
     The expressions are constants in the macro, because the engine compiles a constant once but an
     expression from a column or parameter for every row: 25 of 290 ms for a rank of 27,000 events.
@@ -355,7 +358,7 @@ def first_match_macro(
     Args:
         name: Name of the macro, trusted.
         rules: Result and regular expression, both quoted here, in order of precedence.
-        whole: Whether the expressions match the whole text; otherwise any part, ignoring case.
+        whole: Whether the expressions match the whole string; otherwise any part, ignoring case.
     """
     test = "regexp_full_match(value, {})" if whole else "regexp_matches(value, {}, 'i')"
     lines = [f"WHEN {test.format(literal(regex))} THEN {literal(to)}" for to, regex in rules]
@@ -363,12 +366,12 @@ def first_match_macro(
 
 
 def lookup_macro(name: str, results: Mapping[str, str], kind: str, otherwise: str) -> str:
-    """Build a macro that looks up a text in constant lists, at negligible cost.
+    """Build a macro that looks up a string in constant lists, at negligible cost.
 
     Args:
         name: Name of the macro, trusted.
-        results: Text ─▶ result, both quoted here. A text with a leading star matches all texts that
-            end with the rest of it, after the exact ones.
+        results: String ─▶ result, both quoted here. A string with a leading star matches all
+            strings that end with the rest of it, after the exact ones.
         kind: Type of the result, trusted.
         otherwise: Result if nothing matches, quoted here.
     """

@@ -39,8 +39,7 @@ def write_counters(
         run: Run of the rank.
         rank: The rank.
         series: ``queue`` adds ``Queue Length``, the queued operations of each stream. ``memory``
-            adds the bandwidth of each kind of copy in GB/s: as recorded, otherwise bytes /
-            duration.
+            adds the bandwidth of each kind of copy in GB/s: as recorded, or else bytes / duration.
         suffix: Suffix appended to the stem of the file name.
         output_dir: Output folder; default: the folder of the trace.
         include_last_profiler_step: Whether to include the last profiler step.
@@ -68,7 +67,7 @@ def counter_events(
     Args:
         store: Store that the trace was ingested into.
         series: Keys of :data:`SERIES`.
-        zero_ns: Time of the file's clock at the start of the run [ns].
+        zero_ns: Start of the run on the file's clock [ns].
         scope: Parameters of the analyses.
     """
     tables = {name: store.run(SERIES[name], **scope).arrow() for name in series}

@@ -1,4 +1,4 @@
-"""Write a trace with its critical path: marked events, and edges as arrows."""
+"""Write a trace with its critical path: its events are marked, and its edges become arrows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def device_skews(store: TraceStore, run: str, rank: int) -> dict[int | None, int
 
 
 class PathMarking:
-    """Mark events of the path in sequence, and store the tracks of events with arrows."""
+    """Marks the path's events as they stream by, and stores the tracks of events with arrows."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class PathMarking:
         self._tracks: dict[int, tuple[Any, Any]] = dict.fromkeys(ends, (None, None))
 
     def __call__(self, event: Event) -> bytes | None:
-        """Return the text of an event, marked if it is on the path; None drops the event."""
+        """Return the JSON of an event, marked if it is on the path; None drops the event."""
         if event.event_id in self._tracks:
             self._tracks[event.event_id] = event.get("pid"), event.get("tid")
         if event.event_id in self._critical:

@@ -30,7 +30,7 @@ class Lanes:
         store: Store of the rank.
         run: Run of the rank.
         rank: The rank.
-        zero_ns: Time of the file's clock at the start of the run [ns].
+        zero_ns: Start of the run on the file's clock [ns].
         mask: Whether each event is shown, by ``event_id``; None: all events.
     """
 

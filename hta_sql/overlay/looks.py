@@ -87,8 +87,8 @@ def look_at(
 
     Raises:
         RankError: The run or rank does not exist.
-        ParameterError: The finding, event, step or iteration does not exist, or both a finding and
-            an event, or steps and iterations, are given.
+        ParameterError: The finding, event, step or iteration does not exist, or the arguments
+            exclude each other: a finding and an event, or steps and iterations.
     """
     if steps and iterations:
         raise ParameterError("Steps and iterations both select a window; pass only one of them.")
@@ -162,7 +162,7 @@ def _span(row: dict[str, Any]) -> tuple[int, int]:
 
 
 def _windowed(look: Look, window: tuple[int, int], named: str) -> Look:
-    """Return a look that is limited to a window of time."""
+    """Return a look that is limited to a time window."""
     title = f"{look.title}, {named}"
     return replace(look, wanted=replace(look.wanted, window=window), title=title, zoom=window)
 

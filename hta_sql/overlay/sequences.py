@@ -40,7 +40,7 @@ def overlay_sequences(
         run: Run of the rank.
         rank: The rank.
         folder: Output folder for ``overlaid_<trace>.json.gz``.
-        compress: Replace the names of all other complete events by numbers and drop their
+        compress: Replace the names of all other complete events with numbers and drop their
             arguments. The arguments of the span "PyTorch Profiler" map the numbers to names;
             without such a span, an additional event after the last one does.
 

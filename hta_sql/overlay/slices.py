@@ -71,9 +71,9 @@ class Slice:
     Attributes:
         path: Path of the file.
         events: Number of events.
-        zero_ns: Time of its clock at the start of the run [ns].
-        moved: ``pid``, ``tid`` and start [ns of its clock] of events of the first rank that were
-            moved to another track ─▶ its ``tid``.
+        zero_ns: Start of the run on the slice's clock [ns].
+        moved: ``pid``, ``tid`` and start [ns on the slice's clock] of each moved event of the first
+            rank ─▶ ``tid`` of its new track.
     """
 
     path: str
@@ -130,7 +130,7 @@ def _clocks(store: TraceStore, wanted: Wanted) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Part of a slice from one rank."""
+    """The part of a slice that comes from one rank."""
 
     store: TraceStore
     wanted: Wanted
@@ -138,7 +138,7 @@ class _Part:
     source: SourceFile
 
     def write(self, lines: IO[bytes], move: _Move | None) -> int:
-        """Write the events, each after a comma; return their number."""
+        """Write the events, each preceded by a comma; return the event count."""
         marking = self._path() if self.wanted.critical_path else None
         cut = _Cut(lines, self._mask, self.lanes, marking, move, rank=self.rank)
         count = self.source.event_count
@@ -235,8 +235,9 @@ class _Cut:
     def _name(self, labels: Event) -> None:
         """Write a process name from its labels, such as ``GPU 3``.
 
-        Viewers show only the process name, which the profiler sets to the program's for all
-        processes. Of several names the last one counts, so the event keeps the time of the labels.
+        Viewers show only the process name, which the profiler sets to the program's name for all
+        processes. If a process has several names, the last one counts, so the event keeps the time
+        of the labels.
         """
         args = labels.get("args")
         label_text = args.get("labels") if isinstance(args, dict) else None
@@ -294,5 +295,5 @@ class _Move:
 
 
 def _ns(text: str) -> int:
-    """Parse a time of a trace in microseconds to nanoseconds without rounding errors."""
+    """Convert a trace timestamp from microseconds to nanoseconds without rounding errors."""
     return round(Decimal(text.strip('"')) * 1000)

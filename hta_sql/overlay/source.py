@@ -25,9 +25,9 @@ class SourceFile:
     path: str
     event_count: int
     first_ts: int
-    """Time of the first event in the file's clock [ns]; 0 without events."""
+    """Time of the first event on the file's clock [ns]; 0 if there are no events."""
     zero_ns: int
-    """Time of the file's clock at the start of the run [ns]."""
+    """Start of the run on the file's clock [ns]."""
 
 
 def source_of(store: TraceStore, run: str, rank: int) -> SourceFile:

@@ -1,4 +1,4 @@
-"""Renders statements on the main costs, and findings about data that limit the numbers."""
+"""Renders statements about the main costs, and findings about data that limits the numbers."""
 
 from __future__ import annotations
 

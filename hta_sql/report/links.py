@@ -1,4 +1,4 @@
-"""Replaces names of analyses in messages by titles with links to their sections."""
+"""Replaces names of analyses in messages with titles that link to their sections."""
 
 from __future__ import annotations
 

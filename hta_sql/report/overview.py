@@ -75,7 +75,7 @@ def overview_markup(first: FirstScreen, sections: set[str], questions: Markup = 
 
 
 def _without_steps(first: FirstScreen, sections: set[str]) -> Markup:
-    """Explain why steps are missing, and link to the sections of what the files contain instead."""
+    """Explain why steps are missing, and link to sections about what the files contain instead."""
     where = [f"for {what} look at {name}" for name, what in SUMMARIZED.items() if name in sections]
     if where:
         text = "; ".join(("The ranks have summaries instead of events", *where))
@@ -102,7 +102,7 @@ def _with_gpus(first: FirstScreen) -> set[str]:
 
 
 def _lead(runs: Mapping[str, list[Row]], with_gpus: set[str]) -> str:
-    """Return a sentence on the duration of a step, and its share of compute."""
+    """Return a sentence about the duration of a step and its share of compute."""
     several = len(runs) > 1
     durations = []
     for run, rows in runs.items():
@@ -174,7 +174,7 @@ def shares(means: Mapping[str, float]) -> dict[str, float]:
 def _bar(means: Mapping[str, float], longest: float, room: int = 0) -> list[dict[str, Any]]:
     """Return the parts of a bar, with widths relative to the longest step.
 
-    All parts are included, so that the page can show another selection of ranks and steps.
+    All parts are included, so that the page can show a different selection of ranks and steps.
     """
     pieces = []
     for name, (words, color) in STEP_PARTS.items():
@@ -201,7 +201,7 @@ def _key(means: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _verdict(judged: Sequence[Row], sections: set[str]) -> dict[str, Any]:
-    """Return the verdict on stragglers: their ranks, that there are none, or why it is unknown."""
+    """Return the verdict on stragglers: their ranks, none found, or why the verdict is unknown."""
     late = [row for row in judged if row["is_straggler"]]
     compared = [row for row in judged if row["is_straggler"] is not None]
     text = unknown = ""

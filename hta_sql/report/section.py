@@ -118,7 +118,7 @@ def _chart(result: Result, spec: dict[str, Any] | str, key: str) -> Markup:
 
 
 def _one_point(spec: dict[str, Any]) -> str | None:
-    """Return the sentence (possibly empty) of a chart with one point; None for other charts."""
+    """Return the text (possibly empty) that a chart with one point shows; None for other charts."""
     sets = list(spec["datasets"].values())
     # A folded row is a bar with several parts.
     if any(len(rows) > 1 for rows in sets) or '"fold"' in json.dumps(spec):

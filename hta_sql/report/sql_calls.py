@@ -1,4 +1,4 @@
-"""Renders the SQL of a section: the call of its analysis with values, and its source file."""
+"""Renders the SQL of a section: a call to its analysis with values, and its source file."""
 
 from __future__ import annotations
 

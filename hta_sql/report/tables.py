@@ -46,7 +46,7 @@ class Heading(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell: text, CSS class, exact value to sort by, and the hidden part and end of a long text."""
+    """A cell: text, CSS class, exact value to sort by, and hidden part and end of a long text."""
 
     text: str
     kind: str = ""
@@ -179,7 +179,7 @@ def _sentence(text: str, _: Any) -> Cell:
 
 
 def _text(text: str, _: Any) -> Cell:
-    """Return the cell of a text; the hidden middle of a long text can still be copied and found."""
+    """Return the cell of a string; if its middle is hidden, it can still be copied and found."""
     whole = cut_middle(text, CELL_CHARACTERS)
     if len(whole) <= FOLDED:
         return Cell(whole, "long" if len(whole) > LONG else "name" if len(whole) > WORD else "")

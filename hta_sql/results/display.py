@@ -86,7 +86,7 @@ def print_table(
 ) -> None:
     """Print the first rows of a result as a table.
 
-    Times, sizes and percentages are printed in human units, long texts are cut in the middle, and
+    Times, sizes and percentages are printed in human units, long strings are cut in the middle, and
     control characters are escaped: for exact values use ``.df()``, ``.rows()`` or a file format. A
     note below the table names the rows and columns that are not shown.
 

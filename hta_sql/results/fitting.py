@@ -70,7 +70,7 @@ class TextColumn:
         return len(self.cells) > 1 and set(self.cells) == {NULL}
 
     def lines(self, width: int) -> list[list[str]]:
-        """Return the lines of each cell for a width: sentences are wrapped, other texts are cut."""
+        """Return the lines of each cell: sentences wrap at the width, other strings are cut."""
         if self.is_sentence:
             return [wrap(cell, width) or [""] for cell in self.cells]
         return [[text] for text in cut_column(self.cells, width)]
@@ -103,10 +103,10 @@ def answering(columns: list[TextColumn], shown: Sequence[str], width: int) -> li
 
 
 def footnotes(columns: list[TextColumn], width: int) -> tuple[list[TextColumn], list[str]]:
-    """Replace sentences that would wrap over many lines with numbers of notes below the table.
+    """Replace sentences that would wrap over many lines with references to notes below the table.
 
     Returns:
-        The columns of the table, and the texts of the notes: ``[1]`` is the first.
+        The columns of the table, and the notes: ``[1]`` is the first.
     """
     sentences = [c for c in columns if c.name in REMARKS and c.width > NARROW_TEXT]
     if not sentences:

@@ -29,7 +29,7 @@ def mark_lower_bounds(
 
     Args:
         name: The column.
-        cells: Its values as text.
+        cells: Its values as strings.
         analysis: The analysis of the rows.
         values: Column ─▶ values, for all columns of the result.
     """

@@ -1,1 +1,1 @@
-"""Serve stores: the explorer, MCP, and a single trace for Perfetto's page."""
+"""Serve a store in the explorer or over MCP, or a single trace to Perfetto's page."""

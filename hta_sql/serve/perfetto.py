@@ -1,8 +1,9 @@
-"""Serve a trace from this machine to one trace viewer page in the browser, once.
+"""Serve a trace once, from this machine to a trace viewer page in the browser.
 
 The content security policy of Perfetto's page allows it to read from 127.0.0.1:9001 and no other
-port, so the port is fixed for that page. Requests with another ``Host`` (DNS rebinding) or without
-the ``Origin`` of the page get status 403, paths other than the secret one 404, other methods 501.
+port, so the port is fixed for that page. Requests with a different ``Host`` (DNS rebinding) or
+without the page's ``Origin`` get status 403. Paths other than the secret one get 404, and other
+methods get 501.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _POLL_S = 0.05
 class TraceServer(ThreadingHTTPServer):
     """Server of one file that stops after the file has been read.
 
-    Each connection has its own thread, so that an idle connection delays no other one. Browsers
-    open idle connections ahead of their requests.
+    Each connection has its own thread, so that an idle connection does not delay the others.
+    Browsers open idle connections ahead of their requests.
 
     Args:
         path: Path of the file.

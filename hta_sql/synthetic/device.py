@@ -54,7 +54,10 @@ class Device:
 
 
 def run_queues(devices: list[Device], steps: list[StepTrace]) -> None:
-    """Run one step on all GPUs; a collective ends at once on all GPUs, after the last arrival."""
+    """Run one step on all GPUs.
+
+    A collective ends on all GPUs simultaneously, after the last arrival.
+    """
     queues = [iter(step.queue) for step in steps]
     while True:
         arrived = [

@@ -131,7 +131,7 @@ class Host:
         self._python_stack.pop()
 
     def call(self, name: str) -> RuntimeCall:
-        """Record a call of the CUDA runtime or driver, which may be missing from the trace."""
+        """Record a call to the CUDA runtime or driver, which may be missing from the trace."""
         category, cbid, ns = CALLS[name]
         launches = name in LAUNCHES
         self._correlation += 1

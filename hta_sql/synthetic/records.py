@@ -61,7 +61,7 @@ class PythonFrame:
 
 @dataclass(slots=True)
 class RuntimeCall:
-    """A call of the CUDA runtime or driver."""
+    """A call to the CUDA runtime or driver."""
 
     category: str
     name: str

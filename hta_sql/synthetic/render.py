@@ -39,7 +39,7 @@ class StepRenderer:
         self._index = 0
 
     def events(self, step: StepTrace) -> Iterator[str]:
-        """Yield all events of one step: the CPU first, then CUPTI's."""
+        """Yield all events of one step: CPU events first, then CUPTI's."""
         return chain(
             self._host(step),
             self._python(step),

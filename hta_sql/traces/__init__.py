@@ -1,4 +1,4 @@
-"""Traces as files, local or remote: read, salvage, rewrite, output."""
+"""Read, salvage, rewrite and write trace files, local or remote."""
 
 from __future__ import annotations
 

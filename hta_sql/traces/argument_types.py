@@ -24,7 +24,7 @@ class ArgumentTypes:
     """Problems with the arguments of a trace's events; the first of each kind is recorded.
 
     Attributes:
-        violations: Argument ─▶ its first value of a wrong type, in trace order.
+        violations: Argument ─▶ its first value of the wrong type, in trace order.
         unknown: Argument outside the level ─▶ number of events that have it.
         no_event: First element of the event list that is not an event.
         no_arguments: First event whose arguments are not an object.

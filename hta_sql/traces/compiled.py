@@ -26,7 +26,7 @@ def reader_at_work() -> str:
 
 @cache
 def load() -> ctypes.CDLL | None:
-    """Load the library; return None if it is unavailable or has another version."""
+    """Load the library; return None if it is unavailable or has a different version."""
     import ctypes  # noqa: PLC0415 - needed only to read traces
 
     try:

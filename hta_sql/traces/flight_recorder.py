@@ -70,8 +70,8 @@ def read_dump(path: str) -> Dump:
 
     Raises:
         TraceNotFoundError: The file does not exist.
-        TraceFormatError: The file is not a dump, is damaged, or is a pickle with other than plain
-            values.
+        TraceFormatError: The file is not a dump, is damaged, or is a pickle that contains more than
+            plain values.
     """
     return parse_dump(_bytes(path), path)
 
@@ -84,8 +84,8 @@ def parse_dump(data: bytes, path: str) -> Dump:
         path: Name of the file in errors.
 
     Raises:
-        TraceFormatError: The bytes are not a dump, are damaged, or are a pickle with other than
-            plain values.
+        TraceFormatError: The bytes are not a dump, are damaged, or are a pickle that contains more
+            than plain values.
     """
     if data.startswith(PICKLE_MAGIC):
         value, problem = read_pickle(data, path)
@@ -109,7 +109,7 @@ def parse_dump(data: bytes, path: str) -> Dump:
 
 
 def group_ranks(group: dict[str, Any]) -> list[int] | None:
-    """Return the sorted ranks of a group; dumps may store them as text: ``"[0, 1]"``."""
+    """Return the sorted ranks of a group; dumps may store them as a string: ``"[0, 1]"``."""
     stated = group.get("ranks")
     if isinstance(stated, str):
         try:

@@ -1,4 +1,4 @@
-"""Finds the end of a JSON value by the engine's grammar, which accepts more than Python's decoder.
+"""Finds the end of a JSON value in the engine's grammar, which accepts more than Python's decoder.
 
 The engine also accepts a comma before a closing bracket, nan and inf in any case, and any depth.
 Offsets refer to the original text, so that both readers see the same events.
@@ -31,7 +31,7 @@ NEAR_THE_END = 16
 
 
 def may_be_too_deep(text: bytes) -> bool:
-    """Return whether a text has enough brackets to exceed the maximum depth."""
+    """Return whether a string has enough brackets to exceed the maximum depth."""
     return len(text) > MAX_DEPTH and text.count(b"[") + text.count(b"{") > MAX_DEPTH
 
 

@@ -33,7 +33,7 @@ class CompiledKernel(NamedTuple):
     is_backward: bool | None
     name: str
     debug_handle: int | None
-    """Number of the call of the kernel in the generated code."""
+    """Number of the kernel's call in the generated code."""
     post_grad_nodes: list[str]
     pre_grad_nodes: list[str]
     stacks: list[str]

@@ -147,8 +147,8 @@ def read_snapshot(path: str, sink: SnapshotSink) -> str | None:
 
     Raises:
         TraceNotFoundError: The file does not exist.
-        TraceFormatError: The file is not a snapshot, is damaged, or is a pickle with other than
-            plain values.
+        TraceFormatError: The file is not a snapshot, is damaged, or is a pickle that contains more
+            than plain values.
     """
     with open_any(path) as stream:
         head = stream.read(1)
@@ -335,7 +335,7 @@ class _SnapshotReader(PickleReader):
                 self._data.madvise(mmap.MADV_DONTNEED, 0, read)
 
     def _forget(self, records: list[Record]) -> None:
-        """Remove records from the memo; they are among the entries since the last call."""
+        """Remove records from the memo; they are among the entries made since the last call."""
         memo, texts = self._memo, self._texts
         gone = set(map(id, records))
         for record in records:
@@ -362,7 +362,7 @@ class _SnapshotReader(PickleReader):
         self._scanned = len(memo)
 
     def _shared(self, value: Any) -> Any:
-        """Return the first equal frame of a frame, the Stack of a list of frames, or the value."""
+        """Return the first frame equal to a frame, the Stack for a list of frames, or the value."""
         stacks = self._sink.stacks
         if type(value) is dict and "filename" in value:
             return stacks.same(value)

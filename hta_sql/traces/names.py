@@ -21,7 +21,7 @@ def path_text(path: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """Return the path for a text from :func:`path_text`."""
+    """Return the path that :func:`path_text` converted to text."""
     if text.startswith(_SCHEME):
         path = unquote_to_bytes(text.removeprefix(_SCHEME)).decode("utf-8", "surrogateescape")
         if path_text(path) == text:

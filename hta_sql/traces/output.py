@@ -49,7 +49,7 @@ def output_path(
 
 @contextmanager
 def trace_output(destination: str) -> Iterator[BinaryIO]:
-    """Open a trace for writing; move it into place when the block ends, delete it on failure.
+    """Open a trace for writing; move it into place when the block ends, or delete it on failure.
 
     The file is gzip if the name ends in ``.gz``; equal content gives equal bytes.
 

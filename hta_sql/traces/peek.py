@@ -53,7 +53,7 @@ class Stated(NamedTuple):
     end_ns: int | None = None
     """End of the recording [ns]; also None if the trace states its rank."""
     role: str | None = None
-    """Role of the process in a job of several roles."""
+    """Role of the process in a job with several roles."""
     pid: int | None = None
     """Process ID of the first host event."""
     groups: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ def peek(path: str) -> Stated:
     which takes a tenth of the time of parsing.
 
     Raises:
-        TraceFormatError: The file is of no known kind; the message says what it looks like.
+        TraceFormatError: The file format is unknown; the message says what it looks like.
     """
     with open_any(path) as stream:
         head = _head(stream)

@@ -1,6 +1,6 @@
 """Reads pickles of plain values without Python's unpickler, so that no file can execute code.
 
-Only opcodes that build None, Booleans, numbers, texts, lists, tuples and dicts are accepted. Any
+Only opcodes that build None, Booleans, numbers, strings, lists, tuples and dicts are accepted. Any
 other opcode, such as one that names a global or calls a function, raises an error that names it.
 """
 
@@ -96,7 +96,7 @@ def read_pickle(data: bytes, path: str) -> PlainPickle:
         The value. If the pickle is truncated, the value contains all complete parts.
 
     Raises:
-        TraceFormatError: The pickle has other than plain values, or is damaged.
+        TraceFormatError: The pickle contains more than plain values, or is damaged.
     """
     reader = PickleReader(data, path)
     try:

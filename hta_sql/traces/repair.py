@@ -58,7 +58,7 @@ def repaired(source: bytes, *, quotes: bool = True) -> tuple[bytes, str | None] 
     """Repair the text of a malformed event.
 
     Args:
-        source: The text.
+        source: Text of the event.
         quotes: Also try to escape quotes inside names.
 
     Returns:

@@ -114,8 +114,8 @@ def rewrite_trace(
             twice.
         change: Called with each event in order. It may be called a second time with the events from
             the start. None leaves all events unchanged, and is twice as fast.
-        expect_events: ``event_count`` of the rank. If the source has another number of events, it
-            was changed since it was ingested, and event ids no longer match.
+        expect_events: ``event_count`` of the rank. If the source has a different number of events,
+            it was changed since it was ingested, and event ids no longer match.
         change_keys: Called with the keys before the events, and again with the keys after them. If
             given, only text that passed through it or ``change`` is written.
 

@@ -48,7 +48,7 @@ _strict_decoder = json.JSONDecoder(parse_int=len, parse_float=len)
 
 @dataclass(frozen=True)
 class Span:
-    """A span of text between two events: an event, or what is in place of one.
+    """A span of text between two events: an event, or whatever is in its place.
 
     Attributes:
         start: Start position.
@@ -103,14 +103,14 @@ class Rescued:
 
 
 def hides_events(text: bytes, elements: Iterable[object]) -> bool:
-    """Return whether a text that parses contains more events than its top-level elements."""
+    """Return whether text that parses contains more events than its top-level elements."""
     # A plain search is ten times as fast as a regular expression.
     is_file = b'"traceEvents"' in text and FILE_START.search(text) is not None
     return is_file or any(isinstance(element, list) for element in elements)
 
 
 def rescue(text: bytes) -> list[Rescued]:
-    """Return the events of a text: valid, repaired or lost."""
+    """Return the events in some text: valid, repaired or lost."""
     # Checking the whole text once saves checking each valid event.
     is_unicode = is_valid_unicode(text)
     return [_rescued(text, span, is_unicode=is_unicode) for span in walk(text)]
@@ -154,7 +154,7 @@ def _problem(source: bytes) -> str:
 
 
 def walk(text: bytes, *, is_partial: bool = False) -> Iterator[Span]:
-    """Yield span after span; a closing bracket between two events is a span up to the next event.
+    """Yield the spans; a closing bracket between two events is a span up to the next event.
 
     If the text is partial, a value that may continue beyond the text is not interpreted.
     """

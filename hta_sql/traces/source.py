@@ -135,7 +135,7 @@ def open_trace(path: str) -> BinaryIO:
     Raises:
         TraceNotFoundError: The file does not exist, or may not be read.
         TraceFormatError: It is not a file, or its content cannot be a trace.
-        ExtraNotInstalledError: The file is zstd and no reader is installed.
+        ExtraNotInstalledError: The file is compressed with zstd, and no zstd reader is installed.
     """
     stream, magic = _unpacked(path)
     try:

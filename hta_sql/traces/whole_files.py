@@ -39,7 +39,8 @@ def trace_events(file_path: str) -> Iterator[Any]:
     """Yield the elements of traceEvents as Python objects; memory does not grow with the file.
 
     Blocks are cut at separators, and each block is parsed as one list. This takes less than half
-    the time of walking from event to event, which is the fallback for files that do not parse so.
+    the time of walking from event to event, which is the fallback for files that cannot be parsed
+    this way.
 
     Raises:
         TraceNotFoundError: The file does not exist.

@@ -1,4 +1,4 @@
-"""Figures of communication; importing the package registers them."""
+"""Communication figures; importing the package registers them."""
 
 from __future__ import annotations
 

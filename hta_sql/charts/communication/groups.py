@@ -87,8 +87,8 @@ SEVERAL_COLORS = (BLACK, "#B07C00")
 def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> alt.TopLevelMixin:
     """Draw the exposed communication of each rank by group, as transfer and wait.
 
-    Groups of the same kind (or else description or name) form one part; the most expensive parts
-    have their own colors.
+    Groups of the same kind form one part; groups of unknown kind are combined by description or
+    name. The most expensive parts have their own colors.
     """
     title = "Exposed communication of process groups"
     costs = table.rename(columns={"exposed_transfer_ns": "transfer", "exposed_wait_ns": "wait"})
@@ -134,7 +134,7 @@ def process_group_costs(table: pd.DataFrame, *, percent: bool | None = None) -> 
 
 
 def group_labels(table: pd.DataFrame) -> pd.Series[str]:
-    """Return labels of groups: their kind, or else their description or name."""
+    """Return a label for each group: its kind, or else its description or name."""
     known = zip(table["kind"], table["pg_desc"], table["pg_name"], strict=True)
     names = [next((n for n in row if isinstance(n, str) and n), "no name") for row in known]
     return pd.Series(names, index=table.index, dtype=object)

@@ -1,4 +1,4 @@
-"""Figure of hangs: the last collectives of stuck process groups, rank by rank."""
+"""Figure that shows a hang: the last collectives of stuck process groups, rank by rank."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def hang_grid(table: pd.DataFrame) -> alt.TopLevelMixin:
 
 
 def _causes(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return a mask of the stuck cells of ranks that block their group and wait in no other."""
+    """Return a mask of the stuck cells whose rank blocks its group and waits in no other group."""
     stuck = table["is_stuck"].astype(bool)
     keys = pd.Series([*zip(table["run"], table["rank"], strict=True)], index=table.index)
     waiting = set(keys[stuck & table["state"].isin(ENTERED)])

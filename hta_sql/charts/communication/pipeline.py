@@ -74,7 +74,7 @@ def pipeline_stages(table: pd.DataFrame, *, percent: bool | None = None) -> alt.
 
 @figure
 def p2p_pairs(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw sends and receives on lanes of ranks, ordered by stage, and a line for each message.
+    """Draw sends and receives in a lane per rank, ordered by stage, with a line for each message.
 
     Shows the first step of the first run; if there are many ranks, those of the first pipelines.
     """

@@ -1,4 +1,4 @@
-"""Figure of how long each rank waits in each collective."""
+"""Figure that shows how long each rank waits in each collective."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ MEANINGS = {
 def what_if(table: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw one bar per scenario: the remaining step time in front of the recorded step time.
 
-    Without steps, a bar is the whole capture.
+    If there are no steps, a bar covers the whole capture.
     """
     title = "What a step would take"
     known = table[table["replayed_ns"].notna()]

@@ -1,1 +1,1 @@
-"""Shared parts of figures: colors, bars, matrices, series, axes and texts."""
+"""Shared parts of figures: colors, bars, matrices, series, axes and labels."""

@@ -69,10 +69,10 @@ class Stack:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Part ─▶ name of its column in the data of the chart.
+        """Part ─▶ name of its column in the chart data.
 
-        A part with special characters gets a number as name, because Vega reads ``a.b`` as field b
-        of a.
+        A part with special characters gets a number as its name, because Vega reads ``a.b`` as
+        field b of a.
         """
         numbered = enumerate(self.palette)
         return {part: part if _PLAIN.fullmatch(part) else f"part {n}" for n, part in numbered}
@@ -104,7 +104,7 @@ def stacked_parts(
         table: ``run``, the columns of ``lane``, the columns of known parts, and ``place`` (position
             of the bar) unless it is the rank. With ``step``, a bar is the mean of its rows.
         parts: The parts.
-        stack: Labels of the bar; its palette is set here.
+        stack: Labels of the bar; the function sets its palette.
         lane: Columns that identify a bar.
         percent: True draws only shares, False only times, None both.
     """
@@ -131,8 +131,8 @@ def stacked_bars(
     Parts without time in any row are omitted from the legend.
 
     Args:
-        table: ``run, lane`` (text), ``place`` (position along the axis if there are many), and a
-            column of ns per part of the stack.
+        table: ``run, lane`` (strings), ``place`` (position along the axis if there are many), and a
+            column [ns] for each part of the stack.
         stack: Definition and labels of the bar.
         percent: True draws only shares, False only times, None both.
     """

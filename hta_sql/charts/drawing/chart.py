@@ -1,4 +1,4 @@
-"""Charts with one mark that are quick to build, and conversion of table rows to their data."""
+"""Single-mark charts that are quick to build, and the conversion of table rows to chart data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _channel(name: str, given: Any) -> Any:
 
 
 def share(figure: alt.TopLevelMixin, *, shared: bool) -> None:
-    """Convert a figure's parts to :class:`Chart`, or back to charts of altair."""
+    """Convert a figure's parts to :class:`Chart`, or back to altair's charts."""
     old, new = (alt.Chart, Chart) if shared else (Chart, alt.Chart)
     if type(figure) is old:
         object.__setattr__(figure, "__class__", new)

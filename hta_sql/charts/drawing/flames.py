@@ -44,7 +44,7 @@ def flames(rows: pd.DataFrame, tooltip: dict[str, str], color: alt.Color) -> Any
     """Draw a flame graph.
 
     Args:
-        rows: Rectangles of :func:`widest`, with a column ``part`` for the color.
+        rows: Rectangles from :func:`widest`, with a column ``part`` for the color.
         tooltip: Tooltip of a rectangle.
         color: Color encoding of ``part``.
     """

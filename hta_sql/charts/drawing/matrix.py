@@ -1,4 +1,4 @@
-"""Matrices: a row per rank, a column per step, collective or time bucket, a color per value."""
+"""Matrices: a row per rank, a column per step, collective or time bucket, and a color per value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def matrix(
 
 
 def spread(values: list[int], most: int = CELLS) -> list[int]:
-    """Return a number of evenly spread values, including the first and the last."""
+    """Return at most ``most`` evenly spread values, including the first and the last."""
     if len(values) <= most:
         return values
     last = len(values) - 1
@@ -51,5 +51,5 @@ def spread(values: list[int], most: int = CELLS) -> list[int]:
 
 
 def filled(column: pd.Series[Any], word: str) -> pd.Series[Any]:
-    """Replace missing texts by a word; a column without any text has dtype float."""
+    """Replace missing strings with a word; a column without any string has dtype float."""
     return column.astype(object).where(column.notna(), word)

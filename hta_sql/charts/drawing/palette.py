@@ -1,4 +1,4 @@
-"""The colors of charts: one per concept, in all charts."""
+"""The chart colors: a concept has the same color in all charts."""
 
 from __future__ import annotations
 

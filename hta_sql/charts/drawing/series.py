@@ -53,7 +53,7 @@ def series(
     *,
     axis: alt.Axis | None = None,
 ) -> alt.TopLevelMixin:
-    """Draw a panel for each lane whose value changes, up to the lanes with the highest values.
+    """Draw a panel for each lane with nonzero values, limited to the lanes with the highest ones.
 
     Args:
         table: A row for each change of the value, with the column ``lane``.

@@ -115,9 +115,9 @@ def zoom(name: str, *encodings: Literal["x", "y"]) -> alt.Parameter:
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Make the texts of a table safe to draw: escape control characters, cut long names.
+    """Make the strings in a table safe to draw: escape control characters, truncate long names.
 
-    Different texts stay different. The columns in :data:`CHAINS` are left to their figures.
+    Different strings stay different. Figures handle the columns in :data:`CHAINS` themselves.
     """
     texts = [k for k, kind in table.dtypes.items() if not (_is_numeric(kind) or k in CHAINS)]
     return table.assign(**{str(key): _readable_column(table[key]) for key in texts})
@@ -151,7 +151,7 @@ def _readable_column(column: pd.Series[Any]) -> pd.Series[Any]:
 def labels(names: Iterable[str]) -> list[str]:
     """Shorten names to axis labels; different names get different labels.
 
-    Two names with one label would be drawn as one bar.
+    Two names with the same label would be drawn as one bar.
     """
     texts = list(names)
     cut = dict(zip(texts, cut_column(texts, LABEL_CHARACTERS), strict=True))
@@ -164,7 +164,7 @@ def labels(names: Iterable[str]) -> list[str]:
 
 
 def nothing(title: str, sentence: str) -> alt.TopLevelMixin:
-    """Draw a sentence instead of a chart without data."""
+    """Draw a sentence in place of a chart that has no data."""
     look = alt.MarkDef("text", align="left", fontSize=13, color="#555555")
     return (
         Chart(data(pd.DataFrame({"text": [sentence]})), mark=look, title=headed(title))
@@ -194,13 +194,13 @@ def colors(
 
 
 def shades(field: str, title: str, scale: alt.Scale, **legend: Any) -> alt.Color:
-    """Return a color encoding of a number."""
+    """Return a color encoding of a numeric field."""
     shown = alt.Legend(gradientLength=90, **legend)
     return alt.Color(f"{field}:Q", title=title, scale=scale, legend=shown)
 
 
 def present(palette: Mapping[str, str], parts: Iterable[object]) -> dict[str, str]:
-    """Return the colors of the present parts, in palette order."""
+    """Return the colors of the parts that occur, in palette order."""
     there = set(parts)
     return {part: color for part, color in palette.items() if part in there}
 
@@ -253,7 +253,7 @@ def marks(
     tooltip: Mapping[str, str],
     **channels: Any,
 ) -> alt.Chart:
-    """Draw a mark for each row; the data has only the columns of its tooltip and channels."""
+    """Draw a mark for each row; the data has only the columns that the tooltip and channels use."""
     tips = tooltips(tooltip)
     named = [
         channel if isinstance(channel, str) else channel["shorthand"]

@@ -1,4 +1,4 @@
-"""Figures of kernels; importing the package registers them."""
+"""Kernel figures; importing the package registers them."""
 
 from __future__ import annotations
 

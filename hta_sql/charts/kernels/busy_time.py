@@ -148,7 +148,7 @@ def graph_kernels(table: pd.DataFrame, *, top: int = 20) -> alt.TopLevelMixin:
 
 @figure
 def kernels_across_ranks(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw the longest kernels of each class: a bar for the mean of the ranks, a range line."""
+    """Draw the longest kernels of each class: bars for the mean over ranks, lines for the range."""
     size, unit = duration_unit(float(table["max_rank_ns"].max()) if len(table) else 0)
     ranks = int(table["rank_count"].max()) if len(table) else 0
     rows = table.assign(
@@ -201,8 +201,8 @@ def _bars_with_spans(
 def gpu_kernels_by_name(table: pd.DataFrame, *, top: int = 10) -> alt.TopLevelMixin:
     """Draw the longest kernels of each class as a heat map with one column per rank.
 
-    ``top`` applies to each class: the names with the longest totals. With more than 64 ranks, they
-    are drawn as in :func:`kernels_across_ranks`.
+    ``top`` is the number of names per class, those with the longest totals. With more than 64
+    ranks, the chart is drawn as in :func:`kernels_across_ranks`.
     """
     # The sum of all other names would dwarf each single name.
     table = table[table["name"] != "others"]

@@ -48,7 +48,7 @@ MODELS = 3
 
 @figure
 def gpu_summary(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw a panel per measure, with a bar per GPU; unknown measures are named."""
+    """Draw a panel per measure, with a bar per GPU; a note lists the unknown measures."""
     keys = ["rank", "device"] if _has_several_devices(table) else ["rank"]
     lanes = lane_names(table, *keys)
     measures = {name: about for name, about in MEASURES.items() if table[name].notna().any()}

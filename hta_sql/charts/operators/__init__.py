@@ -1,4 +1,4 @@
-"""Figures of operators; importing the package registers them."""
+"""Operator figures; importing the package registers them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def aten_op_kernels_and_delay(table: pd.DataFrame, *, top: int = 20) -> alt.TopL
 def _delays(
     rows: pd.DataFrame, column: str, part: tuple[str, str], *, with_names: bool
 ) -> alt.Chart:
-    """Draw one panel with its own unit: in a full queue, delays are a thousand times a call."""
+    """Draw one panel in its own unit: with a full queue, delays are 1000 times as long as calls."""
     name, color = part
     size, unit = duration_unit(float(rows[column].max()) if len(rows) else 0)
     shown = rows.assign(time=rows[column] / size)

@@ -1,4 +1,4 @@
-"""Figures of notable calls of each rank, and of hardware counters of kernels."""
+"""Figures of notable calls on each rank, and of hardware counters of kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATORS_SHOWN = 25
 
 @figure
 def special_operators(table: pd.DataFrame) -> alt.TopLevelMixin:
-    """Draw a matrix per run with the counts of notable calls of each rank, deviations marked.
+    """Draw a matrix per run: counts of notable calls on each rank, with deviations marked.
 
     If there are many ranks, those that deviate most from the median rank are shown.
     """

@@ -173,7 +173,7 @@ def _roofs(points: pd.DataFrame, low: float, high: float) -> Iterator[dict[str, 
 
 
 def _named(roofs: pd.DataFrame, lowest: float) -> pd.DataFrame:
-    """Place the label of each roof next to its end, moved down if roofs are close."""
+    """Place the label of each roof next to its end; move it down if roofs are close together."""
     ends = roofs.loc[roofs.groupby("roof")["intensity"].idxmax()]
     ends = ends.sort_values("tflops", ascending=False)
     decades = math.ceil(math.log10(ends["tflops"].max())) - math.floor(math.log10(lowest))

@@ -1,4 +1,4 @@
-"""Figures of the timeline; importing the package registers them."""
+"""Timeline figures; importing the package registers them."""
 
 from __future__ import annotations
 

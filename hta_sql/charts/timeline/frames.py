@@ -37,7 +37,9 @@ REST = "(others)"
 
 
 def frame_timeline(events: pd.DataFrame, title: str, hover: list[str], height: int) -> alt.Chart:
-    """Draw one bar per event; if there are more than 5000, the longest ones, as the subtitle says.
+    """Draw one bar per event.
+
+    If there are more than 5000 events, only the longest are drawn, and the subtitle says so.
 
     Args:
         events: ``start`` and ``end`` (µs), ``task`` (the lane), ``color`` (a name), and the

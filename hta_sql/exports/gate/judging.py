@@ -96,7 +96,7 @@ class _Judging:
     of_many: bool
 
     def row(self, name: Key, values: Sequence[Value], has_baseline: bool) -> Judged:
-        """Evaluate one value: ``values`` has that of each baseline, then that of the candidate."""
+        """Evaluate one key, given its value in each baseline and, last, in the candidate."""
         *before, candidate = values
         known = [value.number for value in before if value.number is not None]
         samples = tuple(number for value in before for number in value.samples)

@@ -13,7 +13,7 @@ from hta_sql.exports.gate.words import change_text, limit_text
 
 
 def broken_limits(rule: Rule, judged: Judged) -> list[tuple[str, str]]:
-    """Return the name and text of each broken limit, budgets first."""
+    """Return the name and the description of each broken limit, budgets first."""
     value, difference = judged.candidate or 0, judged.difference
     found = {"max": value, "min": -value}
     if difference and abs(difference) >= rule.ignore_below:

@@ -1,4 +1,4 @@
-"""Verdicts of a gate: of each value, of each rule, and overall."""
+"""Verdicts of a gate: for each value, for each rule, and overall."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Verdict:
 
     @property
     def notes(self) -> str:
-        """Text with the number of values that decide the verdict and of skipped values."""
+        """A phrase that counts the values that decide the verdict, and the skipped values."""
         deciding = sum(row.verdict == self.verdict for row in self.rows)
         new = sum(row.verdict == SKIPPED for row in self.rows)
         parts = [f"{deciding} of {len(self.rows)} values"]

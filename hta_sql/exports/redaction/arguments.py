@@ -40,15 +40,15 @@ KIND_OF_KEY = {
 def redacted_arguments(
     redact: Redactor, values: dict[str, Any], names: str = "thread"
 ) -> dict[str, Any]:
-    """Return the redacted arguments of an event, or keys of a trace.
+    """Return the redacted arguments of an event, or the redacted metadata of a trace.
 
-    Texts under known keys are redacted as names of their kind. A number, or a list of numbers,
+    Strings under known keys are redacted as names of their kind. A number, or a list of numbers,
     under any other key is kept under the hash of its key. Everything else is dropped.
 
     Args:
         redact: Replaces names.
         values: The arguments.
-        names: The kind of the text under the key ``name``.
+        names: Kind of the string under the key ``name``.
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
@@ -63,7 +63,7 @@ def redacted_arguments(
 
 
 def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
-    """Return a value, or nested list, with texts redacted as names of a kind; numbers are kept."""
+    """Return a value or nested list with strings redacted as names of a kind; numbers are kept."""
     if isinstance(value, str):
         return redact(kind, value)
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def redacted_value(redact: Redactor, kind: str, value: Any) -> Any:
 
 
 def redacted_json(redact: Redactor, kind: str, text: str) -> str:
-    """Return redacted JSON; a text that is not JSON, or nested too deeply to parse, is hashed."""
+    """Return redacted JSON; invalid JSON, or JSON nested too deeply to parse, is hashed."""
     try:
         value = redacted_value(redact, kind, json.loads(text))
         return json.dumps(value, separators=(",", ":"))

@@ -52,7 +52,7 @@ def export_redacted(
         selection: Content of the export; its runs are named as in the source.
 
     Raises:
-        ParameterError: Names were given for ``trace``, or an unknown format.
+        ParameterError: Names were given for ``trace``, or the format is unknown.
         RankError: A requested run or rank does not exist.
         StoreError: The target is a file instead of a folder (or vice versa), or exists already.
         TraceError: A trace is missing, or the result cannot be written.

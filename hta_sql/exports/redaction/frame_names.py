@@ -1,4 +1,4 @@
-"""Splits names of Python frames: paths in known packages are kept from site-packages on."""
+"""Splits names of Python frames; paths in known packages are kept from site-packages onward."""
 
 from __future__ import annotations
 

@@ -61,7 +61,10 @@ def kernel_tokens(name: str) -> list[tuple[str, bool]] | None:
 
 
 def _is_public_mangled(name: str) -> bool:
-    """Return whether each identifier in a mangled name is a library's or has only public words."""
+    """Return whether a mangled name contains only public identifiers.
+
+    An identifier is public if it belongs to a library or consists of public words.
+    """
     if not _MANGLED.match(name):
         return False
     position, end_of_last, of_library, between = 2, -1, False, ""

@@ -29,12 +29,12 @@ def patterns(kind: str) -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def listed(kind: str) -> frozenset[str]:
-    """Return a list of public names: classes, packages or words."""
+    """Return the public names of a kind, such as classes, packages or words."""
     return frozenset(word for text in _rows().get(f"list_{kind}", ()) for word in text.split())
 
 
 def all_words(text: str) -> bool:
-    """Return whether a text consists of public words and numbers only."""
+    """Return whether a string consists of public words and numbers only."""
     return text.isascii() and all(map(_is_word, re.findall(r"[^\W_]+", text)))
 
 

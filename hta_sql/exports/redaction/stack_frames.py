@@ -47,7 +47,7 @@ def redacted_snapshot_frame(redact: Redactor, column: str, text: str) -> str:
 
 
 def redacted_source_stacks(redact: Redactor, text: str) -> str:
-    """Redact the stacks of compiled kernels (a JSON list of texts), and drop their source code."""
+    """Redact the stacks of compiled kernels (a JSON list of strings); drop their source code."""
     try:
         stacks = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Redacts a store: copies its tables, with private texts replaced and all numbers unchanged."""
+"""Redacts a store: copies its tables, with private strings replaced and all numbers unchanged."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def redact_store(
     runs: Collection[str] = (),
     ranks: Collection[int] = (),
 ) -> None:
-    """Copy a store with private texts redacted.
+    """Copy a store with private strings redacted.
 
     Rows are copied in order, so that every analysis has the same values. Materialized answers are
     not copied; the copy recomputes them.
@@ -152,7 +152,7 @@ def redact_store(
 def _copied_files(
     source: StoreFolder, target: Path, redact: Redactor, files: StoredFiles
 ) -> dict[str, dict[str, Any]]:
-    """Copy files; return the path of each ─▶ the copy, as in an entry but without the rank's rows."""
+    """Copy files; return source path ─▶ file entry of the copy, without the rank's row count."""
     runs = {f["path"]: e.run for e in files.manifest.entries for f in e.files.values()}
     copies: dict[str, dict[str, Any]] = {}
     for table in sorted({table for entry in files.manifest.entries for table in entry.files}):
@@ -248,7 +248,7 @@ def _redacted(batch: pa.RecordBatch, place: int, table: str, redact: Redactor) -
 
 
 def _change(table: str, column: str, redact: Redactor) -> Callable[[str], str]:
-    """Return the function that redacts each text of a column."""
+    """Return the function that redacts each string in a column."""
     if (table, column) == ("fr_frames", "file"):
         return lambda text: redacted_dump_file(redact, text)
     if table == "snapshot_frames" and column in ("file", "name"):

@@ -64,7 +64,7 @@ def redact_trace(source: str, destination: str | os.PathLike[str], redact: Redac
 
 
 def redacted_event(redact: Redactor, event: Event) -> bytes:
-    """Return the redacted JSON text of an event."""
+    """Return the redacted JSON of an event."""
     new: dict[str, Any] = {}
     for key, value in event.fields.items():
         if key in _EXACT:

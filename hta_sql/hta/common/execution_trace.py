@@ -56,8 +56,8 @@ def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> No
 
     A node matches an event if both have the same record function id and the same name. The profile
     stores the id as "Record function id", or as "External id" in older PyTorch versions. The column
-    is Int64, NA for events without a node. If nothing matches, the execution trace belongs to
-    another capture, and a warning is logged.
+    is Int64, NA for events without a node. If nothing matches, the execution trace belongs to a
+    different capture, and a warning is logged.
 
     Args:
         trace: A trace: ``TraceAnalysis.t``.

@@ -97,7 +97,7 @@ def align_module_with_kernels(
     sym_table: TraceSymbolTable | None = None,
     include_original_cpu_events: bool = False,
 ) -> pd.DataFrame:
-    """Add a bar for each call of the given modules or operators, spanning its kernels.
+    """Add a bar for each call to the given modules or operators, spanning its kernels.
 
     Args:
         events_df: Frame with the columns that :class:`CallGraph` adds.
@@ -149,8 +149,8 @@ def plot_events_timeline(
             ``.svg``.
 
     Returns:
-        The chart, which a notebook displays; or its HTML page as text if the setting requests HTML.
-        None, without writing a file, if there are no events.
+        The chart, which a notebook displays; or its HTML page as a string if the setting requests
+        HTML. None, without writing a file, if there are no events.
 
     Raises:
         ParameterError: The frame lacks a column, or the setting requests a file without a path.

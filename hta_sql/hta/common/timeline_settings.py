@@ -22,7 +22,7 @@ class EventType(Enum):
 
 
 class PlotFormat(Enum):
-    """Result of drawing a timeline: chart, HTML page as text, or both written to a file."""
+    """Result of drawing a timeline: a chart, an HTML page as a string, or only a file."""
 
     HTML = "html"
     Inline = "inline"
@@ -48,7 +48,7 @@ class TimelinePlotSetting:
         short_events_display_duration: Drawn length of short events [µs].
         use_global_time: Keep times unchanged; otherwise the first event starts at 0.
         plot_format: Inline returns the chart, which a notebook displays. HTML returns a page that
-            needs no network, as text. File only writes the file.
+            needs no network, as a string. File only writes the file.
         compress_threads: Combine all host threads into one lane per depth; otherwise each thread
             has its own.
     """

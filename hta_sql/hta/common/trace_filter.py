@@ -100,7 +100,7 @@ class TimeRangeFilter(Filter):
 
 
 class NameFilter(Filter):
-    """Keep events whose name (text or symbol id) starts with a match of a regular expression."""
+    """Keep events whose name (string or symbol id) starts with a match of a regular expression."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class CompositeFilter(Filter):
 
 
 def text_column(df: pd.DataFrame, column: str) -> str:
-    """Return the column with names or categories as text, or ``""`` if there is none."""
+    """Return the column with names or categories as strings, or ``""`` if there is none."""
     found = (c for c in (column, f"s_{column}") if c in df)
     return next((c for c in found if not pd.api.types.is_numeric_dtype(df[c])), "")
 

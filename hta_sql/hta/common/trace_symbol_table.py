@@ -115,16 +115,16 @@ class TraceSymbolTable:
         return launched & ~df["name"].isin(self.matching(_WAITING))
 
     def get_events_mask(self, df: pd.DataFrame, events: list[str] | None) -> pd.Series:
-        """Return a mask of the rows whose name contains any of the texts; None selects no row."""
+        """Return a mask of the rows whose name contains any of the strings; None selects no row."""
         return df["name"].isin(self.find_matches(events) if events else [])
 
     def find_matches(self, patterns: list[str]) -> list[int]:
-        """Return the ids of the symbols that contain any of the texts."""
+        """Return the ids of the symbols that contain any of the strings."""
         found = re.compile("|".join(map(re.escape, patterns)))
         return [number for number, symbol in enumerate(self.sym_table) if found.search(symbol)]
 
     def find_matched_symbols(self, patterns: list[str]) -> list[str]:
-        """Return the symbols that contain any of the texts."""
+        """Return the symbols that contain any of the strings."""
         return [self.sym_table[number] for number in self.find_matches(patterns)]
 
     def matching(self, expression: str | re.Pattern[str]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Add the analysis ``event_arguments`` to HTA's trace frame as further columns."""
+"""Add the rows of the analysis ``event_arguments`` to HTA's trace frame as additional columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert the analysis ``trace_events`` to HTA's trace frame: columns, defaults, microseconds."""
+"""Convert results of ``trace_events`` to HTA's trace frame: columns, defaults and microseconds."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _distinct(table: pa.Table, column: str) -> list[str | None]:
 
 
 def _mapped(table: pa.Table, column: str, values: dict[str | None, Any]) -> pd.Series:
-    """Replace texts with their mapped values; unmapped texts remain."""
+    """Replace strings with their mapped values; unmapped strings remain."""
     encoded = table.column(column).combine_chunks().dictionary_encode(null_encoding="encode")
     words = [values.get(text, text) for text in encoded.dictionary.to_pylist()]
     of_word = np.empty(len(words), dtype=object)

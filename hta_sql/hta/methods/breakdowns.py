@@ -1,4 +1,4 @@
-"""Implement HTA's time breakdowns, its overlap and its launch statistics."""
+"""Implement HTA's time breakdowns, communication overlap and launch statistics."""
 
 from __future__ import annotations
 

@@ -40,18 +40,18 @@ class CriticalPath(Job):
 
         Args:
             rank: Rank to analyze.
-            annotation: Text in the name of the host events that span the window, for example
+            annotation: Substring of the names of the host events that span the window, for example
                 ``ProfilerStep``; empty or None: the whole trace.
             instance_id: Index of the matching event in order of time, from 0. ``(first, last)``
                 spans several events; None selects the first.
-            data_load_events: Texts in the names of data loading ranges, whose time counts as
+            data_load_events: Substrings of the names of data loading ranges, whose time counts as
                 ``data_loading``.
             include_launch_edges: Make every kernel depend on its launch with zero weight, for
                 what-if questions. None: only if the environment has
                 ``CRITICAL_PATH_ADD_ZERO_WEIGHT_LAUNCH_EDGE=1``.
             infer_syncs: Infer waits without a synchronization record from the work that ended
-                during them. Traces have records with ``enable_cuda_sync_events=True``. False
-                ignores other waits, like HTA.
+                during them. Traces captured with ``enable_cuda_sync_events=True`` have such
+                records. False ignores waits without a record, like HTA.
 
         Returns:
             The graph, and whether it has a path (a window without operators has none). None if no
@@ -124,7 +124,7 @@ class CriticalPath(Job):
             Path of the file: ``overlaid_critical_path_<trace>.json.gz``.
 
         Raises:
-            RankError: The graph belongs to another rank or run.
+            RankError: The graph belongs to a different rank or run.
             TraceError: The trace has changed, or the folder is not writable.
             TraceNotFoundError: The trace no longer exists.
         """

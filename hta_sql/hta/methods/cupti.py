@@ -29,11 +29,11 @@ class Cupti(Job):
 
         Returns:
             A frame for each rank with CUPTI ranges, with a row per range in order of time. Columns:
-            those of ``t.get_trace(rank)`` with names and categories as text; those of a call graph
-            (with defaults, as ranges are not in call trees); one per counter; ``index_runtime``
-            (event of the launch); ``op_stack`` (list, outermost first); ``top_level_op,
-            bottom_level_op``. A range whose launch or operator is unknown has an empty list and
-            None.
+            those of ``t.get_trace(rank)`` with names and categories as strings; those of a call
+            graph (with defaults, as ranges are not in call trees); one per counter;
+            ``index_runtime`` (event of the launch); ``op_stack`` (list, outermost first);
+            ``top_level_op, bottom_level_op``. A range whose launch or operator is unknown has an
+            empty list and None.
 
         Raises:
             RankError: A rank does not exist.

@@ -109,7 +109,7 @@ class Job(Closing):
         return self.store.run(name, ranks=ranks, **self._scope, **parameters)
 
     def scoped(self: _Job, **scope: Any) -> _Job:  # noqa: PYI019 - Self needs Python 3.11
-        """Return a copy of this job over the same store, with another scope."""
+        """Return a copy of this job over the same store, with a different scope."""
         other = copy.copy(self)
         other._scope = {**self._scope, **scope}  # noqa: SLF001 - its own class
         return other

@@ -97,7 +97,7 @@ class FunctionAverages(list[FunctionAverage]):
 
 
 class KeyAverages(Job):
-    """Methods of TraceAnalysis: torch's table of operators."""
+    """Methods of TraceAnalysis: torch's operator table."""
 
     def key_averages(
         self,

@@ -45,8 +45,9 @@ class Operators(Job):
             rank: Rank to analyze.
             top_k: Number of sequences to mark in the trace and show in the chart.
             visualize: Whether to show the chart; None: in a notebook only.
-            compress_other_kernels: Replace the names of all other events by numbers and drop their
-                arguments. The arguments of the span "PyTorch Profiler" map the numbers to names.
+            compress_other_kernels: Replace the names of all other events with numbers and drop
+                their arguments. The arguments of the span "PyTorch Profiler" map the numbers to
+                names.
 
         Returns:
             ``pattern (operator|kernel|…), count, GPU kernel duration (us), CPU op duration (us)``,
@@ -200,9 +201,9 @@ class Operators(Job):
 
         Returns:
             The rows of ``t.get_trace(rank)`` for these ops, sorted by start, with
-            ``user_annotation`` (an id in ``t.symbol_table``; -1: none) and ``annotation_path``
-            (all enclosing annotations). ``s_name, s_cat, s_user_annotation`` contain the names as
-            text. None if nothing is annotated.
+            ``user_annotation`` (an id in ``t.symbol_table``; -1: none) and ``annotation_path`` (all
+            enclosing annotations). ``s_name, s_cat, s_user_annotation`` contain the names as
+            strings. None if nothing is annotated.
 
         Raises:
             RankError: The rank does not exist.

@@ -47,7 +47,7 @@ class Stragglers(Job):
             straggler_identification_impl: Function that counts late starts instead of the analysis.
                 It is called with ``(metric, None, num_candidates, visualize)``. ``metric`` has
                 ``rank, stream, iteration, name, ts, dur`` (µs) and ``normalized_start_time``; names
-                are text, so there is no symbol table. It returns a Series by rank.
+                are strings, so there is no symbol table. It returns a Series by rank.
 
         Returns:
             Ranks, the one that is late most often first. The list is empty if stragglers cannot be

@@ -10,7 +10,7 @@ from hta_sql.library.sql_files import ingest_sql
 
 
 def quarantine_damage(con: duckdb.DuckDBPyConnection, kind: str, problem: str) -> None:
-    """Create the staged tables of the table quarantine, with one row that describes the damage.
+    """Create the staged tables behind the table ``quarantine``, with one row about the damage.
 
     Args:
         con: The database of the rank.

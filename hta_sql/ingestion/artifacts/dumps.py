@@ -164,7 +164,7 @@ def _entries(dump: Dump, stacks: dict[tuple[Any, ...], int]) -> Iterator[tuple[A
 
 
 def _groups(dump: Dump) -> Iterator[tuple[Any, ...]]:
-    """Yield the process groups that the dump states, and groups that only its entries name."""
+    """Yield the process groups that the dump declares, and those that only its entries name."""
     named: dict[str, tuple[int | None, str | None]] = {}
     for entry in dump.entries:
         name, description = _group_of(entry.get("process_group"))
@@ -218,7 +218,7 @@ def _text(value: Any) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
-    """Return an integer, which may be written as text; None for other values."""
+    """Return an integer, which may be written as a string; None for other values."""
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         value = int(value)
     return whole(value)

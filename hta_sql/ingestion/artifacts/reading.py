@@ -31,7 +31,7 @@ def engine_memory(limit: str, size: int) -> str:
     At least half of the limit remains.
 
     Args:
-        limit: Memory limit of the engine next to a reader that needs no memory.
+        limit: Memory limit of the engine if the reader needed no memory.
         size: Size of the snapshot [bytes]; 0 for other files.
     """
     if not size:
@@ -49,6 +49,6 @@ def stage_artifact(
         Number of rows by table, and the metadata for the table ranks.
 
     Raises:
-        TraceFormatError: The file is damaged, or has another kind.
+        TraceFormatError: The file is damaged, or is of a different kind.
     """
     return _STAGES[kind](con, path)

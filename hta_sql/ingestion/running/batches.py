@@ -36,7 +36,7 @@ PACKED = (*COMPRESSED_SUFFIXES, ".zip")
 
 
 def in_batches(jobs: Sequence[RankJob], workers: int, threads: int) -> list[list[RankJob]]:
-    """Group small jobs into batches, other jobs stay separate; return the largest batch first.
+    """Group small jobs into batches, and leave the others separate; the largest batch comes first.
 
     Args:
         jobs: All jobs.

@@ -1,4 +1,4 @@
-"""Process of the explorer's page: ``python -m hta_sql.serve.explorer PORT``.
+"""Run the explorer's page in its own process: ``python -m hta_sql.serve.explorer PORT``.
 
 ``hta-sql explore`` starts it. The first line of stdin is the token. The first line of stdout is the
 port, written as soon as the page can be opened. The process ends when its stdin is closed, so it
@@ -30,7 +30,7 @@ def _end_with_parent() -> None:
 
 
 def _app(token: str, port: int) -> Any:
-    """Return the page as an ASGI app that requires the token and rejects foreign pages."""
+    """Return the page as an ASGI app that requires the token and rejects foreign requests."""
     import marimo  # noqa: PLC0415 - imported after the port is known to be free
 
     def with_port(app: Any) -> Any:

@@ -43,7 +43,7 @@ _AS_TEXT = (decimal.Decimal, dt.date, dt.time, dt.timedelta)
 
 
 def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
-    """Return as many rows as fit, as JSON values; long values are truncated with a mark.
+    """Return as many rows as fit, as JSON values; long values are truncated and marked.
 
     Raises:
         QueryError: There are too many columns, or the first row does not fit.
@@ -71,7 +71,7 @@ def plain_rows(table: pa.Table, most_bytes: int) -> list[dict[str, Any]]:
 
 
 def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
-    """Return a value as JSON, truncated to the limits of text, items and levels."""
+    """Return a value as JSON, truncated to the limits on string length, items and nesting."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, bytes):
@@ -88,7 +88,7 @@ def plain(value: Any, depth: int = MOST_DEPTH) -> Any:
 
 
 def cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Truncate a long text and append its length."""
+    """Truncate a long string and append its length."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
@@ -115,7 +115,7 @@ def _cell(column: pa.ChunkedArray, at: int) -> Any:
 def _flat(cell: pa.Scalar) -> Any:
     """Return a value that is not nested.
 
-    Does not use pyarrow.compute, which could truncate texts but takes 0.1 s to import.
+    Does not use pyarrow.compute, which could truncate strings but takes 0.1 s to import.
     """
     import pyarrow as pa  # noqa: PLC0415 - imported only when needed
 
@@ -145,7 +145,7 @@ def _array_of(column: pa.ChunkedArray, at: int) -> pa.Array:
 
 
 def _depth(kind: pa.DataType) -> int:
-    """Return the levels of a type, without recursion: a query may nest thousands."""
+    """Return the nesting depth of a type; not recursive, because queries may nest thousands."""
     depth, level = 0, [kind]
     while level and depth <= MOST_DEPTH:
         level = [t.field(i).type for t in level for i in range(t.num_fields)]

@@ -1,4 +1,4 @@
-"""Limits of the answers of the MCP server, with their defaults."""
+"""Define the limits on the MCP server's answers, with their defaults."""
 
 from __future__ import annotations
 

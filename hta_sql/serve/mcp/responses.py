@@ -1,4 +1,4 @@
-"""Answer the tool calls of an agent within limits of rows, bytes and time."""
+"""Answer the tool calls of an agent within limits on rows, bytes and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the MCP tools and resources of an agent, with the official SDK."""
+"""Define the MCP tools and resources that an agent can use, with the official SDK."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _with_errors(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 class Tools:
-    """Tools of a server; ``store`` is a name listed by open_store, by default the first."""
+    """Tools of a server. ``store`` is a name that open_store lists; the default is the first."""
 
     def __init__(self, stores: Mapping[str, StoreTools], library: Library) -> None:
         self._stores = stores

@@ -105,7 +105,7 @@ class Hosted:
         return {"advice": recommendations, "next": [f"run {name}" for name in following]}
 
     def hang(self, parameters: Mapping[str, Any]) -> Answer:
-        """Return the stuck process groups, the cause first."""
+        """Return the stuck process groups, with the cause first."""
         told = self._of_rows(self._store.run("hang", **parameters), None)
         ((dumps,),) = self._store.sql("SELECT count(DISTINCT (run, rank)) FROM fr_groups").rows()
         following = ["run collective_history", "run hang_grid", "run dump_arrivals"]
@@ -114,7 +114,7 @@ class Hosted:
     def compare(
         self, control: Mapping[str, Any], test: Mapping[str, Any], renamed: list[str] | None
     ) -> Answer:
-        """Compare two runs, or ranks or steps of one; a side has ``run``, ``ranks``, ``steps``."""
+        """Compare two sides, each a selection of one run: ``run``, ``ranks`` and ``steps``."""
         compared = compare_steps(self._side(control), self._side(test), renamed=renamed)
         found = compared.as_json()
         response: Answer = {

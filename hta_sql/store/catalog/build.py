@@ -1,10 +1,10 @@
 """Builds catalog.duckdb: views and macros over the Parquet files of a store, without data.
 
-The catalog is rebuilt in a temporary file that replaces the old one, so readers see one or the
-other. It is always opened read-only. It records the digest of its manifest, because the manifest
-defines the store. When a catalog is opened, a mismatch of its manifest, library or location is
-detected. A manifest is replaced only after its catalog is built. Runs that cannot be read are
-excluded from the catalog.
+The catalog is rebuilt in a temporary file that replaces the old one, so readers see either the old
+or the new one. It is always opened read-only. It records the digest of its manifest, because the
+manifest defines the store. When a catalog is opened, a mismatch of its manifest, library or
+location is detected. A manifest is replaced only after its catalog is built. Runs that cannot be
+read are excluded from the catalog.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def build_catalog(store: Store, library: Library | None = None, *, relative: boo
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: The store was written with other table definitions.
+        StoreVersionError: The store was written with different table definitions.
         StoreError: The lock was not released within the timeout.
         LibraryError: The engine rejects a file of the library.
     """
@@ -137,7 +137,7 @@ def write_catalog(
 
 
 def build_aside(target: Path, folder: StoreFolder) -> None:
-    """Build an up-to-date catalog of a store at another path."""
+    """Build an up-to-date catalog of a store in a separate file."""
     _build(target, folder, manifest_bytes(folder), with_those_of_store(folder, load_library()))
 
 
@@ -344,7 +344,7 @@ def put_tables(
     for name, parts in tables.items():
         if located := parts if relative else [part.below(folder.root) for part in parts]:
             con.execute(sqltext.parquet_view(name, stored_columns()[name], located))
-    # As tables: 1,600 ranks in a view of constants cost each client 34 ms at opening.
+    # Stored as tables: 1,600 ranks in a view of constants cost each client 34 ms at opening.
     for name, rows in scope_rows(files).items():
         select = sqltext.values(SCOPE_TABLES[name], rows)
         for statement in sqltext.replace_view_by_table(f"stored.{name}", select):

@@ -42,7 +42,7 @@ SMALL_BYTES = 100_000
 
 @dataclass
 class Request:
-    """Which answers to compute.
+    """The answers to compute.
 
     Attributes:
         names: Analyses to materialize regardless of size; if empty, all whose answers are small.

@@ -1,11 +1,11 @@
 """Materialized derived tables and answers: which are up to date, and the views that read them.
 
 Derived tables need all ranks of a run; answers are the results of analyses with default arguments.
-SQL of the library computes both. The rows of one run are stored in one Parquet file, for which the
+The library's SQL computes both. The rows of one run are stored in one Parquet file, for which the
 manifest records a key. The key is a hash of the SQL with its dependencies, the files of the run,
 and the catalog's facts about its ranks. A stale file is never used: a rank that is ingested again
-has other files, so the key no longer matches. Views read the files, and compute the rows of runs
-without a file. Both ways return the same rows, and answers have the same row order.
+has different files, so the key no longer matches. Views read the files, and compute the rows of
+runs without a file. Both ways return the same rows, and answers have the same row order.
 """
 
 from __future__ import annotations

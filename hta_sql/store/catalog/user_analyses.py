@@ -1,6 +1,6 @@
 """User analyses that are saved in a store, so that everyone who opens the store can query them.
 
-Their SQL texts are stored next to the manifest. Every catalog that is built later, on any machine,
+Their SQL is stored next to the manifest. Every catalog that is built later, on any machine,
 contains them.
 """
 
@@ -25,7 +25,7 @@ OWN = "analyses.json"
 
 
 def store_user_analyses(folder: StoreFolder, library: Library) -> None:
-    """Replace the user analyses in a store by those that a library adds to the shipped library.
+    """Replace the user analyses in a store with those that a library adds to the shipped library.
 
     Call only under the store's lock.
     """
@@ -45,7 +45,7 @@ def may_serve(folder: StoreFolder, library: Library) -> bool:
 
 
 def user_texts(folder: StoreFolder) -> dict[str, str]:
-    """Read the texts of the user analyses in a store.
+    """Read the SQL of the user analyses in a store, by path.
 
     Raises:
         FileNotFoundError: The store has no user analyses.

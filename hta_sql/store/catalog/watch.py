@@ -1,4 +1,4 @@
-"""Limits of the computation of derived tables: progress, interrupt, time and memory."""
+"""Limits of the computation of derived tables: progress, interruption, time and memory."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def selected(
         traces = {int(rank): absolute(path, folder) for rank, path in trace_files.items()}
     else:
         traces = [absolute(path, folder) for path in trace_files]
-    # Each selection is its own run, so that another selection from the same folder is not added to
-    # it.
+    # Each selection is its own run, so that a different selection from the same folder is not added
+    # to it.
     return traces, f"{default_run_name(traces)}-{_selection_id(traces)}"
 
 

@@ -117,7 +117,7 @@ class MaterializedTable:
     key: str
     """Hash of the SQL and of its input files; see store/catalog/materialized_tables.py."""
     path: str | None
-    """Path relative to the store; None without rows, or with too many to materialize by default."""
+    """Path relative to the store; None if there are no rows, or too many to store by default."""
     rows: int
     bytes: int = 0
     sha256: str | None = None
@@ -152,8 +152,8 @@ class Manifest:
         """Add entries; an entry with the same run, rank and span is replaced.
 
         An entry of the same source file in another capture of the run is replaced too. This happens
-        when spans that were separate runs are joined into one, or the other way round. Materialized
-        tables of the changed runs are dropped.
+        when spans that were separate runs are joined into one, or vice versa. Materialized tables
+        of the changed runs are dropped.
         """
         replaced = set(map(in_order, new)) | set(map(_in_captures, new))
         kept: list[RankEntry] = []

@@ -29,9 +29,9 @@ def origin_of(table: str, run: str, key: str) -> str:
 
 
 def names_other_origin(path: Path, origin: str) -> bool:
-    """Return whether the footer of a Parquet file names another origin.
+    """Return whether the footer of a Parquet file names a different origin.
 
-    The footer stores the text uncompressed, so a substring search needs no Parquet parser.
+    The footer stores the string uncompressed, so a substring search needs no Parquet parser.
 
     Raises:
         OSError: The file cannot be read.

@@ -58,7 +58,7 @@ class Unfinished:
             self.save()
 
     def save(self) -> int:
-        """Write the ranks that were read since the last save; return their number."""
+        """Write the ranks that were read since the last save; return how many."""
         new, self._new = self._new, []
         if new:
             self._folder.settle(file_paths(new))

@@ -15,7 +15,7 @@ _TRACE_SUFFIX = re.compile(r"(\.pt)?(\.trace)?(\.json)?$")
 
 
 def is_run_name(run: str) -> bool:
-    """Return whether a text is a valid run name."""
+    """Return whether a string is a valid run name."""
     return _ALLOWED.fullmatch(run) is not None
 
 

@@ -1,1 +1,1 @@
-"""Maintenance of a store: verify, repair, edit runs, retention."""
+"""Maintenance of a store: verification, repair, run edits and retention."""

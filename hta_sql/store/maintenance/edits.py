@@ -1,4 +1,4 @@
-"""Edits of a store's runs: remove and rename.
+"""Removes and renames the runs of a store.
 
 Each edit atomically replaces the manifest under the store's lock, so readers see the state before
 or after the edit. Files are deleted after the new manifest is in place. If the process is killed in

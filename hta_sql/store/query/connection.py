@@ -109,7 +109,7 @@ class Connection(Closing):
         """Return the open catalog; open it if necessary.
 
         Raises:
-            StoreError: The store was closed, or is open in this process with other settings.
+            StoreError: The store was closed, or is open in this process with different settings.
         """
         opened = self._opened
         if opened is None:
@@ -377,7 +377,7 @@ class Connection(Closing):
         return Opened(con, catalog, *ranks_of(con), kept_of(con), sandbox, files)
 
     def _engine(self, catalog: Path) -> duckdb.DuckDBPyConnection:
-        """Connect to a catalog, or after a fork to a copy, to not share the parent's instance."""
+        """Connect to a catalog; after a fork, connect to a copy, so that no instance is shared."""
         if not Connection._after_fork:
             return duckdb.connect(str(catalog), read_only=True, config=self._config)
         with temporary_folder() as folder:

@@ -80,7 +80,7 @@ def compute(task: Task) -> TaskResult:
 
     Raises:
         StoreNotFoundError: The worker cannot see the store.
-        StoreError: The worker sees another version of the store, or not all of its files.
+        StoreError: The worker sees a different version of the store, or not all of its files.
         QueryError: The engine failed.
     """
     folder, library = store_folder(task.root), load_library()
@@ -92,7 +92,7 @@ def compute(task: Task) -> TaskResult:
             f"The worker on {host} finds no store at {task.root!r}. Workers must reach the store "
             "under the same path, on a shared file system or in object storage."
         ) from error
-    # A worker may resolve the path to another location, so only the contents are compared.
+    # A worker may resolve the path to a different location, so only the contents are compared.
     if (seen.manifest, seen.library) != (task.wanted.manifest, task.wanted.library):
         raise StoreError(_difference(host, task, seen))
     for path in folder.files(str(PurePosixPath(task.path).parent)):

@@ -125,7 +125,7 @@ def _symbolic_link(source: Path, link: Path) -> None:
 
 
 def _hard_link(source: Path, link: Path) -> None:
-    """Hard-link a file, or copy it if it is on another file system.
+    """Hard-link a file, or copy it if it is on a different file system.
 
     A symbolic link would not work: the engine of a safe store resolves links before it checks that
     a file is inside the store.

@@ -176,7 +176,8 @@ class Sandbox:
         """Check a table function.
 
         Raises:
-            QueryError: The function, or a relation whose name it gets, is not on the allowlists.
+            QueryError: The function, or a relation whose name is passed to it, is not on the
+                allowlists.
         """
         name = self._name(function)
         if name not in self._own and name[-1] not in TABLE_FUNCTIONS:

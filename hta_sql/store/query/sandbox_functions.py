@@ -131,7 +131,7 @@ def reading_functions() -> frozenset[str]:
 
 
 def check_function(name: str, node: dict[str, Any]) -> None:
-    """Check that a call of an engine function is pure and does not generate gigabytes.
+    """Check that a call to an engine function is pure and does not generate gigabytes.
 
     Raises:
         QueryError: The function is not on the allowlist, may generate too much data, or may recurse

@@ -63,10 +63,10 @@ class _Open:
 
 
 def check_text(text: str) -> None:
-    """Check that the engine can parse a text quickly and without a stack overflow.
+    """Check that the engine can parse a query quickly and without a stack overflow.
 
     Raises:
-        QueryError: The text exceeds a limit, or is not valid Unicode.
+        QueryError: The query exceeds a limit, or is not valid Unicode.
     """
     try:
         encoded = text.encode()
@@ -88,7 +88,7 @@ def check_text(text: str) -> None:
 
 
 def tokens_of(text: str) -> list[tuple[int, str, bool]]:
-    """Split a text into the engine's tokens, without comments.
+    """Split a query into the engine's tokens, without comments.
 
     Returns:
         For each token, its offset [bytes], its text in upper case, and whether it is a keyword or

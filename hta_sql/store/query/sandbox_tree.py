@@ -3,7 +3,7 @@
 The tree comes from the engine (``json_serialize_sql``). A WITH name is visible in the later queries
 of the same WITH and in its main query, including everything nested in them. The name of a recursive
 query refers to the query itself only in its second part; in its first part, the same name refers to
-another relation.
+a different relation.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class _Pinned:
 class PinnedConnection(Connection):
     """Queries a snapshot of the store, although the catalog is opened only at the first query.
 
-    Opening a catalog takes 60 to 90 ms of CPU. The catalog is opened at once if the store is at a
-    URL or there are user analyses.
+    Opening a catalog takes 60 to 90 ms of CPU. The catalog is opened immediately if the store is at
+    a URL or there are user analyses.
     """
 
     _pinned: _Pinned | None = None

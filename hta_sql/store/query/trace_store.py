@@ -70,8 +70,9 @@ class TraceStore(ByName, ByRole, Isolating, Closing):
 
     Raises:
         StoreNotFoundError: There is no store at that path.
-        StoreVersionError: The store was written by an incompatible version, or with other tables.
-        StoreError: The store is open in this process with other settings.
+        StoreVersionError: The store was written by an incompatible version, or with different
+            tables.
+        StoreError: The store is open in this process with different settings.
         LibraryError: A user analysis is malformed, is rejected by the engine, or has a name that is
             already taken.
     """

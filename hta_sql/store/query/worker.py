@@ -47,7 +47,7 @@ RUNNING = -1_000
 
 
 class Worker:
-    """Serves one request after the other until the parent closes the pipe.
+    """Serves requests one at a time until the parent closes the pipe.
 
     Args:
         requests: Pipe from the parent.

@@ -76,7 +76,7 @@ class Process(ABC):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the pipes, which makes a worker that waits for requests end."""
+        """Close the pipes, which ends a worker that waits for requests."""
         for pipe in (self.requests, self.answers, self._socket):
             with suppress(OSError):
                 if pipe:

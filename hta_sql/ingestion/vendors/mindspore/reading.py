@@ -93,7 +93,7 @@ def stage_cluster_data(
 
 
 def _contents(parts: Sequence[ClusterFile]) -> dict[str, str | None]:
-    """Read the files of a rank: kind ─▶ content as JSON text."""
+    """Read the files of a rank: kind ─▶ content as JSON."""
     contents: dict[str, str | None] = dict.fromkeys((*_COLUMNS, "flops", "memory"))
     for part in parts:
         if contents[part.kind] is not None:

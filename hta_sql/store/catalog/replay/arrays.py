@@ -28,9 +28,9 @@ class Graph:
         after: Time from the end of the awaited operation to the return of the call [ns]; NaN if the
             host does other work in between.
         launch_gap: Time from the return of a launch to the start of its operation [ns].
-        early: Start of the node relative to the begin of its host timeline if earlier, else 0 [ns].
+        early: Start of the node relative to the start of its host timeline if earlier, else 0 [ns].
         collective: Index of the collective, from 0, or -1.
-        begin: Begin of each host timeline [ns]; one entry per timeline.
+        begin: Start of each host timeline [ns]; one entry per timeline.
     """
 
     is_operation: Flags
@@ -61,7 +61,7 @@ class Durations:
         host: Host work before each launch or call.
         gap: Delay between the end of the dependencies and the start of each operation.
         lag: Time from the last start of a collective on any rank to its end on this rank.
-        begin: Begin of each host timeline, one entry per timeline; None: as recorded.
+        begin: Start of each host timeline, one entry per timeline; None: as recorded.
         meets: Whether ranks wait for each other in collectives.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the dependency graph of a run's replay; SQL of the library defines its nodes and edges."""
+"""Reads the dependency graph of a run's replay; the library's SQL defines its nodes and edges."""
 
 from __future__ import annotations
 

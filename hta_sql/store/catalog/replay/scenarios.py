@@ -61,7 +61,7 @@ def _of(replay: Replay, name: str, lag: Floats) -> Durations:
 
 
 def parts(replay: Replay, now: Durations, uniform: Durations) -> Iterator[tuple[Part, Durations]]:
-    """Yield each part of the job with the durations if only this part is as recorded.
+    """Yield each part of the job, with the durations if only this part takes as long as recorded.
 
     Args:
         replay: The run.
@@ -103,7 +103,7 @@ def _numbers_of_names(replay: Replay) -> Ints:
 
 
 def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], Durations]]:
-    """Yield each class and each large kernel with the durations if it were faster by a factor.
+    """Yield each class and each large kernel, with the durations if it were faster by a factor.
 
     For a collective, the factor applies to the transfer, after the last rank has started it. Ranks
     still wait for each other.
@@ -131,10 +131,10 @@ def faster(replay: Replay, now: Durations) -> Iterator[tuple[tuple[str, Part], D
 
 
 def shifted_begins(replay: Replay, before: Floats, end: Floats) -> Floats | None:
-    """Return earlier begins of host timelines whose late begin a scenario explains, or None.
+    """Return earlier starts of host timelines whose late start a scenario explains, or None.
 
     A capture begins in the middle of a run. If the scenario removes the delay with which a timeline
-    ends its steps, the same delay also explains a late begin of its capture, up to its size. None
+    ends its steps, the same delay also explains a late start of its capture, up to its size. None
     means that all timelines begin as recorded.
 
     Args:

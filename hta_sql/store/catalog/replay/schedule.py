@@ -19,7 +19,7 @@ class Schedule:
 
     An anchor is the first launch on a host timeline, or a launch or call that waits for the device.
     Host work after an anchor is a prefix sum, so that only anchors need to be nodes. The array of
-    times contains the times of all nodes, then the begin of each host timeline, then -inf.
+    times contains the times of all nodes, then the start of each host timeline, then -inf.
 
     Attributes:
         source: Node of the graph, one entry per scheduled node; for an anchor, its launch or call.
@@ -117,7 +117,7 @@ def _nodes(graph: Graph, order: Ints, position: Ints) -> _Nodes:
     is_first = graph.host_place[anchors] == 1
     earlier = np.where(is_first, at, latest[np.maximum(at - 1, 0)])
     anchor[count:] = np.where(is_first, total + graph.line[anchors], count + number[earlier])
-    # The work before the first launch counts from the begin of the host timeline.
+    # The work before the first launch counts from the start of the host timeline.
     low[count:], high[count:] = np.where(is_first, at - 1, earlier), at
     first, waits = _padded(graph, waits_count, position, anchors, ground)
     collective = np.append(graph.collective[operations], np.full(len(anchors), -1))
