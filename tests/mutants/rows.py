@@ -51,7 +51,7 @@ PINNED = "pinned "
 """Prefix of the name of a place with answers in tests/pinned."""
 
 PLACE = "place"
-"""Name of the column and the variable with the number of a place."""
+"""Name of the column, and of the variable, that has the number of a place."""
 
 
 def stored_tables() -> dict[str, dict[str, str]]:

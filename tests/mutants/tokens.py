@@ -36,7 +36,7 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Return the position behind the token."""
+        """Return the position after the token."""
         return self.start + len(self.text)
 
     @property

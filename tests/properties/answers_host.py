@@ -184,7 +184,7 @@ def every_step(scope: Scope) -> Scope:
 
 
 def frequent_kernel_sequences(world: World, scope: Scope) -> list[Row]:
-    """Count equal kernel sequences below equal operators."""
+    """Count the occurrences of each kernel sequence below each operator."""
     groups: dict[Any, list[tuple[Item, list[Item]]]] = {}
     for root, ops in sequences(world, scope, "aten::", 2):
         text = "|".join([root.name, *(op.name for op in ops)])

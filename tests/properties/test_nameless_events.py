@@ -92,7 +92,7 @@ def test_analyses_count_them_as_they_count_an_unknown_name(
 
 
 def test_a_table_of_functions_shows_them(ingest_trace: Callable[..., TraceStore]) -> None:
-    """The table of ``key_averages`` is printed despite missing names."""
+    """The table of ``key_averages`` can be printed despite missing names."""
     store = ingest_trace(trace(None))
     with TraceAnalysis(store=store.path, run="run") as analysis:
         printed = str(analysis.key_averages(group_by_stack_n=5))

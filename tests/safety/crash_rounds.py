@@ -65,7 +65,10 @@ def publish(_traces: Path, store: Path) -> None:
 
 
 def forked(task: Callable[[], object]) -> int:
-    """Run a task in a forked child, which exits with 0 unless the task raises; return its id."""
+    """Fork a child that runs a task, and return its process id.
+
+    The child exits with 0 unless the task raises.
+    """
     child = os.fork()
     if child:
         return child

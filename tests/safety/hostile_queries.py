@@ -177,7 +177,7 @@ def kind_of(message: str) -> str:
 
 
 def ask_store(path: str, count: int, seed: int) -> Report:
-    """Run hostile queries on a store in nine threads, next to one with SELECT 1."""
+    """Run hostile queries on a store in nine threads, while a tenth runs SELECT 1."""
     report, chance, lock = Report(), random.Random(seed), threading.Lock()
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=SECONDS)) as store:
         done = threading.Event()
@@ -211,7 +211,7 @@ def ask_store(path: str, count: int, seed: int) -> Report:
 
 
 def ask_server(path: str, count: int, seed: int) -> Report:
-    """Run hostile queries on ``hta-sql mcp`` in nine client tasks, next to one with SELECT 1."""
+    """Run hostile queries on ``hta-sql mcp`` in nine client tasks, while a tenth runs SELECT 1."""
     return asyncio.run(_ask_server(path, count, seed))
 
 

@@ -111,7 +111,7 @@ def test_a_quote_in_a_comment() -> None:
 
 @pytest.mark.parametrize("path", INGEST, ids=lambda path: path.stem)
 def test_the_engine_sees_the_same_comments(path: Path) -> None:
-    """The comments that are removed are those that the engine's own tokenizer finds."""
+    """The tokens omit the same comments as those of the engine's own tokenizer."""
     text = path.read_text(encoding="utf-8").encode()
     found = [*duckdb.tokenize(text.decode()), (len(text), duckdb.token_type.comment)]
     kept = [

@@ -61,7 +61,7 @@ def test_a_full_disk(
 
 
 def fill(ballast: Path, free: int) -> None:
-    """Fill a disk until only this many bytes are free."""
+    """Fill a disk until only the given number of bytes is free."""
     status = os.statvfs(ballast.parent)
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 

@@ -27,7 +27,7 @@ def shown(store: hta_sql.TraceStore) -> list[tuple[str, int, int]]:
 
 
 def test_one_run_or_two_as_one_likes(tmp_path: Path) -> None:
-    """Recordings can be joined and separated again; only those that move are read again."""
+    """Recordings can be joined and separated again, and only those that move are read again."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
     one_run = [("job", rank, span) for rank in (0, 1) for span in (0, 1)]
     two_runs = [(run, rank, 0) for run in ("job", "job-capture2") for rank in (0, 1)]

@@ -37,7 +37,7 @@ def test_clocks_move_events_and_nothing_else(tmp_path: Path) -> None:
 def test_collectives_are_named_as_asked(
     tmp_path: Path, names: Any, kernel: str, dtype: str, *, metadata: bool
 ) -> None:
-    """Kernel names are modern or old, and kernels and operators have metadata only on request."""
+    """Kernel names are modern or old; kernels and operators both have metadata, or neither."""
     spec = replace(SMALL, nccl_names=names, collective_metadata=metadata)
     file = write_job(tmp_path, spec).files[0]
     nccl = [e for e in events_of(file, "kernel") if e["name"].startswith("nccl")]

@@ -23,7 +23,7 @@ def test_a_job_counts_the_events_of_its_files(job: Job) -> None:
 
 
 def test_truth_measures_the_files(job: Job) -> None:
-    """Times that are computed here by merging intervals equal the truth, which sweeps over them."""
+    """Times computed here by merging intervals equal those of the truth, computed by sweeping."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         ops = events_of(file, *BUSY)
         time = rank.all.time

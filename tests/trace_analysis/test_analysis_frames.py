@@ -56,7 +56,7 @@ def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> Non
 
 
 def test_the_constructor_takes_htas_parameters() -> None:
-    """HTA's parameters of the constructor come first, and additional ones are keyword-only."""
+    """The constructor takes HTA's parameters first, and additional ones by keyword only."""
     parameters = inspect.signature(TraceAnalysis).parameters
     by_position = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position == ["trace_files", "trace_dir", "include_last_profiler_step"]

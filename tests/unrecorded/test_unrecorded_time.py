@@ -42,7 +42,11 @@ def intervals(store: TraceStore, kind: str) -> list[tuple[int, int]]:
 
 
 def busy_before(share: float, window: int = 10_000) -> tuple[list[Operation], Recording]:
-    """Return operations and a recording that starts while earlier work runs for a share of it."""
+    """Return the operations and the recording of a window that begins with earlier work.
+
+    The earlier work fills the given share of the window. The host launches from the start of the
+    recording on.
+    """
     start = 5_000
     earlier = int(share * window)
     launches = [(start - 1_000, 7, 1_000 - CALL_US - LATENCY_US + earlier)] if earlier else []
