@@ -1,7 +1,7 @@
 """Tests that may kill a mutant: the golden cases and properties of all users of the changed file.
 
-The file's own tests run first, all of them. Tests of its users follow, the nearest and smallest first,
-one of each in turns, up to a limit.
+All tests of the file itself run first. Then follow tests of its users up to a limit, one of each
+user in turn, with the nearest and smallest users first.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ NEAREST = 40
 OTHERS = 12
 """Maximum number of golden cases of all other users.
 
-A mutant that survives these might be killed by one of two hundred others; still, its file lacks a test of its own, or
-one of its users does.
+If a mutant survives these, one of two hundred others might still kill it. But then its file, or one
+of its users, lacks a test of its own.
 """
 
 PINNED_USERS = 8
 """Maximum number of users whose pinned answers are compared, the nearest and smallest first."""
 
 CROWD_USERS = 4
-"""Maximum number of users for a place with many runs."""
+"""Maximum number of users in a place with many runs."""
 
 OTHER_PROPERTIES = 4
-"""Maximum number of properties of users; each runs several queries."""
+"""Maximum number of property tests of users; each runs several queries."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,21 @@ class Judge:
 
     name: str
     traces: str
-    """Place; empty for a test module."""
+    """Name of the place; empty for a test module."""
     sql: str
     check: Callable[[Place], None]
     about: str
-    """Expectation of the test, as a text or its hash."""
+    """What the test expects, as a string or a hash."""
     place: Callable[[], Place] | None = None
 
     def key(self, changed: str) -> str:
-        """Hash everything that the verdict depends on, except the text of the changed object."""
+        """Hash everything that the verdict depends on, except the changed object itself."""
         parts = digest_of_parts(parts_in(self.sql) - {changed})
         rows = place_digest(self.traces) if self.traces else ""
         return digest_of(self.name, self.sql, self.about, parts, rows)[:12]
 
     def verdict(self, name: str, text: str, places: Callable[[], AllPlaces]) -> str:
-        """Return why a mutant fails the test; an empty string if it passes."""
+        """Return why a mutant fails the test, or an empty string if it passes."""
         place = self.place() if self.place else places()
         try:
             with place.limited():
@@ -95,7 +95,7 @@ class Judge:
         try:
             with place.limited():
                 self.check(place)
-        except Exception as error:  # noqa: BLE001 - whatever a test says of it
+        except Exception as error:  # noqa: BLE001 - any error of a test kills
             return f"{self.name}: {_line(error)}"
         return ""
 
@@ -114,7 +114,7 @@ MODULES = (
     ),
     *(test_lib_operations, test_lib_values, test_operator_models, test_operator_work),
 )
-"""Tests of single macros."""
+"""Test modules of single macros."""
 
 
 BESIDE_OTHERS = {"kpi_trends"}
@@ -131,24 +131,24 @@ class Court:
         self._places: AllPlaces | None = None
 
     def close(self) -> None:
-        """Close all places."""
+        """Close the engine, if it is open."""
         if self._places:
             self._places.close()
 
     def places(self) -> AllPlaces:
-        """Return the engine with the rows of all places; open it at the first call."""
+        """Return the engine with the rows of all places, opening it at the first call."""
         self._places = self._places or AllPlaces()
         return self._places
 
     def judge(self, mutant: Mutant, known: Verdict | None = None) -> Verdict:
-        """Return the test that kills a mutant, or none.
+        """Return the verdict on a mutant: the test that kills it, or none.
 
         Args:
             mutant: The change.
-            known: Its earlier verdict; tests that are unchanged since do not run again.
+            known: Its earlier verdict; tests that have not changed since do not run again.
 
         Raises:
-            RuntimeError: A test fails without a change.
+            RuntimeError: A test fails even without the change.
         """
         name = Path(mutant.file).stem
         if name not in self._order:
@@ -165,7 +165,7 @@ class Court:
                 continue
             if found := judge.verdict(name, mutant.text, self.places):
                 self._vet(judge, name)
-                # Who found one is likely to find the next one.
+                # A test that killed one mutant is likely to kill the next one.
                 judges.insert(0, judges.pop(number))
                 return Verdict(found, (keys[judge.name],))
         return Verdict("", tuple(sorted(keys.values())))
@@ -183,7 +183,7 @@ class Court:
         return self._keys[judge.name, name]
 
     def judges(self, name: str) -> Iterator[Judge]:
-        """List the judges of an object: its own tests, then those of its users."""
+        """Yield the judges of an object: its own tests, then those of its users."""
         for module in MODULES:
             if name in module.MACROS:
                 place = partial(_place_of_module, module)
@@ -205,14 +205,14 @@ class Court:
 
 
 def _by_turns(judges: Iterable[list[Judge]]) -> Iterator[Judge]:
-    """Return the first of each list, then the second of each, and so on."""
+    """Return the first judge of each list, then the second of each, and so on."""
     turns = chain.from_iterable(zip_longest(*judges))
     return (judge for judge in turns if judge is not None)
 
 
 @cache
 def _size(name: str) -> int:
-    """Return the size of the SQL that the engine binds for an object."""
+    """Return the total length of the SQL that the engine binds for an object."""
     return sum(len(texts_of(load_library())[part]) for part in parts_of(name))
 
 
@@ -235,7 +235,7 @@ def _golden_judges(user: str, name: str) -> list[Judge]:
 
 def _golden_judge(case: Case) -> Judge:
     if call := answers.whole_answer(case):
-        # It has all that the case has, and is pinned.
+        # The whole answer includes the rows of the case, and is pinned.
         wanted = answers.pinned(answers.GOLDEN)[answers.key_of(case.traces, call)]
         whole = partial(_pinned, call, wanted, answers.whole_of)
         return Judge(f"{case.id}, all of it", case.traces, call, whole, str(wanted))
@@ -262,7 +262,7 @@ def _pinned(
 
 
 def undocumented(name: str, text: str) -> str:
-    """Return the default that differs from docs/analyses.md, which a test compares with the files."""
+    """Return a message about a default that differs from docs/analyses.md, or an empty string."""
     for parameter, type_, default in _DEFAULT.findall(text):
         in_a_table = default.replace("|", "\\|").replace("<", "&lt;")
         if f"| `{parameter}` | {type_} | {in_a_table} |" not in _pages()[name]:
@@ -275,7 +275,7 @@ _DEFAULT = re.compile(r"^    (\w+) ([A-Z]\S*) := (.+?),?$", re.MULTILINE)
 
 @cache
 def _pages() -> dict[str, str]:
-    """Return the section of docs/analyses.md of each object."""
+    """Return the section of each object in docs/analyses.md."""
     page = (TESTS.parent / "docs" / "analyses.md").read_text(encoding="utf-8")
     return {part.split("\n", 1)[0]: part for part in page.split("\n### ")}
 
@@ -287,7 +287,7 @@ def _golden(case: Case, place: Place) -> None:
 
 
 def _properties(name: str) -> Iterator[Judge]:
-    """Return the recomputed properties of an analysis, and the rules that hold for all analyses."""
+    """Yield the recomputation tests of an analysis, and the rules that hold for all analyses."""
     recomputed = test_recomputed.test_analysis_is_what_a_recomputation_says
     base = name.removesuffix("_v1")
     tests: dict[str, Callable[..., None]] = {
@@ -325,7 +325,7 @@ def _of_analysis(rule: Callable[..., None], name: str, job: tuple[int, Any]) -> 
 
 @cache
 def _source(module: ModuleType | Path) -> str:
-    """Hash a test module, or all modules of the properties."""
+    """Hash a test module, or all modules of property tests."""
     folder = TESTS / "properties"
     paths = [Path(str(module.__file__))] if not isinstance(module, Path) else folder.glob("*.py")
     return digest_of(*(path.read_text(encoding="utf-8") for path in sorted(paths)))
@@ -345,7 +345,7 @@ def _place_of_module(module: ModuleType) -> Place:
 
 
 def _calls(module: ModuleType) -> Iterator[tuple[str, Callable[[Place], None]]]:
-    """Return the tests of a module that take only parameters, one per parameter set."""
+    """Yield the tests of a module that take only parameters, one for each parameter set."""
     for name, test in vars(module).items():
         if name.startswith("test_"):
             marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]

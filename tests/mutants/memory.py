@@ -1,6 +1,6 @@
-"""Results of earlier runs, so that only new or changed tests run.
+"""Verdicts of earlier runs, so that only new or changed tests run.
 
-The folder .hta_sql has one file of lines for each file of the library.
+The folder .hta_sql has a file of verdicts for each file of the library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Verdicts by the text of the mutant, each with the states of the tests that it depends on."""
+    """Verdicts by mutant text, each with the keys of the tests that it depends on."""
 
     def __init__(self, folder: Path = KEPT / "verdicts") -> None:
         self._folder = folder

@@ -1,6 +1,6 @@
 """Mutations of SQL: small changes that should make a test fail.
 
-A mutation replaces one span of the text. Comments, names and types do not change.
+A mutation replaces one span of a statement. Comments, names and types are not mutated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ round>floor abs> starts_with>contains contains>starts_with ends_with>contains lo
 count_if>count list_distinct> list_sort> TRY_CAST>CAST
 """
 FUNCTIONS = dict(pair.split(">") for pair in _FUNCTIONS.split())
-"""Replacement of a function; an empty one means its argument."""
+"""Function ─▶ its replacement; an empty one leaves only the argument."""
 
 FIRST_ARGUMENT = ("coalesce", "ifnull", "nullif")
 JOINS = {"JOIN": "LEFT JOIN", "LEFT JOIN": "JOIN", "FULL JOIN": "LEFT JOIN"}
@@ -47,27 +47,27 @@ BRANCHES = ("WHERE", "ON", "HAVING", "QUALIFY", "WHEN")
 _REGEX_CALLS = re.compile(r"REGEXP_\w+")
 _SHORT = 8
 _PROSE = re.compile(r"\S \S+ \S+ \S+ \S")
-"""Sentences for people, which no computation uses."""
+"""Pattern of sentences for people, which no computation uses."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one file of the library."""
+    """A change to one file of the library."""
 
     file: str
     line: int
     mutation: str
-    """The line of code, with ``[[old -> new]]`` at the change; a line of one word includes the next line."""
+    """Changed line, with ``[[old -> new]]`` at the change; a short line includes the next one."""
     text: str
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the name of the mutant, independent of the line number."""
+        """Return the identity of the mutant, which does not depend on its line number."""
         return self.file, self.mutation
 
 
 def mutants_of(file: str, sql: str) -> list[Mutant]:
-    """Return every distinct mutant of a text."""
+    """Return every distinct mutant of a SQL statement."""
     found: dict[str, Mutant] = {}
     statement = Statement(sql)
     for rule in RULES:
@@ -83,7 +83,7 @@ def _mutation(sql: str, start: int, end: int, new: str) -> str:
     before = sql[sql.rfind("\n", 0, start) + 1 : start]
     until = (sql + "\n").find("\n", end)
     if not before.strip() and len(sql[end:until]) < _SHORT:
-        # A line of one word says what it is by the next one.
+        # A line of one word means nothing without the next one.
         until = (sql + "\n\n").find("\n", until + 1)
     behind = sql[end:until]
     old = sql[start:end] or "nothing"
@@ -91,7 +91,7 @@ def _mutation(sql: str, start: int, end: int, new: str) -> str:
 
 
 def comparisons(sql: Statement) -> Iterator[Change]:
-    """Mutate comparisons: the other side of a bound, its end, NULL and not NULL, equal and not equal."""
+    """Mutate comparisons, NULL tests, negations and the bounds of BETWEEN."""
     for at, token in enumerate(sql.tokens):
         if token.kind == "sign":
             for new in COMPARISONS.get(token.text, ()):
@@ -113,7 +113,7 @@ def comparisons(sql: Statement) -> Iterator[Change]:
 
 
 def conditions(sql: Statement) -> Iterator[Change]:
-    """Replace AND by OR, and remove each condition."""
+    """Exchange AND and OR, and remove each condition."""
     for at, token in enumerate(sql.tokens):
         if sql.up(at - 1) == "CREATE":
             continue
@@ -133,7 +133,7 @@ def conditions(sql: Statement) -> Iterator[Change]:
 
 
 def _is_value(sql: Statement, when: int) -> bool:
-    """Return whether WHEN is followed by a value of CASE instead of a condition."""
+    """Return whether WHEN is followed by a value of a simple CASE instead of a condition."""
     depth = 0
     for at in range(when - 1, -1, -1):
         depth += {"END": 1, "CASE": -1}.get(sql.up(at), 0)
@@ -143,7 +143,7 @@ def _is_value(sql: Statement, when: int) -> bool:
 
 
 def constants(sql: Statement) -> Iterator[Change]:
-    """Mutate constants: one more, one less, another text, a pattern with one part less."""
+    """Mutate constants: add or subtract one, change a string, or remove a part of a pattern."""
     patterns = dict(_patterns(sql))
     for at, token in enumerate(sql.tokens):
         if token.up in ("TRUE", "FALSE"):
@@ -169,7 +169,7 @@ def _only_counts_rows(sql: Statement, at: int) -> bool:
 
 
 def _is_a_set(sql: Statement, distinct: int) -> bool:
-    """Return whether rows are the set of IN, EXISTS or SEMI JOIN, in which duplicates do not matter."""
+    """Return whether DISTINCT is inside IN, EXISTS or SEMI JOIN, where duplicates do not matter."""
     if sql.up(distinct - 1) != "SELECT" or sql.up(distinct + 1) == "ON":
         return False
     bracket = distinct - 2
@@ -201,7 +201,7 @@ def _other_numbers(text: str) -> list[str]:
 
 
 def joins(sql: Statement) -> Iterator[Change]:
-    """Mutate joins: rows without a partner, and rows of two sides."""
+    """Mutate joins between inner and outer, SEMI and ANTI, and mutate set operations."""
     for at, token in enumerate(sql.tokens):
         before = sql.up(at - 1)
         if token.up == "JOIN":
@@ -236,9 +236,10 @@ _ENDS = frozenset(
 
 
 def _falls_away(sql: Statement, join: int) -> bool:
-    """Return whether a row without a partner is removed later, because comparing NULL is never true.
+    """Return whether rows without a partner are removed later.
 
-    A later JOIN, or WHERE, compares a column of the partner in one of several conditions joined by AND.
+    This is the case if a later JOIN or WHERE compares a column of the partner in one of several
+    conditions joined by AND, because a comparison with NULL is never true.
     """
     at, partner, keeps = join + 1, "", False
     while at < len(sql.tokens) and sql.up(at) not in (*_ENDS, ")"):
@@ -278,7 +279,7 @@ def _compares(sql: Statement, at: int, name: str) -> bool:
 
 
 def arithmetic(sql: Statement) -> Iterator[Change]:
-    """Replace plus by minus, and remove defaults."""
+    """Replace arithmetic operators and functions, and remove signs and defaults."""
     for at, token in enumerate(sql.tokens):
         if token.text in ARITHMETIC:
             before = sql.tokens[at - 1]
@@ -332,7 +333,7 @@ def _turned(sql: Statement, last: int) -> Change:
 
 
 def partitions(sql: Statement) -> Iterator[Change]:
-    """Merge partitions."""
+    """Merge partitions by removing items of PARTITION BY."""
     for at, token in enumerate(sql.tokens):
         if token.up == "BY" and sql.up(at - 1) == "PARTITION":
             items = list(sql.items(at + 1))

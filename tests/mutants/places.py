@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LIMIT_S = 40
-"""Time limit of a test: with so few events, a longer one never ends, and the mutant counts as killed."""
+"""Time limit of a test [s]: with so few events, a longer query never ends, and kills the mutant."""
 
 _LOOK_S = 0.5
 
 MUTATED = -1
-"""Place of derived rows that a mutant computed."""
+"""Place number of the derived rows that a mutant computed."""
 
 
 class Place:
-    """The engine of a place, and the text of each library file that it currently uses.
+    """The engine of a place, in which one library object at a time may be mutated.
 
     Args:
         con: The engine.
         texts: The statement of each object by its name.
-        forget: Called when cached answers of another text become invalid.
+        forget: Functions that clear cached answers when a statement changes.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Place:
         self._text = ""
 
     def install(self, name: str, text: str) -> None:
-        """Replace the text of an object of the library; restore the previously changed object.
+        """Replace the statement of a library object, and restore the previously changed object.
 
         Raises:
-            duckdb.Error: The engine refuses it.
+            duckdb.Error: The engine refuses the statement.
         """
         if self._changed not in (None, name):
             self.con.execute(self._own[self._changed])
@@ -81,7 +81,7 @@ class Place:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Interrupt a query by its CPU time, because the machine may be busy."""
+        """Interrupt a query after a limit of CPU time, because the machine may be busy."""
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended, time.process_time() + LIMIT_S))
         watch.start()
@@ -123,7 +123,7 @@ class AllPlaces(Place):
         self._is_changed: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Delete temporary files."""
+        """Close the engine, and delete temporary files."""
         self.con.close()
         self._folder.cleanup()
 
@@ -132,12 +132,12 @@ class AllPlaces(Place):
 
         Args:
             traces: Name of the place.
-            name: Object of the library that is changed.
-            text: Its text.
+            name: Name of the changed library object.
+            text: Its changed statement.
             sql: The query that will run.
 
         Raises:
-            duckdb.Error: The engine refuses the text.
+            duckdb.Error: The engine refuses the statement.
         """
         number = number_of(traces)
         parts = parts_in(sql)
@@ -198,7 +198,7 @@ def _shown_view(name: str, table: str, variable: str) -> str:
 
 
 def _in_memory() -> Path | None:
-    """Return a temporary folder in memory."""
+    """Return a folder in memory for temporary files, if the system has one."""
     folder = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
     return folder if folder.is_dir() else None
 

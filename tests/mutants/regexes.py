@@ -16,9 +16,10 @@ _QUANTIFIER = re.compile(r"[*+?]|\{[\d,]*\}")
 
 
 def with_less(pattern: str) -> Iterator[str]:
-    """Return the pattern without each of its parts: an alternative, a group, an anchor, a run of text.
+    """Yield variants of a pattern, each without one of its parts.
 
-    An optional part is also tried as required, and as absent.
+    A part is an alternative, a group, an anchor, or a run of characters. An optional part is also
+    tried as required.
     """
     seen = {pattern}
     for start, end in _parts(pattern):
@@ -40,7 +41,7 @@ def _is_valid(pattern: str) -> bool:
 
 
 def _parts(pattern: str) -> Iterator[tuple[int, int]]:
-    """Return the positions of atoms with their quantifiers, of whole groups, and of alternatives."""
+    """Yield the positions of atoms with their quantifiers, of whole groups, and of alternatives."""
     groups: list[int] = []
     bars: list[list[int]] = [[-1]]
     at = 0
@@ -60,7 +61,7 @@ def _parts(pattern: str) -> Iterator[tuple[int, int]]:
             at = _behind(pattern, at)
             yield groups.pop(), at
         elif found["run"] and len(found[0]) > 1 and _behind(pattern, at) > at:
-            # A quantifier is that of the last character alone.
+            # A quantifier applies to the last character alone.
             yield found.start(), at - 1
             yield at - 1, _behind(pattern, at)
             at = _behind(pattern, at)
@@ -76,7 +77,7 @@ def _behind(pattern: str, at: int) -> int:
 
 
 def _alternatives(bars: list[int], end: int) -> Iterator[tuple[int, int]]:
-    """Return the positions of alternatives with one adjacent bar."""
+    """Yield the positions of alternatives, each with one adjacent bar."""
     if len(bars) > 1:
         for number, bar in enumerate(bars):
             if number + 1 < len(bars):

@@ -1,7 +1,7 @@
-"""The rows of all tiny traces in one file, with the number of their place, a set of traces.
+"""The rows of all tiny traces in one file, each with the number of its place (a set of traces).
 
-Setting a variable selects a place. The file is in the folder .hta_sql and survives the run: only
-new traces, and traces that another ingest has read, are read again.
+Setting a variable selects a place. The file is in the folder .hta_sql and survives the run. Only
+new traces are read again, and all traces after a change of the reader.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEPT = TESTS.parent / ".hta_sql" / "mutants"
-"""Files that a run leaves for the next one."""
+"""Folder of the files that a run leaves for the next one."""
 
 JOB = "job "
 """Prefix of the name of a synthetic job; all other names are ``traces`` lines of golden cases."""
@@ -51,29 +51,29 @@ PINNED = "pinned "
 """Prefix of the name of a place with answers in tests/pinned."""
 
 PLACE = "place"
-"""Column and variable of the number of a place."""
+"""Name of the column, and of the variable, that has the number of a place."""
 
 
 def stored_tables() -> dict[str, dict[str, str]]:
-    """Return the tables below the views of a catalog ─▶ their columns, with types."""
+    """Return the stored tables under the views of a catalog, with the types of their columns."""
     stored = {table: {**kinds, "span": "INTEGER"} for table, kinds in stored_columns().items()}
     return {**stored, **SCOPE_TABLES}
 
 
 def rows_file() -> Path:
-    """Return the path of the rows, which depends on the current table definitions."""
+    """Return the path of the file with the rows, which depends on the current table definitions."""
     return KEPT / f"rows-{digest_of(repr(stored_tables()))}.duckdb"
 
 
 def keep_rows(wanted: Iterable[str]) -> None:
-    """Read the rows of missing places."""
+    """Read the rows of missing places into the file."""
     KEPT.mkdir(parents=True, exist_ok=True)
     is_new = not rows_file().exists()
     numbers = {} if is_new else dict(numbers_of_digests())
     missing = [traces for traces in wanted if place_digest(traces) not in numbers]
     if not missing:
         return
-    # Written aside: others may read the file.
+    # Written to a new file, because other processes may be reading this one.
     with (
         replacing(rows_file()) as part,
         tempfile.TemporaryDirectory() as top,
@@ -110,7 +110,7 @@ def _opened(part: Path, before: Path | None) -> duckdb.DuckDBPyConnection:
 def _rows_of(
     con: duckdb.DuckDBPyConnection, traces: str, folder: Path
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Read the traces of a place; return its tables with the definitions of the catalog ``con``."""
+    """Read the traces of a place; yield its tables as the catalog ``con`` defines them."""
     if traces.startswith(JOB):
         runs = write_job(random_job(int(traces.removeprefix(JOB))), folder)
     elif traces.startswith(PINNED):
@@ -120,7 +120,7 @@ def _rows_of(
     (read_jobs if traces.startswith(PINNED) else read_traces)(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
-    # Golden cases are asked without a time of reading; of a job, one run is read after the other.
+    # Golden cases have no ingest time. The runs of a job are ingested one after the other.
     is_asked_when = traces.startswith((PINNED, JOB))
     read_at = {run: SECOND_NS * at if is_asked_when else None for at, run in enumerate(runs)}
     entries = [replace(one, ingested_ns=read_at[one.run]) for one in entries]
@@ -141,7 +141,7 @@ def number_of(traces: str) -> int:
 
 @cache
 def numbers_of_digests() -> dict[str, int]:
-    """Return the places that exist."""
+    """Return the number of each existing place, by the digest of its traces."""
     with duckdb.connect(str(rows_file()), read_only=True) as con:
         return dict(con.execute("SELECT digest, place FROM places").fetchall())
 
@@ -170,7 +170,7 @@ def place_digest(traces: str) -> str:
     else:
         for ranks in traces_of(traces).values():
             for trace in map(Path, ranks.values()):
-                # A table is read with those that lie beside it.
+                # A CSV table is read together with those next to it.
                 beside = trace.parent.glob("*.csv") if trace.suffix == ".csv" else [trace]
                 texts += [path.read_text(encoding="latin-1") for path in sorted(beside)]
     return digest_of(*texts)

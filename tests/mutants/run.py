@@ -1,9 +1,9 @@
 """Apply every small change to the library and check that a test fails: ``make mutants``.
 
-``python -m tests.mutants.run [--sample SHARE] [--seed N] [-v] [FILE ...]``: files below sql/, or parts of
-their names; by default all analyses, macros, derived tables and tables. A sample is drawn from all
-their mutants. Prints surviving mutants that accepted.csv does not list, and lines of accepted.csv
-that are obsolete.
+``python -m tests.mutants.run [--sample SHARE] [--seed N] [-v] [FILE ...]``: FILE is a file below
+sql/, or a part of its name; the default is all analyses, macros, derived tables and tables. A
+sample is drawn from all of their mutants. The program prints surviving mutants that accepted.csv
+does not list, and obsolete lines of accepted.csv.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = logging.getLogger("mutants")
 
 
 def chosen_files(wanted: Iterable[str]) -> list[Path]:
-    """Return the files whose path contains one of some texts, or all without texts."""
+    """Return the library files whose path contains one of the given strings, or all files."""
     paths = sorted(path for part in FOLDERS for path in sql_root().glob(f"{part}/*.sql"))
     parts = list(wanted)
     return [p for p in paths if not parts or any(part in str(p) for part in parts)]
@@ -63,19 +63,19 @@ class Accepted:
     reason: str
 
     def covers(self, mutant: Mutant) -> bool:
-        """Return whether a mutant is covered by this line."""
+        """Return whether this line covers a mutant."""
         pattern = ".*".join(map(re.escape, self.mutation.split(ANYTHING)))
         return self.file == mutant.file and bool(re.fullmatch(pattern, mutant.mutation))
 
 
 def accepted() -> list[Accepted]:
-    """Read the list."""
+    """Read the list of accepted mutants."""
     with ACCEPTED.open(encoding="utf-8", newline="") as file:
         return [Accepted(**line) for line in csv.DictReader(file)]
 
 
 def share_within(part: int, whole: int) -> tuple[float, float]:
-    """Return the confidence interval of a share that was counted in a sample, by Wilson, at 95%."""
+    """Return Wilson's 95 % confidence interval of a share that was counted in a sample."""
     z = 1.96
     middle = (part + z * z / 2) / (whole + z * z)
     width = z * math.sqrt(part * (whole - part) / whole + z * z / 4) / (whole + z * z)
@@ -89,7 +89,7 @@ def drawn(mutants: list[Mutant], share: float, seed: int) -> list[Mutant]:
 
 
 def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
-    """Judge the mutants of some files, or a sample of them; return the exit code."""
+    """Judge the mutants of the given files, or a sample of them; return the exit code."""
     began = time.monotonic()
     jobs = {f"{JOB}{number}" for number in range(2)}
     pinned = {f"{PINNED}{place}" for place in PLACES}
@@ -104,7 +104,7 @@ def main(wanted: list[str], share: float = 1.0, seed: int = 1) -> int:
     files = {file_of(path) for path in paths}
     known = [line for line in accepted() if line.file in files]
     new = [mutant for mutant in lives if not any(line.covers(mutant) for line in known)]
-    # A sample tries some of what a line covers.
+    # A sample may not include the mutants that a line covers.
     stale = [] if share < 1 else [line for line in known if not any(map(line.covers, lives))]
     for mutant in sorted(new, key=lambda m: (m.file, m.line)):
         log.warning("sql/%s:%d: %s", mutant.file, mutant.line, mutant.mutation)

@@ -1,4 +1,4 @@
-"""Mutations, their judges, and the list of accepted survivors."""
+"""Mutations, the judges of mutants, and the list of accepted survivors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEVICE = "analyses/health/device_type_v1.sql"
 
 
 def changes(sql: str) -> set[str]:
-    """Return the mutations of a statement of one line."""
+    """Return the SQL of every mutant of a statement."""
     return {mutant.text for mutant in mutants_of("a.sql", sql)}
 
 
@@ -54,7 +54,7 @@ def changes(sql: str) -> set[str]:
         ("FROM t UNION ALL FROM u", {"FROM t UNION FROM u", "FROM t EXCEPT ALL FROM u"}),
         ("SELECT DISTINCT a", {"SELECT  a"}),
         ("SELECT count(DISTINCT a)", {"SELECT count( a)"}),
-        # Of no consequence: what EXISTS selects, and how often something is in what IN looks into.
+        # Without effect: the select list of EXISTS, and duplicates in the rows of IN.
         ("SELECT EXISTS (SELECT 1 FROM t)", set()),
         ("SELECT a IN (SELECT DISTINCT b FROM t)", set()),
         ("FROM t SEMI JOIN (SELECT DISTINCT b FROM u)", {"FROM t ANTI JOIN (SELECT DISTINCT b FROM u)"}),
@@ -82,12 +82,12 @@ def changes(sql: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_changes_of_a_statement(sql: str, changed: set[str]) -> None:
-    """A statement has exactly the expected mutations, each of them separate."""
+    """A statement has exactly the expected mutants, each with a single change."""
     assert changes(sql) == changed
 
 
 def test_a_pattern_loses_its_parts() -> None:
-    """Alternatives and anchors are removed, and optional parts become required."""
+    """Parts of a pattern, such as alternatives and anchors, are removed or become required."""
     assert set(with_less("^(?:hip)?Copy$")) == {
         *("(?:hip)?Copy$", "^Copy$", "^(?:hip)Copy$", "^(?:)?Copy$", "^(?:hip)?$", "^(?:hip)?Copy"),
     }
@@ -95,7 +95,7 @@ def test_a_pattern_loses_its_parts() -> None:
 
 
 def test_a_mutant_is_named_by_its_line() -> None:
-    """The name contains the change, and not the line number."""
+    """The name of a mutant contains the change, but not the line number."""
     (first, *_) = mutants_of("lib/a.sql", "SELECT 1,\n    a < b\nFROM t")[2:]
     assert first.key == ("lib/a.sql", "a [[< -> <=]] b")
     assert first.line == 2
@@ -104,21 +104,21 @@ def test_a_mutant_is_named_by_its_line() -> None:
 
 
 def test_users_are_found_through_macros() -> None:
-    """Users at any distance are found, the nearest first."""
+    """Users of a macro at any distance are found, the nearest first."""
     users = users_of("copy_rates")
     assert 0 == users["copy_rates"] < users["copy_bandwidth"] < users["memory_bandwidth_series_v1"]
     assert users_of("queue_full_time_v1") == {"queue_full_time_v1": 0}
 
 
 def test_what_computes_a_derived_table_is_part_of_what_reads_it() -> None:
-    """What computes a derived table is part of its readers, unless its rows exist already."""
+    """A query depends on the macros that compute its derived tables, unless their rows exist."""
     assert "_collective_calls" in parts_in("FROM links_v1()")
     assert "_collective_calls" not in parts_in("FROM links_v1()", derived=False)
 
 
 @pytest.fixture(scope="module")
 def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
-    """Return the golden cases as judges, with the rows that they need for one object."""
+    """Return a court of golden cases, with the rows that the cases of one object need."""
     with pytest.MonkeyPatch.context() as patch, closing(Court()) as opened:
         patch.setattr(rows, "KEPT", tmp_path_factory.mktemp("mutants"))
         patch.setattr(judges, "_properties", lambda _: iter(()))
@@ -130,7 +130,7 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 @pytest.mark.slow
 def test_each_object_has_a_judge(court: Court) -> None:
-    """Each object has a judge: an analysis has at least its golden cases."""
+    """Each object has a judge; an analysis has at least its golden cases."""
     for about in (*load_library().analyses, *load_library().macros):
         assert next(court.judges(about.name), None), about.name
 
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_found(old: str, new: str, who: str, court: Court) -> N
 def test_who_is_as_before_is_not_asked_again(
     court: Court, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Verdicts of unchanged tests, killing or passing, are cached; a new test runs."""
+    """Tests that have not changed do not run again on a known mutant; new tests do."""
     text = (sql_root() / DEVICE).read_text(encoding="utf-8")
     wrong = Mutant(DEVICE, 1, "", text.replace("'^([A-Z ]|$)'", "'^([a-z ]|$)'"))
     found = court.judge(wrong)
@@ -202,29 +202,29 @@ def test_a_judge_that_finds_whatever_it_is_shown_is_no_judge(
     ],
 )
 def test_a_row_without_a_partner_may_fall_away_later(behind: str, is_tried: bool) -> None:
-    """If a later comparison with the partner must be true, an outer join is equivalent."""
+    """An outer join is not tried if a later comparison removes the rows without a partner."""
     sql = f"FROM t JOIN u AS a ON a.k = t.k {behind}"
     assert (sql.replace("JOIN", "LEFT JOIN", 1) in changes(sql)) is is_tried
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    """A seed draws the same sample, and the result has the confidence interval of the whole."""
+    """The same seed draws the same sample, and a share has Wilson's confidence interval."""
     mutants = [Mutant("a", line, "", "") for line in range(100)]
     assert drawn(mutants, 0.1, 1) == drawn(mutants, 0.1, 1) != drawn(mutants, 0.1, 2)
     assert len(drawn(mutants, 0.1, 1)) == 10
-    # Wilson's bounds of 10 in 100 at 95%, as tables of them have it.
+    # Wilson's bounds for 10 of 100 at 95%, as in published tables.
     assert [round(bound, 4) for bound in share_within(10, 100)] == [0.0552, 0.1744]
     assert share_within(0, 100)[0] == 0.0
 
 
 def test_nothing_is_found_where_nothing_changed() -> None:
-    """Defaults of the library equal those of the page, including escaped characters."""
+    """The defaults in the library equal those in docs/analyses.md, including escaped characters."""
     for name, text in texts_of(load_library()).items():
         assert not undocumented(name, text), name
 
 
 def test_a_process_stays_with_its_file() -> None:
-    """A process stays with its file: the longest is first; idle processes help with the rest."""
+    """A process judges the file with the most mutants first, and takes the next file when done."""
     queue = Queue([Mutant(file, line, "", "") for file in "abb" for line in range(2)])
     taken: list[str] = []
 
@@ -239,7 +239,7 @@ def test_a_process_stays_with_its_file() -> None:
 
 
 def test_accepted_mutants_are_there() -> None:
-    """Each line of the list is a mutation that a run tries, and has a reason."""
+    """Each accepted mutation is one that a run tries, and has a reason."""
     listed = accepted()
     paths = [path for path in chosen_files([]) if file_of(path) in {line.file for line in listed}]
     tried = [m for p in paths for m in mutants_of(file_of(p), p.read_text(encoding="utf-8"))]
@@ -250,7 +250,7 @@ def test_accepted_mutants_are_there() -> None:
 
 
 def test_a_line_of_the_list_may_leave_open_what_stands_beside() -> None:
-    """Three dots in an accepted mutation match any text; everything else matches literally."""
+    """An ellipsis in an accepted mutation matches any text; everything else matches literally."""
     line = Accepted("lib/a.sql", "count(*) … [[= -> <>]] …", "because")
     assert line.covers(Mutant("lib/a.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))
     assert not line.covers(Mutant("lib/b.sql", 3, "count(*) WHERE a [[= -> <>]] b", ""))

@@ -1,4 +1,4 @@
-"""Split SQL text into tokens with positions, and answer questions about its structure for mutations."""
+"""Split SQL into tokens with positions, and find its brackets, operands, items and arguments."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SELECT FROM WHERE ON HAVING QUALIFY GROUP ORDER LIMIT WINDOW UNION EXCEPT INTERS
 END AS CASE ROWS RANGE JOIN LEFT FULL ASOF SEMI ANTI CROSS USING LATERAL
 """
 CLAUSES = frozenset(_CLAUSES.split())
-"""Words that end a condition, an item of a list or a window frame."""
+"""Keywords that end a condition, a list item or a window frame."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word, sign, number or text of SQL; ``up`` is the word in capitals."""
+    """A word, sign, number or string of SQL; ``up`` is the word in capitals."""
 
     kind: str
     text: str
@@ -36,23 +36,23 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Return the end position."""
+        """Return the position after the token."""
         return self.start + len(self.text)
 
     @property
     def up(self) -> str:
-        """Return the text in the form that is compared."""
+        """Return a word in capitals, and any other token as it is."""
         return self.text.upper() if self.kind == "word" else self.text
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """Split a text into tokens, without spaces and comments."""
+    """Split SQL into tokens, without spaces and comments."""
     found = (Token(m.lastgroup or "", m[0], m.start()) for m in _TOKEN.finditer(sql))
     return [token for token in found if token.kind != "space"]
 
 
 class Statement:
-    """The tokens of one file, with brackets and the ANDs of BETWEEN matched."""
+    """The tokens of a SQL file, with matched brackets and the AND of each BETWEEN."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -60,7 +60,7 @@ class Statement:
         self.closing: dict[int, int] = {}
         self.opening: dict[int, int] = {}
         self.betweens: dict[int, int] = {}
-        """BETWEEN ─▶ its AND."""
+        """Position of a BETWEEN ─▶ position of its AND."""
         self._match()
 
     def _match(self) -> None:
@@ -78,15 +78,15 @@ class Statement:
                 self.betweens[waiting.pop()[0]] = at
 
     def up(self, at: int) -> str:
-        """Return the token at a position in capitals; empty outside of the text."""
+        """Return the token at a position in capitals, or an empty string outside the statement."""
         return self.tokens[at].up if 0 <= at < len(self.tokens) else ""
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Return the text positions from the first to the last of some tokens."""
+        """Return the character positions at which a range of tokens starts and ends."""
         return self.tokens[first].start, self.tokens[last].end
 
     def items(self, first: int) -> Iterator[tuple[int, int]]:
-        """Return the ranges of the items of a comma-separated list that begins at a token."""
+        """Yield the token ranges of the items in a comma-separated list that begins at a token."""
         begin = at = first
         while at < len(self.tokens):
             token = self.tokens[at]
@@ -104,7 +104,7 @@ class Statement:
             yield begin, at - 1
 
     def arguments(self, bracket: int) -> list[tuple[int, int]]:
-        """Return the ranges of the arguments in a pair of brackets."""
+        """Return the token ranges of the arguments in a pair of brackets."""
         found, begin, at = [], bracket + 1, bracket + 1
         while at <= self.closing[bracket]:
             if at == self.closing[bracket] or self.tokens[at].text == ",":
@@ -139,7 +139,7 @@ class Statement:
         return end - 1
 
     def _case(self, at: int, way: int) -> int:
-        """Return the END of a CASE, or the CASE of an END."""
+        """Return the position of the END of a CASE, or of the CASE of an END."""
         depth = 0
         for other in range(at, len(self.tokens) if way > 0 else -1, way):
             depth += {"CASE": 1, "END": -1}.get(self.up(other), 0)

@@ -1,4 +1,4 @@
-"""Dependencies between objects of the library, and their distance."""
+"""Dependencies between objects of the library, with their distances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CALLED = re.compile(r"\blib\.(\w+)|\b(\w+)")
 
 
 def texts_of(library: Library) -> dict[str, str]:
-    """Return the statement of each object by the name of its file."""
+    """Return the statement of each library object by its file name."""
     objects = (*library.tables, *library.macros, *library.derived, *library.analyses)
     return {about.name: about.text for about in objects}
 
@@ -22,7 +22,7 @@ def texts_of(library: Library) -> dict[str, str]:
 def parts_in(sql: str, *, derived: bool = True) -> frozenset[str]:
     """Return the names of all objects that a statement reads, directly or indirectly.
 
-    The statements of derived tables are excluded if those exist already.
+    Without ``derived``, the statements that compute derived tables are excluded.
     """
     computing = frozenset() if derived else frozenset(one.name for one in load_library().derived)
     found, new = set[str](), set(_named_in(sql))
@@ -43,7 +43,10 @@ def parts_of(name: str) -> frozenset[str]:
 
 @cache
 def users_of(name: str) -> dict[str, int]:
-    """Return the users of an object ─▶ their distance; the object itself has 0, and the nearest come first."""
+    """Return the users of an object with their distances, nearest first.
+
+    The object itself has distance 0.
+    """
     distances = {name: 0}
     found = {name}
     while found:
@@ -53,12 +56,12 @@ def users_of(name: str) -> dict[str, int]:
 
 
 def digest_of_parts(parts: Iterable[str]) -> str:
-    """Hash the statements of some objects."""
+    """Hash the statements of library objects."""
     return digest_of(*(_digests()[part] for part in sorted(parts)))
 
 
 def digest_of(*texts: str) -> str:
-    """Hash some texts."""
+    """Hash strings."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
 
 
@@ -69,16 +72,16 @@ def _digests() -> dict[str, str]:
 
 @cache
 def _direct() -> dict[str, frozenset[str]]:
-    """Return the names in the statement of each object, without its own."""
+    """Return the names of other objects that the statement of each object mentions."""
     library = load_library()
     named = {name: _named_in(text) - {name} for name, text in texts_of(library).items()}
-    # A derived table has one name for its rows and one for what computes them.
+    # A derived table has one name for its rows and one for the statement that computes them.
     computed = {about.base_name: frozenset({about.name}) for about in library.derived}
     return {name: parts | computed.get(name, frozenset()) for name, parts in named.items()}
 
 
 def _named_in(sql: str) -> frozenset[str]:
-    """Return macros by their schema, and all other objects by name."""
+    """Return the objects that a statement mentions: macros with their schema, others by name."""
     words = _CALLED.findall(re.sub(r"--[^\n]*", "", sql))
     macros, others = _names()
     return frozenset({macro for macro, _ in words} & macros | {word for _, word in words} & others)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Verdict(NamedTuple):
-    """The test that killed a mutant, and its state; for a survivor, the tests that it passed."""
+    """The test that killed a mutant, and its key; for a survivor, the keys of all passed tests."""
 
     who: str
     keys: tuple[str, ...]

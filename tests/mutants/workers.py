@@ -1,6 +1,6 @@
 """Judges in parallel processes, one mutant at a time.
 
-An engine that crashes ends its process: that counts as a verdict, and a new process continues.
+A crash of the engine ends its process. It counts as a verdict, and a new process continues.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CRASHED = "the engine crashed"
 
 
 def sit(pipe: Connection) -> None:
-    """Judge the mutants from a pipe until it is closed."""
-    # Before the properties are imported: what they do not say is that of the profile then loaded.
+    """Judge the mutants that arrive on a pipe until it is closed."""
+    # Before the properties are imported, because their defaults come from the profile loaded then.
     settings.register_profile(
         "mutants",
         phases=[Phase.explicit, Phase.generate],
@@ -54,7 +54,7 @@ def sit(pipe: Connection) -> None:
 
 
 class Queue:
-    """Mutants by file: a process stays with a file, whose tests it has loaded."""
+    """Queue of mutants by file: a process stays with a file, whose tests it has loaded."""
 
     def __init__(self, mutants: list[Mutant]) -> None:
         self._files: dict[str, list[Mutant]] = {}
@@ -90,7 +90,7 @@ class Worker:
         theirs.close()
 
     def send(self, mutant: Mutant, known: Verdict | None) -> None:
-        """Have the process judge a mutant."""
+        """Send a mutant to the process."""
         self.mutant = mutant
         self.pipe.send((mutant, known))
 
@@ -98,7 +98,7 @@ class Worker:
         """Return the verdict of the process, or that it has crashed.
 
         Raises:
-            RuntimeError: It ended before it received a mutant.
+            RuntimeError: The process ended before it received a mutant.
         """
         try:
             said = self.pipe.recv()
@@ -115,7 +115,7 @@ class Worker:
 def judge_all(
     mutants: list[Mutant], processes: int, memory: Memory
 ) -> Iterator[tuple[Mutant, Verdict]]:
-    """Yield the killer of each mutant as it is found, and none for a survivor."""
+    """Yield each mutant with its verdict, as soon as it is known."""
     queue = Queue(mutants)
     workers = [Worker() for _ in range(processes)]
     while workers:

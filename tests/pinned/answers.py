@@ -1,8 +1,8 @@
 """Digests of what each analysis returns for the pinned jobs: one per column and one per run.
 
-A place is a set of runs whose answers are pinned in one file. ``python -m tests.pinned.answers [PLACE ...]``
-rewrites them, after a change that is intended to change numbers; its commit message names the changed columns
-and the reason.
+A place is a set of runs whose answers are pinned in one file. ``python -m tests.pinned.answers
+[PLACE ...]`` rewrites the digests after a change that is intended to change numbers. Its commit
+message must name the changed columns and the reason.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ JOBS, ADVICE, TINY, PLANTED, WORDS, GOLDEN = (
 )
 """Names of the places.
 
-They are the jobs of tests/pinned/jobs.py, the steps of tests/test_advice.py, those of
-tests/pinned/crowds.py (two) and words.py, and the cases of tests/golden, each with its own traces.
+In order, they are the jobs of tests/pinned/jobs.py, the steps of tests/test_advice.py, both sets of
+tests/pinned/crowds.py, the jobs of tests/pinned/words.py, and the cases of tests/golden, each with
+its own traces.
 """
 
 CROWDS = (TINY, PLANTED, WORDS)
 """Places with so many runs that an answer is pinned as one digest."""
 
 PLACES = (JOBS, ADVICE, *CROWDS)
-"""Places with one catalog each."""
+"""Places whose runs are in one catalog."""
 
 OTHER_VALUES: Mapping[str, str] = {
     "ranks": "[0, 1, 3]",
@@ -73,17 +74,25 @@ OTHER_VALUES: Mapping[str, str] = {
     "annotation": "'ProfilerStep'",
     "last_instance": "1",
 }
-"""Value of a parameter in the second call; the default is the negation, about half, or empty."""
+"""Parameter ─▶ its value in the second call; other parameters are negated, halved or omitted."""
 
 COMPUTED_HERE = ("source", "path", "store")
-"""Columns with the name of a folder. Messages are not pinned either, because their text may be corrected at any time."""
+"""Columns that contain paths, which are not pinned.
+
+Messages are not pinned either, because their wording may be corrected at any time.
+"""
 
 Digests = dict[str, str]
-"""``rows`` ─▶ their number; ``column NAME`` and ``run NAME`` ─▶ the digest."""
+"""``rows`` ─▶ the row count; ``column NAME`` and ``run NAME`` ─▶ a digest."""
 
 
 def calls_of(analysis: SqlObject, *, each: bool = False) -> list[str]:
-    """Return the calls of an analysis: the default, all parameters changed, and each changed alone."""
+    """Return calls to an analysis: by default, with all parameters changed, and with each one.
+
+    Args:
+        analysis: The analysis.
+        each: Whether to change each parameter alone as well.
+    """
     others = {p.name: value for p in analysis.parameters if (value := _other(p))}
     alone = [{name: value} for name, value in others.items()] if each else []
     calls = [call(analysis.name, given) for given in ({}, others, *alone)]
@@ -103,7 +112,7 @@ def _other(parameter: Parameter) -> str:
 
 
 def whole_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
-    """Reduce an answer about few traces to one digest of all columns."""
+    """Reduce an answer to its row count and one digest of all columns."""
     return _as_one(digests_of(columns, rows))
 
 
@@ -113,7 +122,7 @@ def _as_one(found: Digests) -> Digests:
 
 
 def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Digests:
-    """Reduce an answer to digests; the order of its rows counts."""
+    """Reduce an answer to digests, which depend on the order of its rows."""
     kept = [at for at, name in enumerate(columns) if name not in (*COMPUTED_HERE, *SENTENCES)]
     lines = [[_plain(row[at]) for at in kept] for row in rows]
     found = {"rows": str(len(rows))}
@@ -128,7 +137,7 @@ def digests_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Diges
 
 
 def _plain(value: Any) -> str:
-    """Format a value, fractions with six digits, because threads sum them in any order."""
+    """Format a value, with fractions at six digits because threads sum them in any order."""
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) > 1e-9 else "0"
     if isinstance(value, list):
@@ -159,14 +168,14 @@ def queries_of(place: str) -> dict[str, list[str]]:
     library = load_library()
     analyses = library.newest()
     if place == PLANTED:
-        # What else these jobs do, others do as well.
+        # Other features of these jobs are covered by the other places.
         (matched,) = (one for one in library.derived if one.base_name == "matched_collectives")
         analyses = [one for one in analyses if matched in library.stands_on(one)]
     return {one.name: calls_of(one, each=place == TINY) for one in analyses}
 
 
 def reduce_of(place: str) -> Callable[..., Digests]:
-    """Return the function that reduces an answer about a place."""
+    """Return the function that reduces the answers of a place."""
     return whole_of if place in CROWDS else digests_of
 
 
@@ -191,7 +200,10 @@ def file_of(place: str) -> Path:
 
 
 def whole_answer(case: Case) -> str:
-    """Return the query for all columns and rows of a golden case; empty if the case has several queries."""
+    """Return the query for all columns and rows of a golden case.
+
+    The query is empty unless the case calls exactly one analysis, its own.
+    """
     name = f"{case.path.stem}("
     if _ANALYSIS.findall(case.call) != [name]:
         return ""
@@ -209,7 +221,7 @@ _ANALYSIS = re.compile(r"\w+_v\d+\(")
 
 
 def whole_answers() -> dict[str, Case]:
-    """Return a case for each query on tiny traces, by its key, grouped by ``traces`` line."""
+    """Return a case for the whole answer of each golden case by its key, grouped by traces."""
     found: dict[str, Case] = {}
     for case in sorted(all_cases(), key=lambda case: case.traces):
         if call := whole_answer(case):
@@ -218,7 +230,7 @@ def whole_answers() -> dict[str, Case]:
 
 
 def key_of(traces: str, call: str) -> str:
-    """Return the key of an answer about tiny traces."""
+    """Return the key of a call on the traces of a golden case."""
     return f"{call} OF {traces}"
 
 
@@ -245,14 +257,14 @@ def opened(folder: Path) -> duckdb.DuckDBPyConnection:
 
 
 def answer(con: duckdb.DuckDBPyConnection, query: str, place: str = JOBS) -> Digests:
-    """Run a query and reduce its answer."""
+    """Run a query, and reduce its answer."""
     result = con.execute(query)
     columns = [column[0] for column in result.description or ()]
     return reduce_of(place)(columns, result.fetchall())
 
 
 def main(places: Sequence[str]) -> None:
-    """Pin the current answers of some places."""
+    """Pin the current answers of the given places."""
     for place in set(PLACES) & set(places):
         with tempfile.TemporaryDirectory() as top:
             folder = Path(top)

@@ -1,7 +1,8 @@
 """Hundreds of small jobs in one catalog, which together cover more than any single one.
 
-``tiny``: each ``traces`` line of the golden cases, and random jobs. ``planted``: each kind of tests/jobs, with
-times in whole ticks, so that many events end when others begin, and fully random jobs.
+``tiny`` has the traces of every golden case, and random jobs. ``planted`` has each kind of job in
+tests/jobs, with times in whole ticks so that many events end when others begin, and fully random
+jobs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tests.pinned.jobs import Runs
 
 SEEDS = range(3, 9)
-"""Number of random jobs next to the tiny traces."""
+"""Seeds of the random jobs next to the tiny traces."""
 
 TICK_NS = 5 * US
 
@@ -31,11 +32,11 @@ STEPS = 8
 """Maximum number of steps of a planted job."""
 
 DRAWN = range(40)
-"""Number of random planted jobs."""
+"""Seeds of the random planted jobs."""
 
 
 def write_tiny(folder: Path) -> Runs:
-    """Write the traces of each line as separate runs, and the random jobs."""
+    """Write the traces of each golden ``traces`` line as separate runs, and the random jobs."""
     runs: Runs = {}
     for number, line in enumerate(sorted({case.traces for case in all_cases()})):
         runs |= {f"{number:03}.{run}": ranks for run, ranks in traces_of(line).items()}
@@ -59,7 +60,7 @@ def write_planted_jobs(folder: Path) -> Runs:
 
 
 def drawn_job(seed: int) -> PlantedJob:
-    """Draw ranks, clocks, the late rank and the losses of captures: combined, and near the thresholds between them."""
+    """Return a random job that combines features, often near the thresholds between them."""
     rng = Random(seed)
     ranks, tp, stages = rng.choice(
         ((2, 1, 1), (3, 1, 1), (4, 1, 1), (4, 2, 1), (4, 1, 2), (4, 2, 2))

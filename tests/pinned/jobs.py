@@ -1,4 +1,4 @@
-"""The jobs whose answers are pinned: each covers a different feature, all in one catalog."""
+"""The jobs whose answers are pinned, each with a different feature, all in one catalog."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 CATALOG = "pinned.duckdb"
 
 Runs = dict[str, dict[int, str]]
-"""Traces by run and rank; negative ranks are discovered."""
+"""Traces by run and rank; negative ranks are discovered from the files."""
 
 SPANS = "spans"
-"""Ranks that were recorded twice."""
+"""Name of the run whose ranks were recorded twice."""
 
 SECOND_NS = 1_000_000_000
 """Interval between the ingests of two runs."""
 
 EVERYTHING = replace(simulated.EVERYTHING, ops_per_layer=4, base_shifts_ns={})
-"""Options for everything that the simulator of traces can write."""
+"""Options that enable everything that the trace simulator can write."""
 
 PLANTED: Mapping[str, PlantedJob] = {
     "late": PlantedJob(
@@ -92,7 +92,7 @@ COMMITTED: Mapping[str, list[Path]] = {
 
 
 def write_jobs(folder: Path) -> Runs:
-    """Write the traces of all jobs."""
+    """Write the traces of all jobs; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     runs: Runs = {}
     files = write_synthetic(folder / "everything", EVERYTHING).files
@@ -109,7 +109,7 @@ def write_jobs(folder: Path) -> Runs:
 
 
 def read_jobs(runs: Runs, store: Path) -> None:
-    """Ingest each run without a catalog; the recordings of a rank are spans of one run."""
+    """Ingest each run without a catalog, joining two recordings of a rank into one run."""
     for run, ranks in runs.items():
         traces = list(ranks.values()) if min(ranks) < 0 else ranks
         ingest_shard(traces, store, run=run, jobs=1, shard=(1, 1), join_spans=run == SPANS)
@@ -120,7 +120,7 @@ def make_catalog(folder: Path, runs: Runs) -> None:
     read_jobs(runs, folder / "job.store")
     store = store_folder(folder / "job.store")
     entries = [entry for shard in read_shards(store) for entry in shard.entries]
-    # One run was read after the other.
+    # The runs were ingested one after the other.
     read_at = {run: SECOND_NS * at for at, run in enumerate(runs)}
     entries = [replace(entry, ingested_ns=read_at[entry.run]) for entry in entries]
     library = load_library()
@@ -128,7 +128,7 @@ def make_catalog(folder: Path, runs: Runs) -> None:
     with duckdb.connect(str(folder / CATALOG), config=CONFIG) as con:
         put_tables(con, store, stored_files(Manifest().with_entries(entries), store), library)
         for name in stored_columns():
-            # To open thirty files costs more than to ask what so few events are.
+            # Opening thirty files costs more than querying so few events.
             view = f"stored.{sqltext.identifier(name)}"
             con.execute(sqltext.create_table(f"read_{name}", f"FROM {view}"))
             con.execute(sqltext.view_of(view, f"read_{name}"))

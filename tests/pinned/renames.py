@@ -1,11 +1,11 @@
 """Check that renamed columns have the values of their old names.
 
-tests/pinned/renames.csv has a line for each renamed analysis (``analysis`` is empty) and for each renamed
-column or parameter of an analysis (``analysis`` is its new name). tests/pinned/respelled.csv has parts of texts
-whose spelling changed.
+tests/pinned/renames.csv has a line for each renamed analysis (``analysis`` is empty) and for each
+renamed column or parameter of an analysis (``analysis`` is its new name).
+tests/pinned/respelled.csv has parts of strings whose spelling changed.
 
-``python -m tests.pinned.renames REVISION`` computes all pinned answers, restores the old names, and compares
-their digests with those of a git revision before the renames.
+``python -m tests.pinned.renames REVISION`` computes all pinned answers, restores the old names, and
+compares their digests with those of a git revision before the renames.
 """
 
 from __future__ import annotations
@@ -51,14 +51,17 @@ Rows = list[tuple[Any, ...]]
 
 
 def lines_of(name: str) -> list[dict[str, str]]:
-    """Return the lines of one of the lists of this folder."""
+    """Return the lines of a CSV file in this folder."""
     with Path(__file__).with_name(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @cache
 def old_names(analysis: str) -> Mapping[str, str]:
-    """Return the old name of each renamed column and parameter of an analysis; of analyses for an empty name."""
+    """Return the old name of each renamed column and parameter of an analysis.
+
+    For an empty name, return the old name of each renamed analysis.
+    """
     return {
         line["new"]: line["old"] for line in lines_of("renames.csv") if line["analysis"] == analysis
     }
@@ -70,7 +73,7 @@ def _respelled() -> Mapping[str, str]:
 
 
 def old_call(call: str) -> str:
-    """Return a call with the old names of its analysis and its parameters."""
+    """Return a call with the old names of its analysis and parameters."""
     found = _CALL.search(call)
     if not found:
         return call

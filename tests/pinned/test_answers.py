@@ -46,7 +46,7 @@ DEAR = {
     *("blocking_communication_v1", "critical_path_edges_v1", "event_arguments_v1"),
     *("roofline_v1", "step_contents_v1"),
 }
-"""Slow analyses, which depend on many others or on many rows: a third of the total time."""
+"""Slow analyses, which depend on many others or read many rows: a third of the total time."""
 
 
 def catalog(
@@ -78,7 +78,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCo
 def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnection) -> None:
     """An answer equals its pinned one.
 
-    After an intended change, run ``make pinned`` and state the change and its reason.
+    After an intended change, run ``make pinned``, and state the change and its reason in the
+    commit.
     """
     assert changes(answer(jobs, query), pinned()[query]) == []
 
@@ -88,7 +89,10 @@ def test_an_answer_is_what_was_pinned(query: str, jobs: duckdb.DuckDBPyConnectio
 def test_an_answer_about_a_crowd_is_what_was_pinned(
     place: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Hundreds of jobs in one catalog show errors between runs and ranks of different kinds."""
+    """Answers about hundreds of jobs in one catalog equal the pinned ones.
+
+    They reveal errors between runs and ranks of different kinds.
+    """
     with catalog(tmp_path_factory, place) as con:
         queries = [query for queries in queries_of(place).values() for query in queries]
         found = {query: answer(con, query, place) for query in queries}
@@ -110,13 +114,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldenEngine]:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", WHOLE)
 def test_columns_that_a_golden_case_does_not_show(key: str, engine: GoldenEngine) -> None:
-    """Columns and rows that a golden case does not show are compared, too."""
+    """Columns and rows that a golden case does not show are compared as well."""
     found = whole_of(*engine.ask(WHOLE[key]))
     assert changes(found, pinned(GOLDEN)[key]) == []
 
 
 def test_each_call_is_pinned_and_nothing_else() -> None:
-    """Every call of an analysis and every golden case is pinned, and nothing else is."""
+    """Every call to an analysis and every golden case is pinned, and nothing else is."""
     for place in PLACES:
         asked = [query for queries in queries_of(place).values() for query in queries]
         assert list(pinned(place)) == asked
@@ -124,7 +128,7 @@ def test_each_call_is_pinned_and_nothing_else() -> None:
 
 
 def test_of_a_golden_case_its_call_is_asked() -> None:
-    """The query has the golden case's parameters, in any text, without its projection."""
+    """The whole answer keeps the parameters of the golden case, but not its columns or filter."""
     asked = "SELECT a FROM x_v1(b := 'c)', d := [lower('E')]) WHERE a > 1"
     case = Case(Path("x_v1.test"), 1, "", "t.json", asked, [])
     assert whole_answer(case) == "FROM x_v1(b := 'c)', d := [lower('E')])"
@@ -132,7 +136,7 @@ def test_of_a_golden_case_its_call_is_asked() -> None:
 
 
 def test_a_change_is_named_by_column_and_run() -> None:
-    """A changed number or row order is named; last digits of fractions are ignored."""
+    """A changed value or row order is reported by column and run; rounding errors are ignored."""
     columns = ["run", "rank", "busy_ns", "share"]
     rows = [("a", 0, 5, 0.1), ("a", 1, 5, 0.2), ("b", 0, 7, 1e-17)]
     wanted = digests_of(columns, rows)

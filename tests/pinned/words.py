@@ -1,6 +1,7 @@
-"""Jobs that use every word that the library knows: operators, kernels, calls, annotations, frames, groups.
+"""Jobs that use every word that the library knows, such as operators, kernels, calls and frames.
 
-Their combinations are random; all times are a few whole microseconds, so many events begin and end at once.
+The words are combined at random. All times are a few whole microseconds, so many events begin and
+end at the same time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SIZES = (1, 2, 3, 4, 8, 16, 64)
 
 
 def _words() -> dict[str, list[str]]:
-    """Return each list of vocabulary.csv."""
+    """Return the words of each kind in vocabulary.csv."""
     found: dict[str, list[str]] = {}
     with Path(__file__).with_name("vocabulary.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
@@ -51,13 +52,13 @@ WORDS = _words()
 
 
 def _signatures() -> dict[str, int]:
-    """Return torch's operators ─▶ their number of arguments."""
+    """Return the number of arguments of each torch operator."""
     with (TESTS / "signatures" / "signatures.csv").open(encoding="utf-8", newline="") as file:
         return {line["operator"]: len(line["arguments"].split()) for line in csv.DictReader(file)}
 
 
 def write_words(folder: Path) -> Runs:
-    """Write three runs: with NVIDIA's and AMD's devices, and without a device."""
+    """Write three runs: on NVIDIA devices, on AMD devices, and without a device."""
     runs: Runs = {}
     for run, ranks in (("nvidia", 4), ("amd", 3), ("host", 2)):
         runs[f"words.{run}"] = {}
@@ -69,7 +70,7 @@ def write_words(folder: Path) -> Runs:
 
 
 class Wordy:
-    """One rank: nested calls on two threads, which launch on two streams."""
+    """The random events of one rank: nested calls on two threads, which launch on two streams."""
 
     def __init__(self, run: str, rank: int, ranks: int) -> None:
         self.rng = Random(f"{run} {rank}")
@@ -126,7 +127,7 @@ class Wordy:
         event["dur"] = self.now - event["ts"]
 
     def _call(self, tid: int, depth: int) -> None:
-        """Add an operator, annotation or frame, with nested ones or with launches."""
+        """Add an operator, annotation or frame, with nested calls and launches."""
         rng = self.rng
 
         def inside() -> None:
@@ -240,7 +241,10 @@ class Wordy:
         self.events.append(event | {"ts": start, "dur": dur, "args": args})
 
     def _metadata(self) -> Event:
-        """Return the metadata of the next collective, equal on all ranks; some have none, and some are missing."""
+        """Return the metadata of the next collective, which is equal on all ranks.
+
+        Some collectives have no metadata, and some are missing on a rank.
+        """
         self.seq += 1 + (self.rng.random() < 0.02)
         common = Random(f"{self.run} {self.seq}")
         place = common.randrange(len(WORDS["group"]))

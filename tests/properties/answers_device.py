@@ -16,7 +16,7 @@ PLACE = ("run", "rank", "device", "stream")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any, list[Item]]:
-    """Group items by a key."""
+    """Group items by the value of a key function."""
     groups: dict[Any, list[Item]] = defaultdict(list)
     for item in items:
         groups[key(item)].append(item)
@@ -24,7 +24,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any,
 
 
 def queue_length_series(world: World, scope: Scope) -> list[Row]:
-    """At each time, count operations that were launched and have not started."""
+    """Return the queue length over time: operations launched but not yet started."""
     rows = []
     launched = [op for op in world.ops(scope) if op.launch]
     for place, ops in grouped(launched, lambda op: op.place).items():
@@ -49,7 +49,7 @@ def queue_length_series(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_length_summary(world: World, scope: Scope) -> list[Row]:
-    """Summarize the points of the queue series."""
+    """Summarize the queue length series of each stream."""
     rows = []
     series = queue_length_series(world, scope)
     for place, ops in grouped(world.ops(scope), lambda op: op.place).items():
@@ -77,7 +77,7 @@ def queue_length_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def queue_full_time(world: World, scope: Scope, max_queue_length: int) -> list[Row]:
-    """Return the time at and above the limit."""
+    """Return how long each queue is at or above the maximum length."""
     rows = []
     series = queue_length_series(world, scope)
     for place in {tuple(p[n] for n in PLACE) for p in series}:
@@ -113,7 +113,7 @@ def copies(world: World, scope: Scope) -> dict[Any, list[tuple[int, int, Item]]]
 
 
 def memory_bandwidth_series(world: World, scope: Scope) -> list[Row]:
-    """At each time, sum the bandwidths of the running copies."""
+    """Return the summed bandwidth of the running copies over time."""
     rows = []
     for key, spans in copies(world, scope).items():
         values: list[tuple[int, tuple[Any, ...]]] = []
@@ -144,7 +144,7 @@ def memory_bandwidth_series(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
-    """Summarize the values of the bandwidth series."""
+    """Summarize the bandwidth series of each kind of copy."""
     rows = []
     series = memory_bandwidth_series(world, scope)
     for key, spans in copies(world, scope).items():
@@ -180,7 +180,7 @@ def memory_bandwidth_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[Row]:
-    """Return the totals of each rank, 0 if it never ran the kernel."""
+    """Compare the total time of each kernel across ranks, 0 for a rank that never ran it."""
     rows = []
     for run, ops in grouped(world.ops(scope), lambda op: op.run).items():
         active = {op.rank for op in ops}
@@ -215,7 +215,7 @@ def kernels_across_ranks(world: World, scope: Scope, num_kernels: int) -> list[R
 
 
 def launch_histograms(world: World, scope: Scope) -> list[Row]:
-    """Count each launch in its three bins."""
+    """Count launches in bins of kernel duration, call duration and launch delay."""
     edges = [0, 1, 2, 3, 5, 7, *(d * 10**e for e in range(17) for d in (10, 15, 20, 30, 50, 70))]
     bins: dict[tuple[str, str, int], list[bool]] = defaultdict(list)
     for op in world.ops(scope):

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def profiler_steps(world: World, scope: Scope) -> list[Row]:
-    """Return steps with the operations launched in them; those without a launch count by their start."""
+    """Return steps with the device operations that they launched.
+
+    Operations without a launch are counted separately, unless their rank has no launches at all.
+    """
     ops = world.ops(scope)
     launching = {(op.run, op.rank) for op in world.gpu if op.launch}
     rows = []
@@ -35,7 +38,7 @@ def profiler_steps(world: World, scope: Scope) -> list[Row]:
 
 
 def aten_op_kernels_and_delay(world: World, scope: Scope) -> list[Row]:
-    """Return the innermost aten operator around each launch, and all its kernels."""
+    """Return the kernel sequences below the innermost aten operator around each launch."""
     calls: dict[Item, list[Item]] = {}
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":
@@ -65,7 +68,7 @@ def aten_op_kernels_and_delay(world: World, scope: Scope) -> list[Row]:
 def user_annotation_breakdown(
     world: World, scope: Scope, *, use_gpu_annotation: bool, num_annotations: int
 ) -> list[Row]:
-    """Return the longest names, and one row for the others."""
+    """Return the annotations with the longest total time, and one row for the others."""
     cat = "gpu_user_annotation" if use_gpu_annotation else "user_annotation"
     ranges = [i for i in world.items if i.cat == cat and i in scope]
     rows = []
@@ -86,7 +89,7 @@ def user_annotation_breakdown(
 
 
 def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
-    """Return the annotations around the launch, otherwise the spans on the stream."""
+    """Return for each operation the annotations around its launch, or else those on its stream."""
     rows = []
     for op in world.ops(scope):
         by_launch = op.launch.around("user_annotation")[::-1] if op.launch else []
@@ -108,7 +111,7 @@ def gpu_kernels_with_user_annotations(world: World, scope: Scope) -> list[Row]:
 
 
 def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
-    """Return host events and device activity with side and category; a step has what it launched."""
+    """Return host events and device activity, each with its side and category."""
     ops = [(h, "host", h.cat) for h in world.hosts(scope)]
     gpu = [g for g in world.gpu if g in scope and not g.suspect]
     return ops + [(g, "device", g.cat) for g in gpu if scope.steps is None or g.launch]
@@ -117,7 +120,7 @@ def all_ops(world: World, scope: Scope) -> list[tuple[Item, str, str]]:
 def ops_by_name(
     world: World, scope: Scope, *, by_shapes: bool = False, by_step_number: bool = True
 ) -> list[Row]:
-    """Count and sum operations."""
+    """Count and sum operations by name, optionally also by shapes."""
     totals: dict[Any, list[int]] = {}
     for item, side, category in all_ops(world, scope):
         dims = item.args.get("Input Dims") if by_shapes else None
@@ -136,7 +139,7 @@ def ops_by_name(
 def trace_diff(
     world: World, control: Scope, test: Scope, *, by_step_number: bool = False
 ) -> list[Row]:
-    """Subtract the control from the test."""
+    """Return the difference between the operations of the test and the control, by name."""
     sides = []
     for scope in (control, test):
         rows = ops_by_name(world, scope, by_step_number=by_step_number)
@@ -152,7 +155,7 @@ def trace_diff(
 
 
 def sequences(world: World, scope: Scope, part: str, least: int) -> list[tuple[Item, list[Item]]]:
-    """Return outermost calls by name, with the launches of their thread during the call."""
+    """Return outermost calls whose name contains ``part``, with the operations they launched."""
     found: dict[Item, list[Item]] = {}
     named = [h for h in world.hosts(scope) if part in h.name]
     order = {h: (h.ts, -h.dur, h.id) for h in named}
@@ -176,12 +179,12 @@ def sequences(world: World, scope: Scope, part: str, least: int) -> list[tuple[I
 
 
 def every_step(scope: Scope) -> Scope:
-    """Return the scope with every step."""
+    """Return a copy of the scope that selects every step."""
     return type(scope)(scope.runs, scope.ranks, None, scope.include_last_profiler_step)
 
 
 def frequent_kernel_sequences(world: World, scope: Scope) -> list[Row]:
-    """Count equal sequences."""
+    """Count the occurrences of each kernel sequence below each operator."""
     groups: dict[Any, list[tuple[Item, list[Item]]]] = {}
     for root, ops in sequences(world, scope, "aten::", 2):
         text = "|".join([root.name, *(op.name for op in ops)])
@@ -202,7 +205,7 @@ def frequent_kernel_sequences(world: World, scope: Scope) -> list[Row]:
 
 
 def call_stack(world: World, scope: Scope) -> list[Row]:
-    """Return parents and descendant kernels, separately for each thread."""
+    """Return the parent of each event, and the kernels that were launched below it."""
     rows = []
     all_steps = every_step(scope)
     ops = [op for op in world.ops(all_steps) if op.launch and op.launch in all_steps]

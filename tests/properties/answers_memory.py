@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.properties.naive import Item, Scope, World
 
 Place = tuple[str, int, int, int]
-"""Run, rank, type and number of the device."""
+"""Run, rank, device type and device number."""
 
 
 def place(event: Item) -> Place:
@@ -28,12 +28,12 @@ def order(event: Item) -> tuple[int, int, int]:
 
 
 def size(event: Item) -> int:
-    """Return the change of memory by an event [bytes]."""
+    """Return the bytes that an event allocates, negative for a free."""
     return int(event.args["Bytes"])
 
 
 def by_device(world: World, scope: Scope, *, all_steps: bool = False) -> dict[Place, list[Item]]:
-    """Return memory events in order by device, including the last step."""
+    """Return the memory events of each device in order, including those of the last step."""
     return grouped(
         sorted(
             (
@@ -53,7 +53,7 @@ def head(where: Place) -> Row:
 
 
 def memory_peaks(world: World, scope: Scope) -> list[Row]:
-    """Return the highest totals, and the first event of the highest."""
+    """Return the peaks of allocated and reserved memory, and the first event at the peak."""
     rows = []
     for where, events in by_device(world, scope).items():
         totals = [m.args["Total Allocated"] for m in events]
@@ -73,7 +73,7 @@ def memory_peaks(world: World, scope: Scope) -> list[Row]:
 
 @dataclass
 class Block:
-    """An allocation, a free, or both."""
+    """A block of memory, known from its allocation, its free, or both."""
 
     where: Place
     state: str
@@ -90,7 +90,7 @@ class Block:
 
 
 def blocks(events: list[Item]) -> Iterator[Block]:
-    """Follow each address: its open allocation, and whether memory was there before."""
+    """Yield the blocks of a device by following the events at each address."""
     open_at: dict[int, Item] = {}
     seen: set[int] = set()
     for event in events:
@@ -117,7 +117,7 @@ def operator(event: Item | None) -> str | None:
 
 
 def memory_allocations(world: World, scope: Scope) -> list[Row]:
-    """Return each block in the step that allocated it."""
+    """Return all blocks, or those that were allocated in the selected steps."""
     return [
         head(where)
         | {
@@ -135,7 +135,7 @@ def memory_allocations(world: World, scope: Scope) -> list[Row]:
 
 
 def live_at_peak(world: World, scope: Scope) -> list[Row]:
-    """Return the open blocks at the peak, those known from a later free or never freed, and the missing rest."""
+    """Return the memory in use at the peak by state and operator, including an unknown rest."""
     rows = []
     everything = by_device(world, scope, all_steps=True)
     for peak in memory_peaks(world, scope):
@@ -170,7 +170,7 @@ def live_at_peak(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_by_operator(world: World, scope: Scope) -> list[Row]:
-    """Return each operator with its own memory events and those of its callees; the rest has no name."""
+    """Sum memory events by operator, alone and with its callees; the rest has no name."""
     sums: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0] * 6)
     for event in world.memory:
         if not scope.has_rank(event):
@@ -203,7 +203,7 @@ def memory_by_operator(world: World, scope: Scope) -> list[Row]:
 
 
 def memory_leaks(world: World, scope: Scope) -> list[Row]:
-    """Return the open blocks at the end."""
+    """Return the blocks that are still allocated at the end, by operator."""
     return [
         head(where)
         | {"operator_name": name, "live_count": len(of_name)}

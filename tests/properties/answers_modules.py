@@ -1,4 +1,4 @@
-"""Recompute the tree of modules with slow, simple code."""
+"""Recompute the module tree with slow, simple code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Home = tuple[str, int, str]
 
 
 def is_module(item: Item) -> bool:
-    """Return whether an event is a call of a module."""
+    """Return whether an event is a module call."""
     return item.cat == "python_function" and item.name.startswith("nn.Module: ")
 
 
@@ -29,12 +29,12 @@ def is_gradient(item: Item) -> bool:
 
 
 def innermost(items: list[Item]) -> Item | None:
-    """Return the innermost module or autograd operator."""
+    """Return the innermost module call or backward operator among events."""
     return next((item for item in items[::-1] if is_module(item) or is_gradient(item)), None)
 
 
 class Tree:
-    """The path of each call of a module, and whether it is a recomputation."""
+    """Finds the path of each module call, and whether the call is a recomputation."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -50,12 +50,12 @@ class Tree:
         return call.run, call.rank, call.name
 
     def recomputed(self, call: Item) -> bool:
-        """Return whether an operator of autograd is open."""
+        """Return whether a module call runs inside a backward operator, directly or indirectly."""
         above = innermost(chain(call)[:-1])
         return above is not None and (is_gradient(above) or self.recomputed(above))
 
     def path(self, call: Item) -> Path:
-        """Return the names of its enclosing modules and its own."""
+        """Return the names of the modules around a call, followed by its own."""
         above = innermost(chain(call)[:-1])
         if above is None:
             around: Path = ()
@@ -66,7 +66,7 @@ class Tree:
         return (*around, call.name.removeprefix("nn.Module: "))
 
     def owner(self, items: list[Item]) -> tuple[Path | None, str]:
-        """Return the module and pass to which an event inside of these belongs."""
+        """Return the module path and the pass of an event, given the events around it."""
         decider = innermost(items)
         if decider is None or is_module(decider):
             if decider is None:
@@ -79,7 +79,7 @@ class Tree:
 
 
 def modules(world: World, scope: Scope) -> list[Row]:
-    """Return self times by module and pass, and totals by prefixes of paths."""
+    """Return the self and total costs of each module in each pass."""
     tree = Tree(world)
     ranks = {(call.run, call.rank) for call in tree.calls}
     remember = {(m.run, m.rank) for m in world.memory}

@@ -18,12 +18,12 @@ SIDES = ("host", "device", "backward_device")
 
 
 def chain(item: Item | None) -> list[Item]:
-    """Return the open events around an event, its own last."""
+    """Return the events that enclose an event, outermost first, followed by the event itself."""
     return [*reversed([*item.above()]), item] if item else []
 
 
 def named(items: list[Item]) -> Path:
-    """Return the names of events; all steps share one."""
+    """Return the names of events, with one common name for all steps."""
     return tuple("ProfilerStep*" if item.is_step else item.name for item in items)
 
 
@@ -38,7 +38,7 @@ def own_times(world: World, scope: Scope) -> Iterator[tuple[Item, int]]:
 
 
 def caller(world: World, op: Item) -> Item | None:
-    """Return the launch, otherwise the operator with the same external id."""
+    """Return the launch of an operation, or else the operator with its external id."""
     number = op.args.get("External id", 0)
     named_same = [
         item
@@ -51,7 +51,7 @@ def caller(world: World, op: Item) -> Item | None:
 
 
 def folded_stacks(world: World, scope: Scope) -> list[Row]:
-    """Return self times by the names of all open events."""
+    """Return self times by call stack."""
     rows: dict[tuple[Place, Path], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for item, own in own_times(world, scope):
         cell = rows[(item.run, item.rank), named(chain(item))]
@@ -95,7 +95,7 @@ def forward_operator(world: World, op: Item) -> Item | None:
 
 
 def source_lines(world: World, scope: Scope) -> list[Row]:
-    """Give self time to the innermost frame, and total time once to every open frame."""
+    """Return self time by the innermost Python frame, and total time by each open frame."""
     selfs: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     totals: dict[tuple[Place, str | None], list[int]] = defaultdict(lambda: [0, 0, 0])
 

@@ -1,4 +1,4 @@
-"""Recompute the analyses of steps and GPUs between all starts and ends."""
+"""Recompute the analyses of steps and GPUs from every interval between event boundaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROLES = (
 
 
 class Window(NamedTuple):
-    """A step of a rank on its device."""
+    """The time range of a step, extended to the end of the device operations that it launched."""
 
     run: str
     rank: int
@@ -38,22 +38,22 @@ class Window(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Return the duration of the window."""
+        """Return the duration of the window [ns]."""
         return self.high - self.low
 
 
 def number(step: Item) -> int:
-    """Return N of ProfilerStep#N."""
+    """Return the number N of ``ProfilerStep#N``."""
     return int(step.name.split("#")[1])
 
 
 def steps_of(items: list[Item]) -> list[Item]:
-    """Return the host's steps in order."""
+    """Return the steps on the host, in order of time."""
     return sorted((i for i in items if i.is_step), key=lambda s: (s.ts, number(s)))
 
 
 def windows(world: World, scope: Scope) -> Iterator[Window]:
-    """Return consecutive steps, each until all of its launches have ended."""
+    """Yield consecutive steps, each extended until the operations that it launched have ended."""
     for (run, rank), items in grouped(world.items, lambda i: (i.run, i.rank)).items():
         gpu = [g for g in world.gpu if (g.run, g.rank) == (run, rank)]
         launches = any(op.launch for op in gpu)
@@ -81,7 +81,7 @@ def windows(world: World, scope: Scope) -> Iterator[Window]:
 
 
 def role(item: Item) -> int:
-    """Return the role of an event; 7 means none."""
+    """Return the position of an event's role in ROLES; 7 means none."""
     if item.cat == "kernel":
         return {"computation": 0, "memory": 1, "communication": 3}[item.klass]
     if item.is_step:
@@ -91,14 +91,14 @@ def role(item: Item) -> int:
 
 
 def stretches(spans: list[Item], window: Window) -> Iterator[tuple[int, list[Item]]]:
-    """Return duration and running events between all starts and ends inside of a window."""
+    """Yield each interval between event boundaries in a window: its duration and running events."""
     inside = {t for item in spans for t in (item.ts, item.end) if window.low < t < window.high}
     for low, high in pairwise(sorted({window.low, window.high} | inside)):
         yield high - low, [item for item in spans if item.ts <= low and high <= item.end]
 
 
 def step_breakdown(world: World, scope: Scope) -> list[Row]:
-    """Give each moment of a step to the first matching role."""
+    """Assign each moment of a step to the first role in ROLES that is active."""
     rows = []
     for window in windows(world, scope):
         spans = [i for i in world.items if (i.run, i.rank) == window[:2] and not i.suspect]
@@ -114,7 +114,10 @@ def step_breakdown(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_summary(world: World, scope: Scope) -> list[Row]:
-    """Return the activity on each device in the steps of its rank; the number of blocks is unknown."""
+    """Return the utilization of each device during the steps of its rank.
+
+    These traces have no launch configurations, so SM efficiency and occupancy are unknown.
+    """
     found: dict[tuple[str, int], list[Window]] = defaultdict(list)
     for window in windows(world, scope):
         found[window[:2]].append(window)
@@ -143,7 +146,7 @@ def gpu_summary(world: World, scope: Scope) -> list[Row]:
 
 
 def quantile(values: list[int], part: float) -> float:
-    """Return an interpolated quantile."""
+    """Return an interpolated quantile of a list."""
     ordered = sorted(values)
     place = part * (len(ordered) - 1)
     low = int(place)
@@ -152,7 +155,7 @@ def quantile(values: list[int], part: float) -> float:
 
 
 def step_time_stats(world: World, scope: Scope) -> list[Row]:
-    """Return durations, spread and slow ones of the host's steps."""
+    """Return statistics of the step durations on the host, and the number of slow steps."""
     rows = []
     for (run, rank), items in grouped(world.items, lambda i: (i.run, i.rank)).items():
         steps = [

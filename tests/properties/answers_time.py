@@ -1,4 +1,4 @@
-"""Recompute the analyses of time between all starts and ends."""
+"""Recompute the analyses of time from every interval between event boundaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.properties.naive import Item, Scope, World
 
 Stretch = tuple[int, int]
-"""From one start or end to the next one [ns]."""
+"""Interval from one event boundary to the next [ns]."""
 
 CLASSES = ("computation", "communication", "memory")
 
@@ -33,7 +33,7 @@ def by_class(ops: list[Item]) -> list[set[Stretch]]:
 
 
 def length(stretches: Iterable[Stretch]) -> int:
-    """Return their total duration [ns]."""
+    """Return the total duration of intervals [ns]."""
     return sum(high - low for low, high in stretches)
 
 
@@ -43,7 +43,7 @@ def share(part: float, whole: float) -> float | None:
 
 
 def temporal_breakdown(world: World, scope: Scope) -> list[Row]:
-    """Give each instant of a rank to one part."""
+    """Assign each instant of a rank to compute, communication, memory or idle time."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         span = max(op.end for op in ops) - min(op.ts for op in ops)
@@ -69,7 +69,7 @@ def temporal_breakdown(world: World, scope: Scope) -> list[Row]:
 
 
 def comm_comp_overlap(world: World, scope: Scope) -> list[Row]:
-    """Return communication, and its overlap with computation."""
+    """Return the communication time, and its overlap with computation."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         compute, communication, _ = by_class(ops)
@@ -82,7 +82,7 @@ def comm_comp_overlap(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_kernel_types(world: World, scope: Scope) -> list[Row]:
-    """Sum intervals by the classes that run in them."""
+    """Return busy time by the combination of classes that run at the same time."""
     rows = []
     for (run, rank), ops in grouped(world.ops(scope), lambda op: op.place[:2]).items():
         found = by_class(ops)
@@ -100,7 +100,7 @@ def gpu_kernel_types(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Row]:
-    """Return the longest names of each class, and one row for the others."""
+    """Return the kernels with the longest total time in each class, and a row for the others."""
     rows = []
     of_class = grouped(world.ops(scope), lambda op: (*op.place[:2], op.klass))
     for (run, rank, klass), ops in of_class.items():
@@ -117,14 +117,14 @@ def gpu_kernels_by_name(world: World, scope: Scope, num_kernels: int) -> list[Ro
                 | {"sum_ns": sum(ns), "min_ns": min(ns), "max_ns": max(ns), "mean_ns": mean(ns)}
                 | {"std_ns": stdev(ns) if len(ns) > 1 else None, "median_ns": median(ns)}
                 | {"class_pct": share(sum(ns), sum(total.values())), "name_count": count}
-                # No metadata and no rule knows what only computes.
+                # Kernels that compute match neither metadata nor a rule.
                 | {"unmatched_ns": sum(ns) if klass == "computation" else 0}
             )
     return rows
 
 
 def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
-    """Return each kernel with its call; cutoffs are 5 and 3 us."""
+    """Return each kernel with its launch call, with outlier cutoffs of 5 and 3 µs."""
     rows = []
     for op in world.ops(scope):
         if op.launch and op.kind == "kernel":
@@ -141,7 +141,7 @@ def cuda_kernel_launch_stats(world: World, scope: Scope) -> list[Row]:
 
 
 def idle_gaps(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """Return gaps between the latest end so far and the next start."""
+    """Return the idle gaps of each stream, from the latest end so far to the next start."""
     rows = []
     on_streams = [op for op in world.ops(scope) if op.place[3] is not None]
     for place, ops in grouped(on_streams, lambda op: op.place).items():
@@ -167,7 +167,7 @@ def idle_gaps(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row
 
 
 def idle_time_breakdown(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """Return a row for each stream and cause."""
+    """Return the idle time of each stream by cause."""
     gaps = idle_gaps(world, scope, kernel_wait_below_ns)
     rows = []
     for place in {op.place for op in world.ops(scope) if op.place[3] is not None}:
@@ -183,7 +183,7 @@ def idle_time_breakdown(world: World, scope: Scope, kernel_wait_below_ns: int) -
 
 
 def idle_time_stats(world: World, scope: Scope, kernel_wait_below_ns: int) -> list[Row]:
-    """Summarize the gaps of each cause."""
+    """Return gap statistics by stream and cause."""
 
     def key(gap: Row) -> tuple[Any, ...]:
         return (*(gap[name] for name in PLACE), gap["category"])

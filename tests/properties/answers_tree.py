@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def kernel_sequence_events(world: World, scope: Scope) -> list[Row]:
-    """Return the calls, their descendants, and what these launch."""
+    """Return the events below each outermost aten call, and the operations that they launched."""
     calls = [root for root, _ in sequences(world, scope, "aten::", 1)]
     hosts = world.hosts(every_step(scope))
     ops = world.ops(every_step(scope))
@@ -39,7 +39,7 @@ def kernel_sequence_events(world: World, scope: Scope) -> list[Row]:
 
 
 def event_stack(world: World, scope: Scope, event_ids: list[int]) -> list[Row]:
-    """Return the chain from the event to the root."""
+    """Return the chain of ancestors of each selected event."""
     rows = []
     hosts = set(world.hosts(every_step(scope)))
     ops = {op for op in world.ops(every_step(scope)) if op.launch in hosts}
@@ -59,7 +59,7 @@ def event_stack(world: World, scope: Scope, event_ids: list[int]) -> list[Row]:
 
 
 def forward_backward(world: World, scope: Scope) -> list[Row]:
-    """Match by sequence numbers, because these traces have no arrows."""
+    """Match forward and backward operators by sequence number; these traces have no flow events."""
     found: dict[Item, list[Item]] = {}
     of: dict[Item, Item] = {}
     everything = every_step(scope)
@@ -91,7 +91,7 @@ def forward_backward(world: World, scope: Scope) -> list[Row]:
 
 
 def gpu_timeline(world: World, scope: Scope, resolution_ns: int) -> list[Row]:
-    """Merge neighbors of one class while the gap is short."""
+    """Merge consecutive operations of a class while the gap between them is short."""
     rows: list[Row] = []
     zero = {
         run: min(o.ts for o in ops)
@@ -118,7 +118,7 @@ def gpu_timeline(world: World, scope: Scope, resolution_ns: int) -> list[Row]:
 
 
 def cupti_counters_by_operator(world: World, scope: Scope) -> list[Row]:
-    """Return ranges with the operators around their launch."""
+    """Return counter ranges with the operators around their launch."""
     rows = []
     calls = [
         h
@@ -155,7 +155,7 @@ def cupti_counters_by_operator(world: World, scope: Scope) -> list[Row]:
 
 
 def straggler_metric(world: World, scope: Scope) -> list[Row]:
-    """Return the collective whose durations differ most, step by step."""
+    """Return the calls of the collective whose durations differ most between ranks."""
     rows = []
     ops = [op for op in world.ops(scope) if op.run not in world.with_steps or op.step is not None]
     for run, of_run in grouped(ops, lambda op: op.run).items():
@@ -207,7 +207,10 @@ def straggler_metric(world: World, scope: Scope) -> list[Row]:
 
 
 def channel(op: Item, peers: list[Item]) -> str:
-    """Return the process group, otherwise the stream; the n-th of each rank match if the counts are equal."""
+    """Return the name of a collective's channel: its process group, or else its stream.
+
+    If all ranks have equally many streams, the n-th streams of the ranks form one channel.
+    """
     if group := op.args.get("Process Group Name"):
         return f"group {group}"
     if op.place[3] is None:
@@ -228,7 +231,12 @@ def channel(op: Item, peers: list[Item]) -> str:
 def idle_causes(
     world: World, windows: Iterable[tuple[str, int, int, int]]
 ) -> dict[tuple[str, str], int]:
-    """Return run and cost ─▶ idle time [ns] in windows (run, rank, from, to), split at the end of a launch."""
+    """Return the idle time in windows of device activity, by run and cause [ns].
+
+    Args:
+        world: All events.
+        windows: Run, rank, start and end of each window. Gaps are split at the end of the launch.
+    """
     found: dict[tuple[str, str], int] = defaultdict(int)
     of_rank = grouped(world.ops(Scope(include_last_profiler_step=True)), lambda op: op.place[:2])
     for run, rank, low, high in windows:
@@ -238,7 +246,7 @@ def idle_causes(
         for ts, following in pairwise(bounds):
             if any(op.ts <= ts < op.end for op in ops):
                 continue
-            # Of those that start together, the order of a sweep: shorter ones first.
+            # Operations that start together are ordered as in the sweep: shorter ones first.
             later = [op for op in ops if op.ts > ts]
             after = min(later, key=lambda op: (op.ts, op.dur, op.id), default=None)
             last = after or max(ops, key=lambda op: (op.ts, op.id))

@@ -1,4 +1,4 @@
-"""Events as analyses see them, derived one at a time from the events of the files."""
+"""Events as the analyses see them, derived one at a time from the events in the files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A_SECOND = 1_000_000_000
 
 @dataclass(eq=False)
 class Item:
-    """One complete event."""
+    """A complete event of a trace."""
 
     run: str
     rank: int
@@ -45,12 +45,12 @@ class Item:
 
     @property
     def end(self) -> int:
-        """Return the end of the event."""
+        """Return the end of the event [ns]."""
         return self.ts + self.dur
 
     @property
     def thread(self) -> tuple[int | None, int | None]:
-        """Return process and thread, or None if they are text."""
+        """Return process and thread, each None if it is not a number."""
         pid, tid = self.raw_thread
         return (pid if isinstance(pid, int) else None, tid if isinstance(tid, int) else None)
 
@@ -80,14 +80,14 @@ class Item:
         return self.cat == "user_annotation" and self.name.startswith("ProfilerStep")
 
     def above(self) -> Iterator[Item]:
-        """Yield the ancestors of the event, the innermost first."""
+        """Yield the ancestors of the event, innermost first."""
         item = self.parent
         while item:
             yield item
             item = item.parent
 
     def around(self, cat: str) -> list[Item]:
-        """Return ancestors of a category, the innermost first; steps are not annotations."""
+        """Return the ancestors of a category, innermost first, except steps."""
         return [item for item in self.above() if item.cat == cat and not item.is_step]
 
 
@@ -101,7 +101,7 @@ class Scope:
     include_last_profiler_step: bool = False
 
     def __contains__(self, item: Item) -> bool:
-        """Return whether an event is in scope, regardless of its duration."""
+        """Return whether the run, rank and step of an event are selected."""
         return (
             self.has_rank(item)
             and (self.steps is None or item.step in self.steps)
@@ -109,7 +109,7 @@ class Scope:
         )
 
     def has_rank(self, item: Item) -> bool:
-        """Return whether its run and rank are selected."""
+        """Return whether the run and rank of an event are selected."""
         return (self.runs is None or item.run in self.runs) and (
             self.ranks is None or item.rank in self.ranks
         )
@@ -181,7 +181,10 @@ def _item(run: str, rank: int, number: int, event: dict[str, Any], zero: float) 
 
 
 def _call_tree(host: list[Item]) -> None:
-    """Find the parent: the latest started enclosing event of the thread; for equal starts the longer one, then file order."""
+    """Set the parent of each event: the innermost event of its thread that encloses it.
+
+    Of events that start together the longest is the outermost, then the first in the file.
+    """
     done: list[Item] = []
     for item in sorted(host, key=lambda i: (i.ts, -i.dur, i.id)):
         around = [p for p in done if p.raw_thread == item.raw_thread and p.end >= item.end]
@@ -212,5 +215,5 @@ def _step_windows(steps: list[Item]) -> list[tuple[int, int, int]]:
 
 
 def as_json(value: Any) -> str:
-    """Format JSON as the engine does."""
+    """Format a value as JSON in the style of the engine."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

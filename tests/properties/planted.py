@@ -1,4 +1,4 @@
-"""One simulated job with many seeds, unchanged and with changes of known size, which a comparison must distinguish."""
+"""Simulated jobs that differ from a base job only by their seed, or by a change of known size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 BASE = JobSpec(ranks=2, steps=11, layers=3, ops_per_layer=6)
-"""The unchanged job, with ten steps that count."""
+"""The base job, of which ten steps count."""
 
 CHANGED: dict[str, dict[str, Any]] = {
     "slower": {"seed": 20, "slow_kernels": {0: 1.03, 1: 1.03}},
@@ -53,7 +53,7 @@ def planted_store(factory: pytest.TempPathFactory, names: Collection[str]) -> Pa
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest two seeds of one job, and one with a slower data loader."""
+    """Ingest two seeds of a job, and a variant with a slower data loader."""
     with hta_sql.open(planted_store(tmp_path_factory, FEW)) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""Contents of steps and comparison of runs: no time is lost, and noise is not a change."""
+"""Step contents and comparisons account for all time, and do not report noise as a change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_contents_sum_to_the_steps(job: TraceStore) -> None:
-    """Each nanosecond of each step is in one row, for any events."""
+    """Each nanosecond of each step is in exactly one row, whatever the events."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     sums: dict[tuple[Any, ...], int] = defaultdict(int)
     for row in job.run("step_contents", **last).records():
@@ -74,7 +74,7 @@ def test_contents_sum_to_the_steps(job: TraceStore) -> None:
 
 
 def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) -> None:
-    """Two independent algorithms agree; they share only the order of parts."""
+    """The step shares agree with step_accounting, which uses an independent algorithm."""
     overlapping = _overlapping(job)
     shares: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for row in job.sql(SHARES_OF_HOST_STEPS).records():
@@ -89,7 +89,7 @@ def test_shares_of_host_steps_are_the_parts_of_step_accounting(job: TraceStore) 
 
 
 def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
-    """Return ranks with a step that starts before the previous one ends, because shares need disjoint windows."""
+    """Return the ranks with overlapping steps, because shares need disjoint windows."""
     found = set()
     ends: dict[tuple[str, int], int] = {}
     for row in job.sql("FROM steps ORDER BY run, rank, ts").records():
@@ -101,7 +101,7 @@ def _overlapping(job: TraceStore) -> set[tuple[str, int]]:
 
 
 def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
-    """Rows sum to parts and parts to the step, on both sides and at every level."""
+    """Rows sum to parts, and parts to the step, on both sides and for the difference."""
     for runs in (["a", "b.run-2"], ["b.run-2", "a"], ["a", "a"]):
         rows = job.run("comparison", runs=runs, include_last_profiler_step=True).records()
         for column in ("control_ns", "test_ns", "diff_ns"):
@@ -118,12 +118,12 @@ def test_rows_sum_to_parts_and_parts_to_the_step(job: TraceStore) -> None:
 
 
 def compared(store: TraceStore, control: str, test: str) -> Comparison:
-    """Compare two runs."""
+    """Compare two runs of a store."""
     return compare_steps(Side(store, control), Side(store, test))
 
 
 def assert_unchanged(told: Comparison) -> None:
-    """Assert that nothing has changed."""
+    """Assert that a comparison reports no change."""
     assert told.level == "comparable"
     assert told.step["verdict"] in ("unchanged", "within noise")
     assert told.changes == []
@@ -156,7 +156,7 @@ def test_a_slower_data_loader_is_idle_time(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_planted_changes_are_named(many: TraceStore) -> None:
-    """Kernels 3 % slower, more operators, and collectives with old names are found."""
+    """A comparison finds kernels that are 3 % slower, more operators, and renamed collectives."""
     slower = compared(many, "noise0", "slower")
     assert slower.step["verdict"] == "slower"
     compute = next(row for row in slower.of_level("part") if row["part"] == "compute")
@@ -195,7 +195,7 @@ def test_a_store_compares_its_runs(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_side_without_steps_is_an_error(few: TraceStore) -> None:
-    """The error for a side without steps lists the existing steps."""
+    """The error for a side without the requested steps lists the existing steps."""
     with pytest.raises(ValueError, match="has no such steps to compare; it has: 10, 11"):
         compare_steps(Side(few, "noise0"), Side(few, "noise0", steps=[99]))
     with pytest.raises(ValueError, match="not a renaming such as"):

@@ -1,4 +1,4 @@
-"""Tables by operator, kernel, module or line sum to the time of all device operations."""
+"""Tables by operator, kernel, module or line sum to the total time of all device operations."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ SUMS = {
     "modules_v1()": "sum(t.device_self_ns + t.backward_device_self_ns)",
     "gpu_kernels_by_name_v1()": "sum(t.sum_ns)",
 }
-"""Sums over all device operations."""
+"""Table ─▶ its sum over all device operations."""
 
 KERNEL_SUMS = {
     "roofline_v1()": ("sum(t.device_ns)", "g.class = 'computation'"),
     "kernel_table_v1()": ("sum(t.sum_ns)", "true"),
     "kernel_table_v1(by_operator := true)": ("sum(t.sum_ns)", "true"),
 }
-"""Sums over kernels only: the sum, and its filter."""
+"""Table ─▶ its sum over kernels, and the condition on the kernels."""
 
 MODULES = "EXISTS (FROM python_calls AS p WHERE p.run = g.run AND p.rank = g.rank AND starts_with(p.name, 'nn.Module: '))"
-"""Return the ranks for which modules has rows."""
+"""Condition that a rank has rows in ``modules``."""
 
 DIFFERENT = """
     WITH
@@ -78,7 +78,7 @@ JOBS = {
 
 
 def assert_all_sums(store: TraceStore) -> None:
-    """Assert that each table sums to the durations of device operations."""
+    """Assert that each table sums to the total duration of the device operations."""
     checks = [(call, total, "true") for call, total in SUMS.items()]
     checks += [
         (call, total, f"g.kind = 'kernel' AND {which}")
@@ -106,12 +106,12 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def test_sums_of_simulated_jobs_are_the_device_time(simulated: TraceStore) -> None:
-    """Sums include operations without a launch in the trace."""
+    """Each table sums to the device time, including operations without a launch in the trace."""
     assert_all_sums(simulated)
 
 
 def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
-    """Graph replays, and kernels from before the capture, have a row in each table by operator."""
+    """Graph replays and kernels from before the capture have a row in each table by operator."""
     for call, column in (
         ("operator_table_v1()", "name"),
         ("launching_operators_v1()", "name"),
@@ -126,7 +126,7 @@ def test_what_no_operator_launched_has_a_row(simulated: TraceStore) -> None:
 def test_sums_of_awkward_traces_are_the_device_time(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """Sums equal the device time for partial overlaps and for calls outside of the tree."""
+    """Each table sums to the device time with partial overlaps and calls outside of the tree."""
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         assert_all_sums(store)
 
@@ -134,7 +134,7 @@ def test_sums_of_awkward_traces_are_the_device_time(
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 def test_sums_of_real_traces_are_the_device_time(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Sums equal the device time of every readable job in the folder of real traces."""
+    """Each table sums to the device time of every readable job in the folder of real traces."""
 
     def make(store: Path) -> None:
         for job in sorted((SHARED / "traces").iterdir()):

@@ -1,4 +1,4 @@
-"""Impossible durations and sizes affect only themselves: sums fit 64 bits."""
+"""Events with impossible durations or sizes affect no other event, and sums fit into 64 bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STREAMS = 60
 
 
 def operation(number: int, days: float) -> list[Event]:
-    """Return an operator, its launch, its kernel and a copy that follows, each of this duration, on separate lanes."""
+    """Return an operator, its launch, its kernel and a copy that take days, on separate lanes."""
     ts, dur = number * 10.0, days * DAY_US
     host: Event = {"ph": "X", "pid": 1, "tid": 100 + number}
     device: Event = {"ph": "X", "pid": 0, "tid": number}
@@ -57,7 +57,7 @@ def operation(number: int, days: float) -> list[Event]:
 
 
 def steps(days: float) -> list[Event]:
-    """Return three steps."""
+    """Return three steps of the given length."""
     return [
         {
             "ph": "X",
@@ -73,7 +73,7 @@ def steps(days: float) -> list[Event]:
 
 
 def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore]) -> None:
-    """Sixty operators of ten to twenty years are ignored, and one of a millisecond is measured."""
+    """Operations that last for years are quarantined, and one of a millisecond is measured."""
     long = [event for n in range(STREAMS) for event in operation(n, 3650 + n * 60)]
     good: Event = {
         "ph": "X",
@@ -93,7 +93,7 @@ def test_operators_of_years_are_set_aside(ingest_trace: Callable[..., TraceStore
 def test_the_longest_that_are_kept_break_no_analysis(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """With durations just below the limit on many lanes of two ranks, every analysis answers, as a frame, too."""
+    """Every analysis answers for many operations that last just under the maximum."""
     events = [*steps(10), *(event for n in range(STREAMS) for event in operation(n, 10.4))]
     store = ingest_trace({0: events, 1: events})
     assert store.sql("SELECT count(*) FROM quarantine").rows() == [(0,)]
@@ -104,7 +104,7 @@ def test_the_longest_that_are_kept_break_no_analysis(
 def test_all_of_them_together_have_a_limit(
     ingest_trace: Callable[..., TraceStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trace whose many long events would overflow 64 bits together is refused by name."""
+    """A trace whose long events add up to more than 64 bits is refused by name."""
     monkeypatch.setattr(ages, "MAX_YEARS", 1 / 365.25)
     assert ingest_trace(operation(0, 0.33)).ranks() == [0]
     with pytest.raises(hta_sql.TraceError, match=r"events-1-rank0\.json.*add up to"):
@@ -116,7 +116,7 @@ def test_all_of_them_together_have_a_limit(
 def test_a_size_beyond_any_memory_is_none(
     ingest_trace: Callable[..., TraceStore], size: int
 ) -> None:
-    """An impossible size is NULL in its column, and event_args has the recorded value."""
+    """An impossible size is NULL in its column, and event_args keeps the recorded value."""
     args = {"Bytes": size, "Total Allocated": size, "Device Type": 1, "Device Id": 0, "Addr": 1}
     event: Event = {"ph": "i", "s": "t", "pid": 1, "tid": 1, "name": "[memory]", "args": args}
     good = event | {"ts": 2, "args": args | {"Bytes": 1 << 50}}

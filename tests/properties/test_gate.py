@@ -1,4 +1,4 @@
-"""The gate on a job with a change of known size: noise passes, changes fail, unknowns are reported."""
+"""The gate passes noise, fails planted changes, and reports what it cannot judge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RULES = (STEP, COMPUTE, PART, OPERATORS, KERNEL)
 def gated(
     store: TraceStore, candidate: str, *rules: Rule, baseline: str = "noise0", **options: Any
 ) -> Outcome:
-    """Compare a run with another one of the store."""
+    """Gate a run of the store against a baseline run."""
     return gate([Side(store, baseline)], Side(store, candidate), rules or RULES, **options)
 
 
@@ -68,14 +68,14 @@ def verdicts(outcome: Outcome) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_chance_passes(few: TraceStore) -> None:
-    """A candidate that is another seed of the same job passes."""
+    """A candidate that differs from the baseline only by its seed passes."""
     outcome = gated(few, "noise1", COMPUTE, PART)
     assert (outcome.verdict, verdicts(outcome)) == ("passed", {})
 
 
 @pytest.mark.slow
 def test_a_slower_loader_fails(few: TraceStore) -> None:
-    """The step fails, with noise from its steps; compute is unchanged."""
+    """With a slower data loader, the step fails beyond its noise, and compute passes."""
     outcome = gated(few, "loading", STEP, COMPUTE)
     assert (outcome.verdict, verdicts(outcome)) == ("failed", {"step": "failed"})
     (step,) = outcome.verdicts[0].rows
@@ -86,7 +86,7 @@ def test_a_slower_loader_fails(few: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
-    """The default rules pass every pair of ten seeds of one job."""
+    """The default rules pass all ten pairs of runs that differ only by their seed."""
     for baseline, candidate in combinations(NOISE, 2):
         outcome = gate([Side(many, baseline)], Side(many, candidate))
         assert outcome.verdict == "passed"
@@ -105,14 +105,14 @@ def test_no_pair_of_ten_is_an_alarm(many: TraceStore) -> None:
 def test_planted_changes(
     many: TraceStore, candidate: str, verdict: str, found: dict[str, str]
 ) -> None:
-    """Kernels 3 % slower or 90 % faster, and other counts of steps, fail by their own rules."""
+    """Kernels that are 3 % slower or 90 % faster fail; noise and fewer steps pass."""
     outcome = gated(many, candidate)
     assert (outcome.verdict, verdicts(outcome)) == (verdict, found)
 
 
 @pytest.mark.slow
 def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
-    """The old name of a renamed kernel is missing, and the message contains the new one."""
+    """A rule for a renamed kernel is inconclusive, and the message suggests the new name."""
     rule = Rule(
         "gpu_kernels_by_name",
         "mean_ns",
@@ -130,7 +130,7 @@ def test_a_renamed_kernel_has_no_row(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_missing_operator(many: TraceStore) -> None:
-    """If half of some operators are missing, the work differs: inconclusive, or failed if the difference is allowed."""
+    """With missing operators, the gate is inconclusive, or fails if the difference is allowed."""
     outcome = gated(many, "shallower", STEP, OPERATORS)
     assert (outcome.verdict, outcome.level) == ("inconclusive", "limited")
     assert verdicts(outcome) == {"step": "inconclusive", "operators": "inconclusive"}
@@ -152,7 +152,7 @@ def test_a_missing_operator(many: TraceStore) -> None:
 def test_a_candidate_without_memory_events(
     many: TraceStore, required: bool | None, of_both: str, of_candidate: str
 ) -> None:
-    """The verdict follows the rule's setting for missing values, and whether the baseline has the value."""
+    """The verdict on a missing value depends on ``required`` and on the baseline."""
     rule = Rule("kpis", "peak_memory_bytes", max_increase_pct=5, noise="none", required=required)
     (neither,) = gated(many, "noise1", rule).verdicts
     assert (neither.verdict, neither.first.reason) == (of_both, "no side has a value")
@@ -162,7 +162,7 @@ def test_a_candidate_without_memory_events(
 
 @pytest.mark.slow
 def test_one_rank_more(many: TraceStore) -> None:
-    """A run with one more rank is not comparable unless allowed; that rank has no baseline."""
+    """A run with one more rank fails unless that is allowed; the new rank has no baseline."""
     refused = gated(many, "more_ranks", COMPUTE)
     assert (refused.verdict, refused.comparability) == ("failed", "failed")
     assert "world size: 2 ▸ 3" in refused.reasons
@@ -176,7 +176,7 @@ def test_one_rank_more(many: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_baseline_runs_are_noise(many: TraceStore) -> None:
-    """The baseline is the mean of four equal runs, and the noise is their spread."""
+    """With four baseline runs, the baseline is their mean, and the noise is their spread."""
     sides = [Side(many, run) for run in tuple(NOISE)[:4]]
     rule = Rule("kpis", "step_ns", max_increase_pct=1, max_decrease_pct=1)
     assert gate(sides, Side(many, "noise4"), [rule]).verdict == "passed"

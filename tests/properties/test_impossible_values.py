@@ -1,4 +1,4 @@
-"""Impossible values affect only themselves, and no analysis fails."""
+"""Impossible values affect no other values, and no analysis fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def copy(ts: float, bandwidth: float, size: int) -> dict[str, Any]:
-    """Return a copy of 1 us."""
+    """Return a memory copy of 1 µs."""
     args = {"bytes": size, "memory bandwidth (GB/s)": bandwidth}
     event = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7}
     return event | {"ts": ts, "dur": 1, "args": args}
@@ -25,7 +25,7 @@ def copy(ts: float, bandwidth: float, size: int) -> dict[str, Any]:
 def test_rates_beyond_64_bits_are_unknown(
     ingest_trace: Callable[..., TraceStore], name: str
 ) -> None:
-    """The rate of an impossible copy is unknown; the others have their values."""
+    """The rate of an impossible copy is unknown, and the other copies keep theirs."""
     impossible = [copy(5, 1e300, 2**62), copy(9, 9e9, 1000), copy(9, 9e9, 1000)]
     rows = ingest_trace([copy(0, 2.5, 1000), *impossible]).run(name).arrow().to_pylist()
     if name == "memory_bandwidth_series":
@@ -39,7 +39,7 @@ def test_rates_beyond_64_bits_are_unknown(
 def test_an_operation_at_the_wrong_end_of_the_clock_breaks_no_percentage(
     ingest_trace: Callable[..., TraceStore],
 ) -> None:
-    """A span of half a century, due to an operation at time 0, breaks no percentage."""
+    """Every analysis answers if an operation at time 0 makes the span half a century."""
     store = ingest_trace([copy(0, 1, 1), copy(1.7e15, 1, 1)])
     for analysis in load_library().analyses:
         store.run(analysis.name.rpartition("_v")[0]).rows()

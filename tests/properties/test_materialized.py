@@ -1,4 +1,4 @@
-"""Materialized answers equal computed ones for edge-case traces, in the same order."""
+"""Materialized answers equal computed ones for edge-case traces, including their row order."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["job"]
 ALL = sorted(answers(load_library()))
 
 Shown = dict[str, tuple[list[str], list[str], list[tuple[Any, ...]]]]
-"""Analysis ─▶ columns of its view, their types, its rows."""
+"""Analysis ─▶ columns, types and rows of its view."""
 
 
 def shown(store: Path, names: list[str]) -> Shown:
-    """Query the views of analyses as a client does."""
+    """Query the views of analyses in the catalog, as a DuckDB client does."""
     with duckdb.connect(str(store / CATALOG), read_only=True, config={"threads": 2}) as con:
         asked = {name: con.table(name) for name in names}
         return {
@@ -51,7 +51,7 @@ def shown(store: Path, names: list[str]) -> Shown:
 def test_views_show_what_is_computed(
     job: tuple[int, TraceStore], names: list[str], runs: list[str], tmp_path: Path
 ) -> None:
-    """With one and with both of two runs materialized, columns, types, rows and order agree."""
+    """Views return the same columns, types and rows with one or both of two runs materialized."""
     store = Path(shutil.copytree(job[1].path, tmp_path / "store"))
     build_catalog(store)
     materialize(store)
@@ -64,7 +64,7 @@ def test_views_show_what_is_computed(
 
 
 def test_all_but_a_few_can_be_kept() -> None:
-    """Only analyses of two runs, and those with numbers across all runs, cannot be materialized."""
+    """Only analyses that combine runs, or number rows across runs, cannot be materialized."""
     library = load_library()
     left = {about.base_name for about in library.newest()} - set(ALL)
     of_several_runs = {"trace_diff", "comparison", "comparability", "kpi_trends", "jobs"}

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hta_sql.store.query.trace_store import TraceStore
 
 STAND_IN = "!"
-"""A name that no rule knows, instead of a missing one; like the empty name it sorts first."""
+"""An unknown name to use in place of a missing one; like the empty name, it sorts first."""
 
 STEPS = 4
 
 
 def trace(name: str | None, *, is_missing: bool = False) -> list[Event]:
-    """Return steps in which every second event of each kind has this name, or no name."""
+    """Return steps in which every second event of each kind has the given name, or no name."""
     events = []
     for step in range(STEPS):
         for event in json.loads(json.dumps(EVENTS)):
@@ -40,13 +40,13 @@ def trace(name: str | None, *, is_missing: bool = False) -> list[Event]:
 
 @pytest.fixture(params=["1", "0"], ids=["compiled", "SQL"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Select each reader in turn; the first is SQL, too, if the library is not built."""
+    """Select each reader in turn. The first is SQL as well if the library is not built."""
     monkeypatch.setenv(SWITCH, request.param)
     return str(request.param)
 
 
 def rows_of(store: TraceStore, name: str) -> list[str]:
-    """Return the rows of an analysis as text: one sign for missing names, and for times of ingests."""
+    """Return the rows of an analysis as strings, with placeholders for missing names and times."""
 
     def plain(value: Any) -> str:
         text = repr(value).replace(STAND_IN, "").replace("''", "-").replace("None", "-")
@@ -61,7 +61,7 @@ def test_an_event_without_a_name_is_kept_with_the_empty_name(
     is_missing: bool,
     reader: str,
 ) -> None:
-    """Both readers store a missing name as the empty name, in every table with names."""
+    """Both readers store a missing name as the empty name, in every table that has names."""
     store = ingest_trace(trace(None, is_missing=is_missing), store=f"{reader}.store")
     counted = "SELECT table_name, count(*) FROM events WHERE name = '' GROUP BY ALL"
     assert dict(store.sql(counted).rows()) == {
@@ -92,7 +92,7 @@ def test_analyses_count_them_as_they_count_an_unknown_name(
 
 
 def test_a_table_of_functions_shows_them(ingest_trace: Callable[..., TraceStore]) -> None:
-    """HTA's table and torch's table of averages print rows with missing names."""
+    """The table of ``key_averages`` can be printed despite missing names."""
     store = ingest_trace(trace(None))
     with TraceAnalysis(store=store.path, run="run") as analysis:
         printed = str(analysis.key_averages(group_by_stack_n=5))

@@ -1,6 +1,6 @@
 """Each analysis returns its rows in the order that is listed here.
 
-``-`` means descending; ``=`` means that equal values are adjacent.
+``-`` means descending, and ``=`` means that rows with equal values are adjacent.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ ORDERS = {
 
 
 def place_of(row: dict[str, Any], order: str) -> list[tuple[bool, Any]]:
-    """Return the sort key of a row; NULL comes last."""
+    """Return the sort key of a row, with NULL last."""
     values = [(row[key.removeprefix("-")], key.startswith("-")) for key in order.split()]
     return [(value is None, 0 if value is None else -value if turned else value)
         for value, turned in values]  # fmt: skip
 
 
 def check_order(store: TraceStore, name: str) -> None:
-    """Query an analysis and check its order."""
+    """Query an analysis, and check the order of its rows."""
     rows = store.run(name, **options_of(name)).arrow().to_pylist()
     if rows and (name in ORDERS or "run" in rows[0]):
         order = ORDERS.get(name, "run")
@@ -89,12 +89,12 @@ def check_order(store: TraceStore, name: str) -> None:
 @pytest.mark.parametrize("job", [SEED], indirect=True)
 @pytest.mark.parametrize("name", MOST_SLOW)
 def test_rows_come_in_order(job: tuple[int, TraceStore], name: str) -> None:
-    """Rows are in the listed order, which does not depend on threads."""
+    """Each analysis returns its rows in the listed order."""
     check_order(job[1], name)
 
 
 def test_what_is_listed_is_there() -> None:
-    """Each listed name is that of an analysis with the listed columns."""
+    """Each listed name is an analysis that has the listed columns."""
     for name, order in ORDERS.items():
         columns = {column.name for column in load_library().find(name).columns}
         assert {key.lstrip("-=") for key in order.split()} <= columns, name

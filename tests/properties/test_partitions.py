@@ -1,4 +1,4 @@
-"""Partitioned queries, rank by rank or on an executor, return what one query of everything returns."""
+"""Partitioned queries, rank by rank or on an executor, return the answer of a single query."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCOPES: tuple[dict[str, Any], ...] = ({}, {"runs": ["b.run-2"]}, {"ranks": [0, 3
 def test_ranks_apart_are_the_whole(
     job: tuple[int, TraceStore], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Queries rank by rank give the whole answer in order, also for a selection of ranks."""
+    """Querying rank by rank gives the same rows and row order, also for selected runs or ranks."""
     _, store = job
     whole = [store.run(name, **options_of(name), **scope).arrow() for scope in SCOPES]
     assert whole[0].num_rows
@@ -49,7 +49,7 @@ def test_ranks_apart_are_the_whole(
 
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
-    """Return an executor of two threads, for tasks of one run or rank each."""
+    """Return an executor of two threads, with one run or rank per task."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     with ThreadPoolExecutor(2) as pool:
         yield pool
@@ -67,7 +67,7 @@ def test_an_executor_gives_the_whole(
     executor: ThreadPoolExecutor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An executor gives the same types, rows and order, whether rows are returned or stored."""
+    """An executor gives the same types, rows and order, whether it returns rows or writes files."""
     _, store = job
     monkeypatch.setattr(distributed, "LARGE_BYTES", large)
     taken = {parameter.name for parameter in LIBRARY.find(name).parameters}
@@ -83,7 +83,7 @@ def test_an_executor_gives_the_whole(
 
 
 def test_there_are_some() -> None:
-    """Expensive analyses can be partitioned; the few that cross runs state the reason."""
+    """Expensive analyses can be partitioned. The few that cannot be state the reason."""
     assert {"idle_causes", "modules", "operator_table"} <= set(APART)
     whole = {name: unsplit_reason(LIBRARY.find(name), LIBRARY) for name in ALL}
     assert {name: why for name, why in whole.items() if why} == {
@@ -98,7 +98,7 @@ def test_there_are_some() -> None:
 
 
 def test_tasks_hold_whole_runs_or_groups_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small runs share a task, and a large run is partitioned only for separate ranks."""
+    """Small runs share a task. A large run is split only for analyses with independent ranks."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 10)
     sizes = [("a", 0, 4), ("b", 0, 6), ("c", 0, 6), *(("d", rank, 5) for rank in range(5))]
     runs = [{"runs": ["a", "b"]}, {"runs": ["c"]}]

@@ -1,4 +1,4 @@
-"""Equal input gives equal output: ties are broken explicitly, not by the engine's plan."""
+"""Equal input gives equal output: ties are broken explicitly, not by the query plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["job"]
 
 
 def answers(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, list[Any]]:
-    """Return all rows of all derived tables and of some analyses; the derived tables stay in the catalog."""
+    """Materialize all derived tables, and return their rows and those of some analyses."""
     library = load_library()
     materialize_derived(con, library, {about.path for about in library.derived})
     found = {}

@@ -1,4 +1,4 @@
-"""Analyses compared with simple recomputations, on random small jobs."""
+"""Analyses agree with simple recomputations on random small jobs."""
 
 from __future__ import annotations
 
@@ -167,13 +167,13 @@ def job(
 
 @cache
 def expected_rows(seed: int, case: str, scope: int) -> list[dict[str, Any]]:
-    """Return the recomputed rows for one of the scopes of a job."""
+    """Return the recomputed rows of an analysis for one of the scopes of a job."""
     return CASES[case][2](world(seed), scopes(seed)[scope])
 
 
 @cache
 def scopes(seed: int) -> list[Scope]:
-    """Return the full scope, the default, and some at random."""
+    """Return the default scope, one with the last step, and some random ones."""
     rng = Random(seed)
     found = [Scope(), Scope(include_last_profiler_step=True)]
     while len(found) < SCOPES:
@@ -189,7 +189,7 @@ def scopes(seed: int) -> list[Scope]:
 
 
 def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
-    """Return sorted rows as text, doubles with nine digits."""
+    """Return rows as sorted strings, with numbers rounded to nine digits."""
 
     def cell(value: Any) -> Any:
         return f"{value:.9g}" if isinstance(value, float | int) else value
@@ -200,7 +200,7 @@ def comparable(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
 def found_rows(
     store: TraceStore, name: str, options: dict[str, Any], scope: Scope
 ) -> list[dict[str, Any]]:
-    """Return the rows of the analysis."""
+    """Return the rows of an analysis in a scope."""
     taken = {parameter.name for parameter in load_library().find(name).parameters}
     wanted = {k: value for k, value in vars(scope).items() if value is not None and k in taken}
     table = store.run(name, **options, **wanted).arrow()
@@ -209,7 +209,7 @@ def found_rows(
 
 @pytest.mark.parametrize("case", CASES)
 def test_analysis_is_what_a_recomputation_says(job: tuple[int, TraceStore], case: str) -> None:
-    """All rows and all columns of the analysis agree with the recomputation."""
+    """All rows and columns of an analysis agree with its recomputation."""
     seed, store = job
     name, options, _ = CASES[case]
     for number, scope in enumerate(scopes(seed)):
@@ -236,7 +236,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
     sums: list[str],
     recompute: Callable[[World, Scope], list[dict[str, Any]]],
 ) -> None:
-    """Memory in use by operator equals a recomputation; modules and categories are parts of it."""
+    """Memory in use, summed by operator, agrees with its recomputation."""
     seed, store = job
     keys = ["run", "rank", "device_type", "device", *keys]
     for scope in scopes(seed):
@@ -252,7 +252,7 @@ def test_memory_in_use_is_what_a_recomputation_says(
 
 
 def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> None:
-    """Each part of step_accounting is a cost; idle time is divided by its cause."""
+    """The top costs are the parts of step_accounting, with idle time divided by cause."""
     seed, store = job
     parts = ("exposed_transfer", "exposed_wait", "exposed_memory")
     for scope in scopes(seed):
@@ -292,7 +292,7 @@ def test_top_costs_are_the_parts_of_the_steps(job: tuple[int, TraceStore]) -> No
 def test_idle_causes_sum_to_the_idle_time_of_the_steps(
     job: tuple[int, TraceStore], level: str
 ) -> None:
-    """The sum is exact to the nanosecond for each rank and scope with device activity."""
+    """Idle causes sum to the idle time of each rank with device activity, to the nanosecond."""
     seed, store = job
     active = set(
         store.sql(
@@ -316,7 +316,7 @@ def test_idle_causes_sum_to_the_idle_time_of_the_steps(
 
 
 def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) -> None:
-    """The diff equals the difference for runs, ranks and steps, and for a run and itself."""
+    """trace_diff equals the recomputed difference between runs, ranks and steps."""
     seed, store = job
     for runs, ranks, test_ranks, steps, by_number in (
         (["a", "b.run-2"], None, None, None, False),
@@ -343,7 +343,7 @@ def test_trace_diff_is_the_difference_of_its_sides(job: tuple[int, TraceStore]) 
 def test_critical_path_edges_go_forward_between_two_nodes_an_event(
     job: tuple[int, TraceStore],
 ) -> None:
-    """The graph has no cycle, no duplicate edge, no unknown node and no negative time."""
+    """The critical path graph has no cycle, duplicate edge, unknown node or negative time."""
     seed, store = job
     found = store.run("critical_path_nodes", include_last_profiler_step=True).arrow().to_pylist()
     nodes = {(n["run"], n["rank"], n["node_id"]): n for n in found}

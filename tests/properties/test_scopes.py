@@ -1,7 +1,7 @@
-"""Runs and ranks are isolated: the answer for one of them is its part of the whole answer.
+"""Runs and ranks are isolated: a query of one of them returns its part of the whole answer.
 
 A join without the run, a window without the rank, or an ignored selection mixes rows of two runs or
-ranks, in one of the two answers and not in the other.
+ranks in only one of the two answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["job"]
 
 OF_NO_RUN = {"trace_diff", "kpi_trends"}
-"""Analyses of several runs: of two, or of one compared with earlier ones."""
+"""Analyses that combine several runs: two runs, or a run and the ones before it."""
 
 OF_SEVERAL_RANKS = {
     "gpu_timeline",
@@ -29,20 +29,20 @@ OF_SEVERAL_RANKS = {
     "potential_stragglers",
     "advice",
 }
-"""Analyses whose rows of a rank depend on the other ranks."""
+"""Analyses whose rows for a rank depend on other ranks."""
 
 WITHOUT_ROWS = {
     *("collective_mismatches", "p2p_pairs", "pipeline_stages", "special_operators", "slow_links"),
     *("all_to_all_traffic", "expert_load", "expert_parallel", "links", "graph_kernels"),
     *("collective_history", "kernel_counters", "serving_roofline"),
 }
-"""Analyses without rows for these jobs: no sends, no optimizer, …"""
+"""Analyses without rows for these jobs, which have no sends, no optimizer and so on."""
 
 OF_OTHER_FILES = ("cluster_", "snapshot_", "execution_trace_", "hang", "dump_")
-"""Analyses of files that these jobs do not have, by name prefix."""
+"""Name prefixes of the analyses that need files which these jobs do not have."""
 
 NUMBERED = ("tree_id", "thread_id")
-"""Columns that are numbered through all runs and ranks of an answer."""
+"""Columns that are numbered across all runs and ranks of an answer."""
 
 OPTIONS: dict[str, dict[str, Any]] = {name: options for name, options, _ in CASES.values()}
 
@@ -59,14 +59,14 @@ MOST_SLOW = [
 
 @cache
 def options_of(name: str) -> dict[str, Any]:
-    """Return the options of the recomputation, and the last step."""
+    """Return the options of an analysis' recomputation, with the last step included."""
     taken = {parameter.name for parameter in load_library().find(name).parameters}
     last = {"include_last_profiler_step": True} if "include_last_profiler_step" in taken else {}
     return {**OPTIONS.get(name, {}), **last}
 
 
 def rows(store: TraceStore, name: str, **scope: Any) -> list[dict[str, Any]]:
-    """Return the rows of an answer without numbered columns."""
+    """Return the rows of an answer without the numbered columns."""
     found = store.run(name, **options_of(name), **scope).arrow().to_pylist()
     return [{key: row[key] for key in row if key not in NUMBERED} for row in found]
 
@@ -77,7 +77,7 @@ def check_isolation(
     runs: tuple[str, ...] = ("a", "b.run-2"),
     ranks: tuple[int, ...] = (0, 1, 3),
 ) -> int:
-    """Query everything, then some runs and ranks separately; return the number of rows."""
+    """Check that single runs and ranks return their part of the answer; return its row count."""
     whole = rows(store, name)
     columns = {column.name for column in load_library().find(name).columns}
     if "run" in columns and name not in OF_NO_RUN:
@@ -100,7 +100,7 @@ def check_isolation(
 def test_runs_and_ranks_keep_to_themselves(
     job: tuple[int, TraceStore], name: str, runs: tuple[str, ...], ranks: tuple[int, ...]
 ) -> None:
-    """A run or rank alone has the rows of the whole answer, in order, with all their columns."""
+    """A run or rank that is queried alone has its rows of the whole answer, in the same order."""
     _, store = job
     found = check_isolation(store, name, runs, ranks)
     assert found or name.startswith(OF_OTHER_FILES) or name in WITHOUT_ROWS

@@ -1,4 +1,4 @@
-"""The headline of a comparison agrees with the truth of the jobs, whichever steps differ."""
+"""The headline of a comparison states the planted difference, whichever steps it affects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compared(store: TraceStore, name: str, **options: list[int]) -> Comparison:
 
 
 def step_times(store: TraceStore, run: str) -> list[float]:
-    """Return the mean over ranks of each step but the last, from the events of the steps alone."""
+    """Return the duration of each step except the last, averaged over ranks [ns]."""
     rows = store.sql(
         "SELECT avg(dur) FROM steps WHERE run = $run AND NOT is_last GROUP BY step", {"run": run}
     ).rows()
@@ -51,7 +51,7 @@ def step_times(store: TraceStore, run: str) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_headline_is_true(store: TraceStore, name: str) -> None:
-    """Mean and median over all steps, the verdict, the steps that differ, and the change agree."""
+    """The step times, verdict, slow steps and changes of a comparison are the planted ones."""
     told, pair = compared(store, name), PAIRS[name]
     step = told.step
     for side in ("control", "test"):
@@ -77,7 +77,7 @@ def test_the_headline_is_true(store: TraceStore, name: str) -> None:
     "name", [name for name, pair in PAIRS.items() if pair.verdicts[0] != "unchanged"]
 )
 def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: str) -> None:
-    """Swapping control and test swaps signs and verdicts; slow steps are the control's."""
+    """Swapping control and test inverts difference and verdict, and swaps the slow steps."""
     there = compared(store, name).step
     back = compare_steps(Side(store, f"{name}-test"), Side(store, f"{name}-control")).step
     opposite = {
@@ -92,7 +92,7 @@ def test_a_pair_the_other_way_round_says_the_opposite(store: TraceStore, name: s
 
 @pytest.mark.slow
 def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
-    """A rank late in both steps is a change by ratio; equal jobs are unknown."""
+    """With two steps per side, a late rank is found, and no real difference counts as noise."""
     late = compare_steps(
         Side(store, "intermittent-control", steps=[11, 12]),
         Side(store, "intermittent-test", steps=[13, 17]),
@@ -107,19 +107,19 @@ def test_two_steps_a_side_are_never_called_unchanged(store: TraceStore) -> None:
 PUBLIC = {
     # Quantized communication (qcomm): fewer bytes to transfer, new element-wise kernels to quantize them.
     "torchrec_a2a_5": ("run0", "qcomm_run0", {"unknown", "faster"}, ["elementwise"]),
-    # Another GPU, world size and version: computation takes twice as long.
+    # A different GPU, world size and version: computation takes twice as long.
     "hta_trace_diff": ("control", "test", {"slower"}, ["computation", "gemm"]),
-    # Both hold the same single step; what differs lies in the last one.
+    # Both have the same single step; they differ only in the last step, which does not count.
     "hta_trace_compare": ("base", "test", {"unchanged"}, ["Nothing changed"]),
 }
-"""Pair of public traces ─▶ its two folders, the true verdicts, and the words of the headline."""
+"""Pair of public traces ─▶ its two folders, the valid verdicts, and strings in the headline."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "traces").is_dir(), reason="no real traces here")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> None:
-    """The headline equals the mean of the steps in the JSON files, without the last one."""
+    """The headline equals the mean step time in the JSON files, without the last step."""
     control, test, verdicts, lead = PUBLIC[name]
     for side in (control, test):
         folder = SHARED / "traces" / f"{name}_{side}"
@@ -135,7 +135,7 @@ def test_the_headline_of_public_traces_is_true(name: str, tmp_path: Path) -> Non
 
 
 def mean_step(folder: Path) -> float:
-    """Return the mean duration of the steps but the last one of each rank, read from the JSON alone [ns]."""
+    """Return the mean step time without the last step of each rank, read from the JSON [ns]."""
     times = []
     for file in folder.glob("*.json*"):
         opener = gzip.open if file.suffix == ".gz" else open
@@ -152,7 +152,7 @@ def mean_step(folder: Path) -> float:
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest two captures of one step, which start with 20 and with 90 older kernels on the device."""
+    """Ingest two captures of one step, with 20 and with 90 kernels from before the capture."""
 
     def make(store: Path) -> None:
         for run, early in (("few", 20), ("many", 90)):
@@ -184,7 +184,7 @@ STEPS = """
 
 
 def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> None:
-    """Counts and durations of all analyses agree; kernels from before the capture are listed separately."""
+    """All analyses agree on the operations of a step; kernels from before are listed separately."""
     own = captures.sql(OWN).rows()
     assert len(own) == 4
     assert captures.sql(CONTENTS).rows() == own
@@ -201,7 +201,7 @@ def test_a_step_has_the_operations_that_it_launched(captures: TraceStore) -> Non
 
 
 def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> None:
-    """Older kernels make no operator more or less frequent, and the significance is unknown."""
+    """Kernels from before the capture cause no change, and the significance is unknown."""
     told = compare_steps(Side(captures, "few"), Side(captures, "many"))
     assert told.step["verdict"] == "unknown"
     assert "significance unknown" in told.message
@@ -217,5 +217,5 @@ def test_one_step_against_one_counts_its_own_kernels(captures: TraceStore) -> No
 
 @pytest.mark.slow
 def test_each_of_many_steps_has_the_operations_that_it_launched(store: TraceStore) -> None:
-    """Each of twenty steps of twenty runs has the operations that it launched."""
+    """Each step of every run has the operations that it launched."""
     assert store.sql(CONTENTS).rows() == store.sql(STEPS).rows() == store.sql(OWN).rows()

@@ -1,4 +1,4 @@
-"""What-if answers of the critical path compared with an exhaustive search of paths."""
+"""What-if answers of the critical path compared with an exhaustive search of all paths."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def length_of(edges: Iterable[Edge]) -> int:
 def expected(
     nodes: Iterable[Node], edges: list[Edge], factor: float, name: str | None, class_: str | None
 ) -> tuple[int, int, int]:
-    """Return the length before, the length after, and the faster events, as documented."""
+    """Return the path length before and after, and the number of faster events, as documented."""
     chosen = {
         node["event_id"]
         for node in nodes
@@ -64,7 +64,7 @@ def expected(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[list[Node], list[Edge]]:
-    """Draw a few nodes of a few events, and any edges from lower to higher ones."""
+    """Draw the nodes of a few events, and random edges from lower to higher nodes."""
     events = draw(
         st.lists(
             st.tuples(st.sampled_from(NAMES), st.sampled_from(CLASSES)), min_size=1, max_size=4
@@ -113,7 +113,7 @@ NODE_SCHEMA = pa.schema([("event_id", pa.int64()), ("name", pa.string()), ("clas
 def test_any_graph_is_as_long_as_its_longest_path(
     graph: tuple[list[Node], list[Edge]], factor: float, name: str | None, class_: str | None
 ) -> None:
-    """The path equals an exhaustive search for small graphs, also with faster events."""
+    """The longest path of a small graph equals an exhaustive search, also with faster events."""
     nodes, edges = graph
     if name is None and class_ is None:
         name = "gemm"
@@ -133,7 +133,7 @@ def test_any_graph_is_as_long_as_its_longest_path(
 def test_random_jobs_get_as_fast_as_their_longest_path(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Random jobs in a store, with launch edges and without, get as fast as the search says."""
+    """What-if answers for random jobs equal the search, with and without launch edges."""
     shorter = 0
     with hta_sql.open(store_of_job(tmp_path_factory, seed)) as store:
         for run in store.runs():

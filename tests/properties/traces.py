@@ -1,4 +1,4 @@
-"""Random small traces with edge cases: ties, zero durations, overlaps, missing ends."""
+"""Random small traces with edge cases: ties, zero durations, overlaps and missing ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.shared_stores import made_once
 
 Event = dict[str, Any]
 Job = dict[str, dict[int, list[Event]]]
-"""Events by run and rank."""
+"""Run ─▶ rank ─▶ events."""
 
 BASE_NS = 1_700_000_000_000_000_000
 OPERATORS = ("aten::mm", "aten::add", "aten::a|b", 'näme "q" -> z', "autograd::x", "")
@@ -39,7 +39,7 @@ def random_job(seed: int) -> Job:
 
 
 class RankTrace:
-    """One rank's random events."""
+    """The random events of one rank."""
 
     def __init__(self, rng: Random, with_steps: bool) -> None:
         self.rng = rng
@@ -68,7 +68,7 @@ class RankTrace:
         self._memory(Random(len(self.events)))
 
     def _twins_and_nests(self) -> None:
-        """Add events of one extent, and nested backward operators of one forward operator."""
+        """Add events with equal times, and nested backward operators of one forward operator."""
         for twin in self.rng.sample(self.events, min(3, len(self.events))):
             where = twin["pid"], twin["tid"]
             self._add("cpu_op", "aten::mm", where, twin["ts"], twin["dur"], {})
@@ -87,7 +87,7 @@ class RankTrace:
             self._add("cuda_profiler_range", "k", (0, 0), self._ts(), 5, counters)
 
     def _memory(self, rng: Random) -> None:
-        """Add allocations and frees at few addresses and times, some of which are lost."""
+        """Add allocations and frees at few addresses and times, and leave some of them out."""
         for device in rng.sample((-1, 0, 1), rng.randrange(4)):
             held = {addr: rng.choice((100, 200)) for addr in range(6) if rng.random() < 0.3}
             total, reserved = sum(held.values()), 500
@@ -181,7 +181,7 @@ class RankTrace:
 
 
 def write_job(job: Job, folder: Path) -> dict[str, dict[int, str]]:
-    """Write one file per rank; the clocks of all ranks agree."""
+    """Write one trace file per rank, all with the same base time; return the paths."""
     paths: dict[str, dict[int, str]] = {}
     for number, (run, ranks) in enumerate(job.items()):
         for rank, events in ranks.items():

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import pytest
 
 SEED = int(os.environ.get("HTA_SQL_TRUTH_SEED", "1"))
-"""Seed of the durations of all pairs."""
+"""Seed of the random durations in all pairs."""
 
 BASE = JobSpec(ranks=2, steps=21, layers=2, ops_per_layer=4)
-"""The unchanged job, of which twenty steps count: 10 to 29."""
+"""The base job, of which twenty steps count: 10 to 29."""
 
 STEPS = range(BASE.first_step, BASE.first_step + BASE.steps)
 
@@ -32,11 +32,11 @@ class Pair:
 
     Attributes:
         verdicts: Correct verdicts on the step.
-        test: Differences of the test job.
-        control: Differences of the control.
-        slow_steps: Message on the steps that differ from the others in the test; None if there are none.
-        rows: Parts, each with a name that must be among the changes.
-        lead: Texts in the headline: the cause, and its rank.
+        test: Differences of the test job from the base job.
+        control: Differences of the control job from the base job.
+        slow_steps: Message about the slow steps of the test; None if there are none.
+        rows: Pairs of part and name that must be among the changes.
+        lead: Strings in the headline: the cause, and its rank.
     """
 
     verdicts: tuple[str, ...]
@@ -48,7 +48,7 @@ class Pair:
 
 
 def steps_message(code: str, count: int, **values: object) -> str:
-    """Render the message about the steps that differ; ## stands for the number of the increase."""
+    """Render the message about slow steps, with ## in place of the increase."""
     increase = "##" if values.get("is_multiple") else "## %"
     return render(
         f"slow_steps.{code}",
@@ -127,7 +127,7 @@ PAIRS = {
 
 
 def pairs_store(factory: pytest.TempPathFactory) -> Path:
-    """Simulate both jobs of each pair and ingest each as a run: NAME-control, NAME-test."""
+    """Simulate both jobs of each pair, and ingest them as runs NAME-control and NAME-test."""
 
     def make(store: Path) -> None:
         seed = 1000 * SEED

@@ -1,4 +1,4 @@
-"""Runs of a store are renamed, removed and retained."""
+"""Renaming, removing and retaining the runs of a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.shared_stores import ingest_only
 
 
 def test_a_run_is_removed(store: Path) -> None:
-    """Removing a run deletes its files, folders and tags; the other runs answer."""
+    """Removing a run deletes its files, folders and tags, and leaves the other runs."""
     size = sum((store / name).stat().st_size for name in files_of(store) if "run=day2" in name)
     freed = hta_sql.remove_runs(store, ["day2"])
     assert 0 < freed <= size
@@ -32,7 +32,7 @@ def test_a_run_is_removed(store: Path) -> None:
 
 
 def test_one_run_needs_no_list(store: Path) -> None:
-    """A single name of a run is not taken for a list of letters."""
+    """A single run name is not mistaken for a list of letters."""
     hta_sql.tag_runs(store, "day2", {"ticket": "PERF-17"})
     hta_sql.remove_runs(store, "day1")
     assert read_manifest(store).tags["day2"]["ticket"] == "PERF-17"
@@ -66,7 +66,7 @@ def test_all_runs_are_removed(store: Path, trace: str) -> None:
     "change", [["tag", "dya1", "a=b"], ["remove", "dya1"], ["rename", "dya1", "x"]]
 )
 def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
-    """The error for an unknown run contains the nearest name, and nothing changes."""
+    """The error for an unknown run suggests the nearest name, and nothing changes."""
     before = (store / MANIFEST).read_bytes()
     command, run, *rest = change
     done = CliRunner().invoke(program, ["runs", command, str(store), run, *rest])
@@ -77,7 +77,7 @@ def test_a_run_that_is_not_there(change: list[str], store: Path) -> None:
 
 
 def test_a_run_is_renamed(store: Path) -> None:
-    """A renamed run has its files and tags unchanged under the new name."""
+    """A renamed run keeps its files and tags under the new name."""
     inodes = {path.stat().st_ino for path in (store / "tables").rglob("run=day1/*/*.parquet")}
     hta_sql.rename_run(store, "day1", "baseline")
     assert runs_of(store) == ["baseline", "day2", "day3"]
@@ -91,7 +91,7 @@ def test_a_run_is_renamed(store: Path) -> None:
 
 @pytest.mark.parametrize(("name", "error"), [("day2", "already has a run"), ("a/b", "Run name")])
 def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> None:
-    """Names of another run and names that are invalid in paths are refused."""
+    """Renaming a run to an existing name, or to an invalid one, is refused."""
     with pytest.raises(hta_sql.HtaSqlError, match=error):
         hta_sql.rename_run(store, "day1", name)
     assert runs_of(store) == ["day1", "day2", "day3"]
@@ -99,7 +99,7 @@ def test_names_that_a_run_cannot_have(name: str, error: str, store: Path) -> Non
 
 @pytest.mark.slow
 def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
-    """Materialized answers are recomputed, with the same rows under the new name."""
+    """Materialized answers of a renamed run are recomputed, with the same rows."""
     paths, _ = write_job(tmp_path / "traces", PlantedJob(ranks=2, steps=3))
     store = tmp_path / "job.store"
     query = "SELECT * EXCLUDE (run) FROM step_parts ORDER BY ALL"
@@ -115,7 +115,7 @@ def test_what_was_computed_of_a_renamed_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_of_a_renamed_run(tmp_path: Path) -> None:
-    """Publishing the shards again changes nothing, because they belong to the new name."""
+    """After a rename, publishing again changes nothing: the shards belong to the new name."""
     traces = {0: write_trace(tmp_path / "rank0.json")}
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, run="job.v1", shard=(1, 1))
@@ -144,7 +144,7 @@ DAY = timedelta(days=1)
     ],
 )
 def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path) -> None:
-    """The newest runs, recent ones and those with other tags stay; a dry run reports the same."""
+    """The newest runs, recent runs, and runs with other tags are kept; a dry run says the same."""
     assert hta_sql.retain_runs(store, **wanted, dry_run=True) == gone  # type: ignore[arg-type]
     assert read_manifest(store).runs() == ["day1", "day2", "day3"]
     assert hta_sql.retain_runs(store, **wanted) == gone  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def test_which_runs_stay(wanted: dict[str, object], gone: list[str], store: Path
 
 
 def test_a_run_without_a_time_of_day(store: Path, tmp_path: Path) -> None:
-    """The age of a run without a time of day is that of its ingest; without that, it stays."""
+    """A run without a capture time is as old as its ingest. Without that time, it is kept."""
     ingest_only(write_trace(tmp_path / "rank0.json"), store, run="unknown")
     assert hta_sql.retain_runs(store, keep=1, dry_run=True) == ["day1", "day2", "day3"]
     manifest = json.loads((store / MANIFEST).read_text())
@@ -169,7 +169,7 @@ def test_nothing_to_go_by(store: Path) -> None:
 
 @pytest.mark.slow
 def test_the_commands(store: Path) -> None:
-    """The commands list, tag, rename, retain and remove, as a user types them."""
+    """The ``hta-sql runs`` commands list, tag, rename, retain and remove runs."""
     called("runs", "tag", store, "day1", "branch=main", "job=")
     called("runs", "rename", store, "day1", "first")
     rows = json.loads(called("runs", store, "--format", "json"))
@@ -200,7 +200,7 @@ def test_commands_that_cannot_be_understood(arguments: list[str]) -> None:
 
 @pytest.mark.slow
 def test_an_object_storage(store: Path, tmp_path: Path) -> None:
-    """Renaming a run at a URL copies its objects."""
+    """Runs at a URL can be tagged, renamed and removed; renaming copies the objects."""
     bucket, url = fsspec.filesystem("memory"), f"memory://{tmp_path.name}"
     (store / ".lock").unlink()
     bucket.put(f"{store}/", f"/{tmp_path.name}/", recursive=True)

@@ -15,7 +15,7 @@ from tests.shared_stores import ingest_only
 
 
 def test_what_a_trace_says_of_its_run(trace: str, tmp_path: Path) -> None:
-    """The table ``runs`` has what traces state, without opening any file of the rank."""
+    """The table ``runs`` has the properties that the traces state."""
     with hta_sql.ingest(trace, tmp_path / "job.store", run="nightly") as store:
         (row,) = store.sql("FROM runs").records()
     known = {
@@ -42,7 +42,7 @@ def test_what_a_trace_says_of_its_run(trace: str, tmp_path: Path) -> None:
 
 
 def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
-    """A property that no trace states is NULL instead of a guess; tags can supply it."""
+    """A property that no trace states is NULL instead of a guess, until a tag supplies it."""
     bare = write_trace(tmp_path / "rank0.json")
     query = "SELECT world_size, captured_at, device_names, host_count, framework, git_sha FROM runs"
     with hta_sql.ingest(bare, tmp_path / "job.store", run="job") as store:
@@ -54,7 +54,7 @@ def test_what_a_trace_does_not_say_is_not_known(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> None:
-    """Tags stay if traces are read again, and if nothing is read; new tags are added."""
+    """Tags are kept when traces are read again, and new tags replace or remove old ones."""
     store = tmp_path / "job.store"
     ingest_only(trace, store, run="job", tags={"branch": "main", "batch": 32})
     ingest_only(trace, store, run="job", force=True)
@@ -66,7 +66,7 @@ def test_tags_stay_when_traces_are_read_again(trace: str, tmp_path: Path) -> Non
 
 
 def test_tags_of_shards(tmp_path: Path) -> None:
-    """The published run has the tags that each job of an array passes."""
+    """A published run has the tags that its shards were ingested with."""
     traces = {rank: write_trace(tmp_path / f"rank{rank}.json") for rank in (0, 1)}
     store = tmp_path / "job.store"
     for number in (1, 2):
@@ -84,14 +84,14 @@ def test_tags_that_cannot_be(tags: dict[str, str], trace: str, tmp_path: Path) -
 
 
 def test_ingest_takes_tags(trace: str, tmp_path: Path) -> None:
-    """The command ``ingest`` has an option for tags."""
+    """``hta-sql ingest`` has an option for tags."""
     called("ingest", trace, "-o", tmp_path / "s", "--tag", "branch=main", "--tag", "note=a=b")
     assert read_manifest(tmp_path / "s").tags == {"rank0": {"branch": "main", "note": "a=b"}}
 
 
 @pytest.mark.slow
 def test_trends_are_those_of_a_job(store: Path) -> None:
-    """Runs with other tags are compared only on request; the commit does not identify a job."""
+    """Runs with different tags are compared only on request. The commit does not identify a job."""
     hta_sql.tag_runs(store, ["day2"], {"git_sha": "77aa"})
     with hta_sql.open(store) as opened:
 
@@ -111,7 +111,7 @@ def test_trends_are_those_of_a_job(store: Path) -> None:
 
 @pytest.mark.slow
 def test_in_the_portable_file(store: Path, tmp_path: Path) -> None:
-    """Runs and their tags are in the portable file."""
+    """The portable file contains the runs and their tags."""
     called("export", store, "-o", tmp_path / "all.duckdb")
     with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as con:
         assert con.sql("SELECT run, tags FROM runs ORDER BY run LIMIT 1").fetchall() == [

@@ -1,4 +1,4 @@
-"""Write traces with many properties of their program, ingest them, and run commands."""
+"""Helpers that write traces with properties of their run, run commands, and list runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATED = {
 
 
 def write_trace(path: Path, **keys: object) -> str:
-    """Write a trace with one kernel, and properties of its program."""
+    """Write a trace with one kernel and the given properties; return its path."""
     path.write_text(json.dumps({"traceEvents": [KERNEL], **keys}))
     return str(path)
 
@@ -36,11 +36,11 @@ def called(*arguments: object) -> str:
 
 
 def runs_of(store: Path) -> list[str]:
-    """Return the runs by their queryable properties."""
+    """Return the runs that can be queried in a store."""
     with hta_sql.open(store) as opened:
         return [run for (run,) in opened.sql("SELECT run FROM gpu_ops ORDER BY run").rows()]
 
 
 def files_of(store: Path) -> set[str]:
-    """Return the Parquet files and their folders."""
+    """Return the paths of all table files and their folders."""
     return {path.relative_to(store).as_posix() for path in (store / "tables").rglob("*")}

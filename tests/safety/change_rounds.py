@@ -1,8 +1,8 @@
 """Kill a removal or a rename before each file change, and query the store after each kill.
 
-Run as a program: ``python change_rounds.py STORE remove|rename``; the store has the runs a, b and c. It
-forks, and opens no store itself, because an engine does not survive a fork. Prints the answers after each kill,
-a line each, as JSON.
+Run as a program: ``python change_rounds.py STORE remove|rename``. The store must have the runs a, b
+and c. The program forks for each query and opens no store itself, because the engine does not
+survive a fork. It prints the answer after each kill as a line of JSON.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ CHANGING = ("os.link", "os.rename", "os.remove", "os.rmdir")
 
 
 def busy(store: Path) -> str:
-    """Query a store: run ─▶ time of its kernels [ns], as JSON."""
+    """Return the kernel time of each run in a store [ns], as a JSON object."""
     with hta_sql.open(store) as opened:
         query = "SELECT run, sum(dur)::BIGINT FROM gpu_ops GROUP BY run ORDER BY run"
         return json.dumps(dict(opened.sql(query).rows()))
 
 
 def seen(store: Path) -> str:
-    """Query the store in a child process."""
+    """Return the answer of a store that is queried in a child process."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, busy(store).encode()))
     os.close(writing)
@@ -44,7 +44,7 @@ def seen(store: Path) -> str:
 
 
 def dying_before(operation: int, task: Callable[[], object]) -> None:
-    """Run a task, and exit before its n-th change of a file."""
+    """Run a task, and kill this process before its n-th file change."""
     count = 0
 
     def hook(event: str, _arguments: tuple[object, ...]) -> None:
@@ -58,7 +58,7 @@ def dying_before(operation: int, task: Callable[[], object]) -> None:
 
 
 def check_the_next_write(store: Path) -> None:
-    """Remove another run, and check that orphaned files of the killed one are deleted."""
+    """Remove a different run, and check that this deletes the killed process's orphaned files."""
     done(partial(hta_sql.remove_runs, store, ["c"]))
     files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
     assert files == read_manifest(store).named_files()
@@ -66,7 +66,7 @@ def check_the_next_write(store: Path) -> None:
 
 
 def main(original: Path, change: str) -> None:
-    """Kill at each operation in turn, until the task ends first."""
+    """Kill the change before each of its operations in turn, until it completes without a kill."""
     for operation in range(1, 1000):
         store = Path(shutil.copytree(original, original.with_name(f"{change}{operation}.store")))
         tasks: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of safety: replaceable traces, and queries of their contents."""
+"""Fixtures of the safety tests that write small traces and query their compute times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ BusyTimes = Callable[[Path | str], dict[int, float]]
 
 @pytest.fixture
 def write_traces(tmp_path: Path) -> WriteTraces:
-    """Return a function that writes traces of ranks with one kernel each: ``write_traces({0: 100.0, 1: 120.0})`` [µs]."""
+    """Return a function that writes a trace per rank, given their compute times.
+
+    Example: ``write_traces({0: 100.0, 1: 120.0})`` [µs].
+    """
 
     def write(durations: dict[int, float], folder: str = "traces", events: int = 1) -> Path:
         place = tmp_path / folder
@@ -33,7 +36,7 @@ def write_traces(tmp_path: Path) -> WriteTraces:
 
 
 def trace_of(rank: int, duration: float, events: int = 1) -> dict[str, object]:
-    """Return a trace with consecutive kernels."""
+    """Return the trace of a rank with consecutive kernels."""
     kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "dur": duration}
     kernel["args"] = {"device": 0, "stream": 7}
     spread = [kernel | {"ts": number * 1000.0} for number in range(events)]
@@ -42,7 +45,7 @@ def trace_of(rank: int, duration: float, events: int = 1) -> dict[str, object]:
 
 @pytest.fixture
 def busy_times() -> BusyTimes:
-    """Return a function that queries rank ─▶ time of its kernels [µs]."""
+    """Return a function that queries the compute time of each rank [µs]."""
 
     def ask(store: Path | str) -> dict[int, float]:
         with hta_sql.open(store) as opened:
@@ -52,6 +55,6 @@ def busy_times() -> BusyTimes:
 
 
 def busy_times_of(opened: hta_sql.TraceStore) -> dict[int, float]:
-    """Query an open store."""
+    """Return the compute time of each rank in an open store [µs]."""
     table = opened.run("temporal_breakdown").arrow().to_pydict()
     return {rank: ns / 1000 for rank, ns in zip(table["rank"], table["compute_ns"], strict=True)}

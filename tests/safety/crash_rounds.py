@@ -1,9 +1,9 @@
 """Kill ingests at random operations, and query the store after each kill.
 
-Run as a program: ``python crash_rounds.py FOLDER KILLS SEED``. It forks: a child ingests or
-publishes and is killed with SIGKILL, half of the time at a random moment, half of the time
-before a random file operation; other children read. All ranks of a version have one
-kernel of 100 + version µs, so an answer shows its version, and whether versions are mixed.
+Run as a program: ``python crash_rounds.py FOLDER KILLS SEED``. A forked child ingests or publishes.
+It is killed with SIGKILL, half of the time at a random moment, and half of the time before a random
+file operation. Other children read. All ranks of a version have one kernel of 100 + version µs, so
+an answer shows its version, and whether versions are mixed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.sc
 
 
 def write_version(traces: Path, version: int) -> None:
-    """Replace the traces of all ranks."""
+    """Write the traces of all ranks for a version, replacing those of the previous one."""
     traces.mkdir(exist_ok=True)
     for rank in range(RANKS):
         kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0.0}
@@ -40,7 +40,7 @@ def write_version(traces: Path, version: int) -> None:
 
 
 def version_of(store: Path) -> int:
-    """Return the version of the store; fail for a mixture."""
+    """Return the version of the data in a store, and fail if versions are mixed."""
     with hta_sql.open(store, threads=1) as opened:
         table = opened.run("temporal_breakdown").arrow().to_pydict()
     (busy,) = set(table["compute_ns"])
@@ -54,7 +54,7 @@ def ingest_all(traces: Path, store: Path) -> None:
 
 
 def ingest_shards(traces: Path, store: Path) -> None:
-    """Ingest the ranks as the jobs of an array."""
+    """Ingest each rank as a separate shard, as the tasks of an array job do."""
     for number in range(1, RANKS + 1):
         hta_sql.ingest_shard(str(traces), store, run="job", jobs=1, shard=(number, RANKS))
 
@@ -65,7 +65,10 @@ def publish(_traces: Path, store: Path) -> None:
 
 
 def forked(task: Callable[[], object]) -> int:
-    """Run a task in a child, whose exit code is 0 if it did not raise."""
+    """Fork a child that runs a task, and return its process id.
+
+    The child exits with 0 unless the task raises.
+    """
     child = os.fork()
     if child:
         return child
@@ -73,7 +76,7 @@ def forked(task: Callable[[], object]) -> int:
     try:
         task()
         code = 0
-    except BaseException:  # noqa: BLE001 - told to whoever reads the failed test
+    except BaseException:  # noqa: BLE001 - printed for the reader of the failed test
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -91,7 +94,7 @@ def done(task: Callable[[], object]) -> None:
 
 
 def seen(store: Path) -> int:
-    """Query the version in a child."""
+    """Return the version of a store, queried in a child process."""
     reading, writing = os.pipe()
     done(lambda: os.write(writing, str(version_of(store)).encode()))
     os.close(writing)
@@ -100,7 +103,7 @@ def seen(store: Path) -> int:
 
 
 def killing_itself(before_operation: int, task: Callable[[], object]) -> Callable[[], object]:
-    """Return a task that exits before its n-th file operation."""
+    """Return a task that kills its own process before its n-th file operation."""
 
     def run() -> None:
         count = 0
@@ -119,7 +122,7 @@ def killing_itself(before_operation: int, task: Callable[[], object]) -> Callabl
 
 
 def operations_of(task: Callable[[], object]) -> tuple[int, float]:
-    """Count the file operations of a task, and time it."""
+    """Return the number of file operations of a task, and its duration [s]."""
     reading, writing = os.pipe()
 
     def run() -> None:
@@ -142,7 +145,7 @@ def operations_of(task: Callable[[], object]) -> tuple[int, float]:
 
 @contextmanager
 def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
-    """Open and query the store continuously; fail for another version, or an older one than before."""
+    """Query the store continuously, and fail on a version that is not allowed or goes back."""
     stop, stopping = os.pipe()
 
     def read() -> None:
@@ -169,7 +172,7 @@ def readers(store: Path, allowed: tuple[int, int]) -> Iterator[None]:
 
 
 def leftovers(store: Path, before: set[str]) -> set[str]:
-    """Return files that belong neither to the manifest, nor to the previous one, nor to the store itself."""
+    """Return the files that neither the current nor the previous manifest names."""
     own = {"manifest.json", "catalog.duckdb", ".lock"}
     known = read_manifest(store).named_files() | before | own
     found = {str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()}
@@ -177,7 +180,7 @@ def leftovers(store: Path, before: set[str]) -> set[str]:
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    """Kill and query; print the rounds."""
+    """Kill ingests and query the store after each kill, then print how many kills it survived."""
     chance = random.Random(seed)
     traces, store = folder / "traces", folder / "job.store"
     write_version(traces, 0)
@@ -221,12 +224,12 @@ def main(folder: Path, kills: int, seed: int) -> None:
 
 
 def check_the_next_ingest(traces: Path, store: Path, version: int) -> None:
-    """Ingest without a kill, and check that the new version is complete and orphaned files are deleted."""
+    """Ingest without a kill; check that the new version is complete and no file is orphaned."""
     before = read_manifest(store).named_files()
     write_version(traces, version)
     done(lambda: ingest_all(traces, store))
     assert seen(store) == version
-    # Shards that were read and never published stay: nobody has said that they are not wanted.
+    # Shards that were read but never published stay, because they may still be published.
     stray = {name for name in leftovers(store, before) if not _is_of_shard(store, name)}
     assert not stray, stray
 

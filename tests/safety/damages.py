@@ -1,8 +1,8 @@
-"""Damage a store at random: after ``verify`` no answer is wrong, and nothing ends in a traceback.
+"""Damage a store at random, and check that no answer is wrong and nothing ends in a traceback.
 
-Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. The damage is to a bit, a block, the
-end, the location (two files exchanged, or one over another) or all of a Parquet file, the manifest, the catalog or a
-shard.
+Run as a program: ``python -m tests.safety.damages FOLDER ROUNDS SEED``. Each round damages a
+Parquet file, the manifest, the catalog or a shard: it flips a bit, zeroes a block, truncates or
+deletes the file, copies another file over it, or exchanges the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 
 def trace(rank: int, duration: float) -> dict[str, object]:
-    """Return two operators, each with a call that launches a kernel, and an arrow to it."""
+    """Return a trace of two operators, each with a launch call, its kernel and a flow event."""
     events: list[dict[str, object]] = []
     for number in range(2):
         at = number * 1000.0
@@ -59,9 +59,9 @@ def trace(rank: int, duration: float) -> dict[str, object]:
 
 
 def make_store(folder: Path) -> Path:
-    """Ingest two runs of two ranks, with materialized answers and an unpublished shard.
+    """Create a store with two runs of two ranks, materialized answers and an unpublished shard.
 
-    The ranks of the first run have files of their own, those of the others share files.
+    Each rank of the first run has Parquet files of its own; the ranks of the other runs share them.
     """
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir(parents=True)
@@ -79,7 +79,7 @@ def make_store(folder: Path) -> Path:
 
 
 def answers(store: Path | str) -> Answers:
-    """Query each run: analyses with materialized answers, tables and tags."""
+    """Return the rows of each run from materialized analyses, a table and the tags."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
         queries = [f"FROM {name}" for name in QUESTIONS]
@@ -96,7 +96,7 @@ def answers(store: Path | str) -> Answers:
 
 
 def files_of(store: Path, target: str) -> list[Path]:
-    """Return the files that can be damaged."""
+    """Return the files of a target that can be damaged."""
     if target in ("manifest", "catalog"):
         return [store / (MANIFEST if target == "manifest" else CATALOG)]
     if target == "shard":
@@ -145,7 +145,7 @@ def replaced(path: Path, content: bytes) -> None:
 
 
 def every_row(store: Path) -> Answers:
-    """Query all tables and the materialized analyses; returns the rows by table and run."""
+    """Return the rows of all tables and materialized analyses, by table and run."""
     found: Answers = {}
     with hta_sql.open(store, threads=1) as opened:
         names = [table.name for table in opened.library.tables]
@@ -159,11 +159,11 @@ def every_row(store: Path) -> Answers:
 
 
 def is_right_or_named(store: Path, whole: Answers, path: Path, messages: Callable[[], str]) -> bool:
-    """Return whether every answer is right, or a message names the file.
+    """Return whether every answer is correct or a message names the damaged file.
 
     Args:
         store: A damaged store.
-        whole: Its answers before, from :func:`every_row`.
+        whole: Its answers before the damage, from :func:`every_row`.
         path: The damaged file.
         messages: Returns the warnings so far.
 
@@ -200,7 +200,7 @@ def survives(store: Path, whole: Answers, *, has_sources: bool, quick: bool = Fa
 
 
 def restore(store: Path, backup: Path) -> None:
-    """Restore the store: links to immutable files, copies of the others."""
+    """Restore the store from its backup, with hard links to the files that never change."""
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(backup, store, copy_function=_linked)
 
@@ -211,7 +211,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def rounds(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Damage and repair; return the outcomes of each kind of damage."""
+    """Damage and repair a store repeatedly; return the number of each outcome by damaged target."""
     store, backup = make_store(folder), folder / "backup"
     whole = answers(store)
     assert not verify_store(store, deep=True).faults

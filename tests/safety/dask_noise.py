@@ -1,4 +1,4 @@
-"""Warning filters for messages of a Dask cluster that no test is about."""
+"""Warning filters for messages of a Dask cluster that are irrelevant to the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that try to do more than read a store, and ordinary ones: test data for the sandbox."""
+"""Test data for the sandbox: queries that try to do more than read a store, and ordinary ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ READING = [
     "system.main.duckdb_secrets()",
     "temp.main.gpu_ops",
 ]
-"""Relations after FROM that are not in the store."""
+"""Relations that are not in the store, to be read with FROM."""
 
 CALLING = [
     "getenv('HOME')",
@@ -285,7 +285,7 @@ BOMBS = [
     "SELECT list_transform([1], lambda x: repeat('x', x * 2000000000))",
     "EXPLAIN ANALYZE SELECT repeat('x', 2000000000)",
 ]
-"""Functions that turn a number into gigabytes, which the engine's memory limit does not count."""
+"""Queries whose functions allocate gigabytes that the engine's memory limit does not count."""
 
 BOUNDED = [
     "SELECT repeat('█', 40), repeat('█', least(dur, 40)::INT), lpad('x', 5, ' ') FROM gpu_ops",
@@ -295,4 +295,4 @@ BOUNDED = [
     "SELECT format('{:>20} {:.3f}', 'a', 1.5), printf('%05d', 7), bar(5, 0, 10, 20)",
     "SELECT list_resize([1], 3), equi_width_bins(0, 10, 3, true)",
 ]
-"""The same functions within bounds."""
+"""Queries that call the same functions with acceptable sizes."""

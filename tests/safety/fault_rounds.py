@@ -1,7 +1,8 @@
-"""Inject a fault into each file operation of each writer of a store, and check the store after each.
+"""Inject a fault into each file operation of each store writer, and check the store every time.
 
-Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints for each writer and kind
-of fault the number of operations, of tries, and of failures; ``--list`` rewrites the list of operations.
+Run as a program: ``python -m tests.safety.fault_rounds FOLDER [WRITER ...]`` prints how many
+operations each writer has, how many were tried with each kind of fault, and how many failed.
+``--list`` rewrites the list of operations.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ OPERATIONS = Path(__file__).with_name("file_operations.txt")
 HOW = ("fail", "stop", "torn", "power")
 """Kinds of faults.
 
-The operation raises; or nothing from it on is done; or in addition its write is half done; or in addition
+``fail``: the operation raises. ``stop``: neither it nor any later operation takes effect. ``torn``:
+half of its data is written, and no later operation takes effect. ``power``: like ``stop``, and
 data that was not flushed is lost.
 """
 
@@ -45,11 +47,11 @@ ONLY = {"torn": ("write ", "engine ")}
 """Kind of fault ─▶ prefixes of the operations that it applies to."""
 
 WHOLE_LOOK = 8
-"""Number of cases of which one has its catalog compared, too; files are compared in each."""
+"""Every n-th case also compares the catalog; all cases compare the files."""
 
 
 DAMAGED = "first"
-"""Run that a repair finds damaged."""
+"""Run that is damaged before a repair."""
 
 
 def _ingest(store: Path) -> None:
@@ -102,7 +104,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 PREPARED = {"repair": _cut_off}
-"""Writer ─▶ preparation of the store."""
+"""Writer ─▶ function that prepares the store for it."""
 
 
 @dataclass
@@ -113,7 +115,7 @@ class Made:
     backup: Path
 
     def put_back(self, writer: str = "") -> None:
-        """Restore the store, or prepare it for a writer."""
+        """Restore the store, and prepare it for a writer."""
         restore(self.store, self.backup)
         shutil.rmtree(self.store.with_name(f"{self.store.name}.shadow"), ignore_errors=True)
         if writer in PREPARED:
@@ -122,7 +124,7 @@ class Made:
 
 @dataclass
 class Truth:
-    """File operations of a writer, and the answers of a store before and after it."""
+    """The file operations of a writer, and the answers of the store before and after it."""
 
     operations: list[str]
     before: Answers
@@ -130,7 +132,7 @@ class Truth:
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Run a writer without a fault."""
+    """Run a writer without a fault, and record its operations and the answers."""
     made.put_back(writer)
     before = answers(made.store)
     made.put_back(writer)
@@ -140,10 +142,10 @@ def truth_of(made: Made, writer: str) -> Truth:
 
 
 def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
-    """Return whether a writer has completed a valid part.
+    """Return whether the answers show a valid partial result of a writer.
 
-    An ingest that ends in an error has published the ranks that it could read; a repair has
-    quarantined the damaged run, and not read it again yet.
+    An ingest that fails has published the ranks that it could read. An interrupted repair has
+    quarantined the damaged run, but has not read it again yet.
     """
     if writer == "repair":
         return seen == {run: rows for run, rows in truth.after.items() if run != DAMAGED}
@@ -159,7 +161,10 @@ def is_partial(seen: Answers, writer: str, how: str, truth: Truth) -> bool:
 
 
 def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
-    """Inject a fault into one operation, query, and run the writer again; return the queried state.
+    """Inject a fault into one operation, query the store, and run the writer again.
+
+    Returns:
+        The state that the query saw: ``before`` or ``after`` the writer.
 
     Raises:
         AssertionError: A reader saw neither the old nor the new store, or the next run
@@ -174,7 +179,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
     WRITERS[writer](made.store)
     assert answers(made.store) == truth.after, what
     if at % WHOLE_LOOK:
-        # To build a second catalog and compare it takes as long as all of the rest.
+        # Building and comparing a second catalog takes as long as everything else.
         manifest, folder = read_manifest(made.store), store_folder(made.store)
         files = [*of_entries(manifest.entries), *of_materialized(manifest.materialized)]
         assert faults_of(folder, files) == [], what
@@ -185,7 +190,7 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 @dataclass
 class Round:
-    """Outcome of one kind of fault in a writer."""
+    """Outcomes of one kind of fault in a writer."""
 
     writer: str
     how: str
@@ -202,12 +207,13 @@ class Round:
 
 
 def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",)) -> list[int]:
-    """Select the operations that fail.
+    """Return the indices of the operations to inject a fault into.
 
     Args:
         operations: All operations of the writer.
-        most: Maximum number of operations of one name, including the first and the last; None: all.
-        only: Prefix of their names.
+        most: Maximum number of operations of each name, including the first and the last; None:
+            all.
+        only: Prefixes of the operations to include.
     """
     places: dict[str, list[int]] = {}
     for at, operation in enumerate(operations):
@@ -225,20 +231,20 @@ def chosen(operations: list[str], most: int | None, only: tuple[str, ...] = ("",
 
 
 def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Round:
-    """Inject one kind of fault into operations of a writer, one after the other."""
+    """Inject one kind of fault into the selected operations of a writer, one at a time."""
     truth = truth_of(made, writer)
     seen, failed = [], []
     wanted = chosen(truth.operations, most, ONLY.get(how, ("",)))
     for at in wanted:
         try:
             seen.append(survived(made, writer, at, how, truth))
-        except Exception as error:  # noqa: BLE001 - told, with all others
+        except Exception as error:  # noqa: BLE001 - reported with all others
             failed.append(f"{how} of {writer} at {at}, {truth.operations[at]}: {error!r:.300}")
     return Round(writer, how, len(truth.operations), len(wanted), seen.count("after"), failed)
 
 
 def make(folder: Path) -> Made:
-    """Ingest two runs, materialized answers and a shard, and make a copy to restore."""
+    """Create a store with two runs, materialized answers and a shard, and make a backup of it."""
     store = make_store(folder)
     answers(store)
     shutil.copytree(store, folder / "backup")
@@ -246,7 +252,7 @@ def make(folder: Path) -> Made:
 
 
 def listed(made: Made) -> Iterator[str]:
-    """List the file operations of each writer."""
+    """Yield the distinct file operations of each writer."""
     for writer in WRITERS:
         yield from sorted({f"{writer}: {done}" for done in truth_of(made, writer).operations})
 
@@ -262,7 +268,7 @@ def main(
 ) -> None:
     """Inject faults into writers of a store that is created in a new FOLDER."""
     logging.disable(logging.WARNING)
-    # A thread that looks at the sizes of files is stopped, too.
+    # A fault also stops the thread that checks file sizes; its exception is not printed.
     threading.excepthook = lambda _: None
     made = make(folder)
     if is_list:
@@ -277,14 +283,14 @@ def main(
 
 
 def told(found: Round) -> Round:
-    """Print the outcome of a kind of fault, and the time so far."""
+    """Print the outcomes of a kind of fault and the CPU time so far, and return the outcomes."""
     click.echo(f"{time.strftime('%T')} {found} ({time.process_time():.0f} CPU s so far)")
     sys.stdout.flush()
     return found
 
 
 def conclude(rounds: list[Round], what: str) -> NoReturn:
-    """Print the sums, and exit with 1 if a store was wrong."""
+    """Print the totals, and exit with code 1 if any store was wrong."""
     tried, failed = sum(one.tried for one in rounds), sum(len(one.failed) for one in rounds)
     click.echo(f"{tried} {what} went wrong, {failed} stores with them.")
     sys.exit(bool(failed))

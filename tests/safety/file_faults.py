@@ -1,10 +1,10 @@
-"""A layer below Python's file operations in which each one can fail, stop the writer, or lose power.
+"""Patches of Python's file operations that make one fail, stop the writer or lose power.
 
-Within :func:`faults`, operations on the files of a folder are counted: an operation is its kind and the
-name of its file without random parts. At the chosen one an error is raised, or the writer
-stops: from then on nothing reaches the disk, as if the process had been killed. After a loss
-of power only flushed data remains: contents of files by ``fsync`` of them, their names by
-``fsync`` of their folder.
+Within :func:`faults`, operations on the files of a folder are counted. An operation is identified
+by its kind and the file name without random parts. The chosen operation raises an error or stops
+the writer: from then on nothing reaches the disk, as if the process had been killed. After a power
+loss only flushed data remains: the contents of files after an ``fsync`` of the file, and their
+names after an ``fsync`` of the folder.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ KINDS = {
     "rmdir": "rmdir",
     "link": "link",
 }
-"""Function of ``os`` ─▶ its kind of operation, with the path as last argument. Read-only functions are excluded."""
+"""Function of ``os`` ─▶ kind of operation. Read-only functions are excluded."""
 
 ENGINE = ((tables, "copy_to_parquet"), (build, "_build_of"), (compute, "_computed"))
-"""Calls by which the engine writes a file: module and function."""
+"""Functions with which the engine writes a file, as (module, name)."""
 
 
 class StoppedError(BaseException):
-    """The process ends here; no handler of errors catches it."""
+    """Simulated end of the process, which no ``except Exception`` catches."""
 
 
 @dataclass
@@ -51,9 +51,9 @@ class Faults:
 
     Attributes:
         folder: Folder of the observed files.
-        at: Number of the operation, from 0; None: no fault.
-        how: ``fail``: that operation raises; ``stop``: nothing from it on is done; ``torn``:
-            nothing after it is done, and half of its write is.
+        at: Index of the operation with the fault; None: no fault.
+        how: ``fail``: the operation raises. ``stop``: neither it nor any later operation takes
+            effect. ``torn``: half of its data is written, and no later operation takes effect.
     """
 
     folder: Path
@@ -62,12 +62,12 @@ class Faults:
     seen: list[str] = field(default_factory=list)
     stopped: bool = False
     flushed: set[int] = field(default_factory=set)
-    """Files, by inode, whose content is on the disk."""
+    """Inodes of the files whose contents are on disk."""
     names: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Folder ─▶ its names on the disk, with their inodes."""
+    """Folder ─▶ the names in it that are on disk, with their inodes."""
     _open: dict[int, str] = field(default_factory=dict)
     torn: Path | None = None
-    """Data of the write that is torn."""
+    """File whose write is torn."""
     _shadow: Path | None = None
 
     def before(self, kind: str, path: object) -> None:
@@ -89,14 +89,14 @@ class Faults:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
     def tear(self) -> None:
-        """Write half of the data of the torn operation; then nothing more is done."""
+        """Truncate the torn file to half of its size, and stop all later operations."""
         if self.torn and not self.stopped:
             self.stopped = True
             if self.torn.is_file():
                 os.truncate(self.torn, self.torn.stat().st_size // 2)
 
     def name_of(self, path: object) -> str | None:
-        """Return the name of a file of the folder without random parts, or None if it is elsewhere."""
+        """Return the name of a file without random parts, or None if it is outside the folder."""
         if isinstance(path, int) or path is None:
             path = self._open.get(path) if isinstance(path, int) else None
         if path is None:
@@ -108,7 +108,7 @@ class Faults:
         return without_chance(full[len(top) + 1 :] or ".")
 
     def begin(self, shadow: Path) -> None:
-        """Mark all existing data as flushed, and create second links to it."""
+        """Mark all existing files as flushed, and hard-link them into a shadow folder."""
         self._shadow = shadow
         shadow.mkdir()
         for place, _, files in os.walk(self.folder):
@@ -116,7 +116,7 @@ class Faults:
             self._settle(Path(place))
 
     def _settle(self, place: Path) -> None:
-        """Record the names in a folder."""
+        """Record the names in a folder as flushed."""
         assert self._shadow
         self.names[str(place)] = {}
         for path in place.iterdir():
@@ -135,7 +135,7 @@ class Faults:
                 self.flushed.add(os.fstat(descriptor).st_ino)
 
     def lose_power(self) -> None:
-        """Restore the state of the folder on the disk."""
+        """Reset the folder to the state that survives a power loss."""
         assert self._shadow
         for place, names in sorted(self.names.items()):
             if not Path(place).is_dir():
@@ -147,7 +147,7 @@ class Faults:
                 self._bring_back(Path(place, name), inode)
 
     def _bring_back(self, path: Path, inode: int) -> None:
-        """Restore what the disk has under a name: another file, or an empty one."""
+        """Restore the file that survives under a name, empty if its contents were not flushed."""
         assert self._shadow
         kept = self._shadow / str(inode)
         if str(path) in self.names:
@@ -161,7 +161,7 @@ class Faults:
 
 
 def without_chance(name: str) -> str:
-    """Remove random parts, table, run and rank from the name of a file."""
+    """Replace the random parts, table, run and rank in a file name with ``*``."""
     name = re.sub(r"[0-9a-f]{32}|[0-9a-f]{12}(-|(?=\.))", "*", name)
     name = re.sub(r"(run|rank)=\w+", r"\1=*", name)
     return re.sub(r"^tables/\w+", "tables/*", name)
@@ -169,7 +169,7 @@ def without_chance(name: str) -> str:
 
 @contextmanager
 def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[Faults]:
-    """Count the operations on the files of a folder, and make one of them fail or be the last."""
+    """Count the operations on the files of a folder, and inject a fault into one of them."""
     layer = Faults(folder.resolve(), at, "stop" if how == "power" else how)
     if how == "power":
         layer.begin(folder.with_name(f"{folder.name}.shadow"))
@@ -183,7 +183,7 @@ def faults(folder: Path, at: int | None = None, how: str = "fail") -> Iterator[F
                 patched.enter_context(patch.object(module, name, _opening(layer, io.open)))
             patched.enter_context(patch.object(os, "open", _os_open(layer, os.open)))
             patched.enter_context(patch.object(os, "fsync", _fsync(layer, os.fsync)))
-            # Else it depends on the time whether an ingest writes down how far it is.
+            # Otherwise it would depend on timing whether an ingest saves its progress.
             patched.enter_context(patch.object(orphaned_files, "SAVE_S", 0))
             for module, name in ENGINE:
                 real = getattr(module, name)
@@ -226,7 +226,7 @@ def _fsync(layer: Faults, real: Callable[[int], None]) -> Callable[[int], None]:
         layer.before("fsync", descriptor)
         layer.flush(descriptor)
 
-    _ = real  # nothing is lost when the test itself is: the disk is spared
+    _ = real  # a test has no data worth flushing to disk
     return call
 
 

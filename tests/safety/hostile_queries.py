@@ -4,9 +4,9 @@
 
     python -m tests.safety.hostile_queries STORE COUNT SEED
 
-Each query tries to crash the engine, to exceed its time limit or to use all memory. Reports for each
-interface how many processes of the user died, how many answers came later than limit + 2 s, and the p99
-of ``SELECT 1`` next to nine of them.
+Each query tries to crash the engine, to exceed its time limit or to use all memory. The report of
+each interface says whether its process died, which answers came later than the limit + 2 s, and the
+p99 latency of ``SELECT 1`` next to nine hostile queries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hta_sql.errors import HtaSqlError
 from hta_sql.store.query.limits import Limits
 
 SECONDS = 2.0
-"""The time limit of a query."""
+"""Time limit of a query [s]."""
 
 LATE_S = 2.0
 HOSTILE = 9
@@ -145,7 +145,7 @@ KINDS: tuple[Callable[[random.Random], str], ...] = (
 
 @dataclass
 class Report:
-    """Observed behavior of an interface."""
+    """Observed behavior of one interface under attack."""
 
     told: Counter[str] = field(default_factory=Counter)
     late: list[tuple[float, str]] = field(default_factory=list)
@@ -158,7 +158,7 @@ class Report:
             self.late.append((round(seconds, 2), query[:80]))
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures."""
+        """Return the figures of the report."""
         quick = sorted(self.quick)
         return {
             "hostile": sum(self.told.values()),
@@ -172,12 +172,12 @@ class Report:
 
 
 def kind_of(message: str) -> str:
-    """Shorten a message to its kind."""
+    """Return the part of an error message before the first colon."""
     return message.partition(":")[0][:40]
 
 
 def ask_store(path: str, count: int, seed: int) -> Report:
-    """Run queries on a store of this process from nine threads, next to one that runs SELECT 1."""
+    """Run hostile queries on a store in nine threads, while a tenth runs SELECT 1."""
     report, chance, lock = Report(), random.Random(seed), threading.Lock()
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=SECONDS)) as store:
         done = threading.Event()
@@ -211,7 +211,7 @@ def ask_store(path: str, count: int, seed: int) -> Report:
 
 
 def ask_server(path: str, count: int, seed: int) -> Report:
-    """Run queries on ``hta-sql mcp`` from nine tasks of a client, next to one that runs SELECT 1."""
+    """Run hostile queries on ``hta-sql mcp`` in nine client tasks, while a tenth runs SELECT 1."""
     return asyncio.run(_ask_server(path, count, seed))
 
 
@@ -249,7 +249,7 @@ WAYS = {"store": ask_store, "mcp": ask_server}
 
 
 def attacked(way: str, path: str, count: int, seed: int) -> dict[str, Any]:
-    """Attack in a separate process; return its figures and whether it died."""
+    """Attack one interface in a separate process; return its figures and whether it died."""
     command = [
         sys.executable,
         "-m",

@@ -1,6 +1,6 @@
-"""Tasks of an executor whose worker dies at a chosen stage.
+"""Executors that lose a worker at a chosen stage of a task.
 
-A worker process imports :func:`dies`, so it does not depend on the calling test.
+A worker process imports :func:`dies` from here, so it does not depend on the calling test.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from hta_sql.traces.chunks import TraceReader
 from tests.safety.file_faults import StoppedError, faults
 
 READING = ("before", "reading", "writing", "naming", "written")
-"""Stages of reading a rank: nothing done; trace open; Parquet files unnamed; some named; all named."""
+"""Stages of reading a rank: not started, trace open, files unnamed, some files named, all named."""
 
 ASKING = ("before", "asking", "putting", "answered")
-"""Stages of a query: nothing done; store open; rows in transit; all done."""
+"""Stages of a query: not started, store open, rows in transit, complete."""
 
 
 STARTED_S = 0.5
-"""Start-up time of a worker; Dask does not replace a process that ends before it was noticed."""
+"""Delay before a worker dies [s]: Dask does not replace one that ends before it is noticed."""
 
 
 class Dying(Executor):
-    """Executor that forwards tasks to another one; one of them ends its worker.
+    """Executor that forwards tasks to another executor, and makes one of them kill its worker.
 
     Args:
         inner: The other executor.
         stage: Stage at which the worker ends.
-        mark: File that the first dying task writes, after which no other dies. None: all of them die.
-        rank: Only the task of this rank dies; None: the first one.
+        mark: File that the first dying task creates so that no other task dies. None: all of them
+            die.
+        rank: Only the task of this rank dies; None: the first task.
     """
 
     def __init__(self, inner: Executor, stage: str, mark: Path | None, rank: int | None) -> None:
@@ -46,7 +47,7 @@ class Dying(Executor):
         self._given = 0
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        """Submit the dying task, or the task itself."""
+        """Submit a task, wrapped so that it kills its worker if it is the chosen one."""
         self._given += 1
         if self._given > 1 if self._rank is None else given[0].rank != self._rank:
             return self._inner.submit(task, *given, **named)
@@ -54,7 +55,7 @@ class Dying(Executor):
 
 
 def dies(stage: str, mark: Path | None, task: Callable[..., Any], *given: Any) -> Any:
-    """Run a task, and end this process at a stage of it."""
+    """Run a task, and exit the process at one of its stages."""
     if mark and mark.exists():
         return task(*given)
     if mark:
@@ -99,20 +100,20 @@ PLACES: dict[str, tuple[object, str, Callable[..., Any]]] = {
     "asking": (distributed, "table_of", _end),
     "putting": (LocalFolder, "put", _half),
 }
-"""Stage ─▶ the function that does not return there."""
+"""Stage ─▶ object, attribute, and the replacement function that ends the process."""
 
 
 class KilledWorker(Exception):  # noqa: N818 - what Dask calls it
-    """A worker has died."""
+    """Error of a task whose worker has died."""
 
 
 class Losing(Executor):
-    """Executor that runs tasks here; that of rank 1 is lost at one of its file operations.
+    """Executor that runs tasks in this process, and loses that of rank 1 at a file operation.
 
     Args:
         store: Store whose files are observed.
-        at: Number of the operation; beyond the last one, the result of the task is lost.
-        times: Number of losses before it succeeds.
+        at: Index of the operation; beyond the last one, the result of the task is lost.
+        times: Number of times that the task is lost before it succeeds.
     """
 
     def __init__(self, store: Path, at: int, times: int = 1) -> None:
@@ -120,7 +121,7 @@ class Losing(Executor):
         self.operations: list[str] = []
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        """Run a task, or the beginning of it."""
+        """Run a task, or only its beginning if it is to be lost."""
         future: Future[Any] = Future()
         if given[0].rank != 1 or not self._times:
             future.set_result(task(*given, **named))

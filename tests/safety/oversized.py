@@ -1,4 +1,4 @@
-"""Queries that would end the process, or keep it busy, if they reached the engine: test data for the sandbox."""
+"""Test data for the sandbox: queries that would crash the engine or keep it busy."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ Written = Callable[[int], str]
 
 
 def around(head: str, opens: str, inner: str, closes: str, tail: str = "") -> Written:
-    """Return a query that nests a text n times."""
+    """Return a function that builds a query with a fragment nested n times."""
     return lambda n: head + opens * n + inner + closes * n + tail
 
 
 def behind(head: str, part: str, tail: str = "") -> Written:
-    """Return a query that repeats a text n times."""
+    """Return a function that builds a query with a fragment repeated n times."""
     return lambda n: head + part * n + tail
 
 
 def named(first: str, part: str, last: str, hint: str = "") -> Written:
-    """Return a query with n WITH queries, each based on the previous one."""
+    """Return a function that builds n WITH queries, each of which reads from the previous one."""
     return lambda n: (
         f"WITH a0 AS {hint}({first})"
         + "".join(f", a{i + 1} AS {hint}({part.replace('{}', f'a{i}')})" for i in range(n))
@@ -71,7 +71,7 @@ NESTED: dict[str, Written] = {
     "a long text": lambda n: f"SELECT '{'a' * 2 * n}'",
     "a long comment": lambda n: f"SELECT 1 /*{'*' * 2 * n}*/",
 }
-"""Nested text ─▶ the query: 100,000 levels end the process, or take the parser seconds."""
+"""Nested construct ─▶ its query: 100,000 levels end the process, or take the parser seconds."""
 
 BROKEN: dict[str, Written] = {
     "open brackets": behind("SELECT ", "("),
@@ -80,7 +80,7 @@ BROKEN: dict[str, Written] = {
     "texts": behind("SELECT ", "$a$ "),
     "comments": behind("SELECT 1 ", "/*"),
 }
-"""The same with texts that are not valid queries."""
+"""Repeated fragments that do not form a valid query."""
 
 COPYING: dict[str, Written] = {
     "CASE in CASE": around(
@@ -102,7 +102,7 @@ COPYING: dict[str, Written] = {
     "CUBE": behind("SELECT 1 FROM range(1) t(a) GROUP BY CUBE (a", ", a", ")"),
     "LIMIT": around("SELECT 1 LIMIT (", "SELECT 1 LIMIT (", "1", ")", ")"),
 }
-"""The same with texts whose work at least doubles at each level, so 15 to 25 levels take too long."""
+"""Constructs whose cost at least doubles at each level, so that 15 to 25 levels take too long."""
 
 DEEP = "repeat('[', 100000) || repeat(']', 100000)"
 
@@ -124,7 +124,7 @@ RECURSING = [
     "SELECT levenshtein(repeat('a', 100000), repeat('b', 100000))",
     "SELECT damerau_levenshtein(repeat('a', 100000), repeat('b', 100000))",
 ]
-"""Functions and casts that recurse into a value or compare two texts character by character."""
+"""Functions and casts that recurse into a value or compare two strings character by character."""
 
 LARGE_BUT_ORDINARY = [
     f"SELECT count(*) FROM gpu_ops WHERE event_id IN ({', '.join(map(str, range(4000)))})",
@@ -143,4 +143,4 @@ LARGE_BUT_ORDINARY = [
     "SELECT rank, grouping(rank, stream) FROM gpu_ops GROUP BY CUBE (rank, stream, class)",
     f"SELECT '{'a' * 50_000}'",
 ]
-"""Large queries that people and programs really write."""
+"""Large queries like those that people and programs really write."""

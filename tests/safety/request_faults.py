@@ -1,8 +1,8 @@
-"""A layer below the requests to an object storage in which each can fail, be lost or be the last.
+"""Patches of the requests to object storage that make one fail, get lost or be the last.
 
-Within :func:`requests`, requests for objects below a URL are counted: a request is its kind and the name
-of its object without random parts. Storages are S3, where every request of the client passes,
-and fsspec's memory, where the methods of the file system represent requests.
+Within :func:`requests`, requests for objects below a URL are counted. A request is identified by
+its kind and the object name without random parts. The storage is either S3, where every request of
+the client is observed, or fsspec's memory file system, whose methods represent requests.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ WRITING = (
     *("pipe_file", "put_file", "cp_file", "rm"),
     *("Put", "Copy", "Delete", "Create", "Upload", "Complete", "Abort"),
 )
-"""Prefixes of the names of requests that change something."""
+"""Name prefixes of the requests that modify objects."""
 
 PART_BYTES = 1 << 20
-"""Part size of an upload; twice as much is uploaded in parts, instead of 100 MB."""
+"""Part size of uploads: objects of twice this size are uploaded in parts."""
 
 
 @dataclass
 class Requests:
-    """Requests that reached the storage.
+    """Counter of the requests to a storage, which injects a fault into one of them.
 
     Attributes:
         top: Prefix of the observed objects.
-        at: Number of the faulty request, from 0; None: no fault.
-        how: ``fail``: it does not reach the storage; ``lost``: its answer is lost;
-            ``again``: the same, with an error after which the client retries; ``stop``: neither it nor
-            later ones reach the storage, as if the process had been killed.
+        at: Index of the faulty request; None: no fault.
+        how: ``fail``: the request does not reach the storage. ``lost``: its answer is lost.
+            ``again``: its answer is lost with an error after which the client retries. ``stop``:
+            neither it nor later requests reach the storage, as if the process had been killed.
     """
 
     top: str
@@ -61,15 +61,15 @@ class Requests:
         return True
 
     def error(self, request: str) -> Exception:
-        """Return the error of a request."""
+        """Return the error that the faulty request raises."""
         return OSError(errno.ETIMEDOUT, f"the storage does not answer: {request}")
 
 
 class S3Requests(Requests):
-    """Requests that reached an S3 server, whose client has its own errors."""
+    """Counter of the requests to an S3 server, whose client has its own errors."""
 
     def error(self, request: str) -> Exception:
-        """Return the error of a request: final, or one after which the client retries."""
+        """Return the error of the faulty request, which is final or makes the client retry."""
         from botocore import exceptions  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
         code = {"Error": {"Code": "InternalError", "Message": "The storage does not answer."}}
@@ -82,7 +82,10 @@ class S3Requests(Requests):
 
 @contextmanager
 def requests(url: str, at: int | None = None, how: str = "fail") -> Iterator[Requests]:
-    """Count the requests to a storage, and inject a fault into one of them, or into all from there on."""
+    """Count the requests to a storage, and inject a fault into one of them.
+
+    With ``stop``, the fault applies to all later requests as well.
+    """
     fs, top = fsspec.url_to_fs(url)
     with pytest.MonkeyPatch.context() as patch:
         if url.startswith("s3://"):

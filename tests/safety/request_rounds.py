@@ -1,8 +1,8 @@
-"""Inject a fault into each request of each writer of a store at a URL, and check the store after each.
+"""Inject a fault into each request of each writer of a remote store, and check it every time.
 
 Run as a program: ``python -m tests.safety.request_rounds FOLDER [WRITER ...]`` uses an S3 server in
-this process, or memory, and prints the number of requests, of tries, and of failures;
-``--list`` rewrites the list of requests.
+this process, or memory. It prints how many requests each writer sends, how many were tried with
+each kind of fault, and how many failed. ``--list`` rewrites the list of requests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.safety.request_faults import WRITING, requests
 REQUESTS = Path(__file__).with_name("remote_requests.txt")
 HOW = {"memory": ("fail", "lost", "stop"), "s3": ("fail", "lost", "again", "stop")}
 ONLY = {"lost": WRITING, "again": WRITING}
-"""Kind of fault ─▶ prefixes of the requests that it applies to; read-only requests lose nothing."""
+"""Kind of fault ─▶ prefixes of the requests that it applies to; the rest change nothing."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Made:
         self.cache.mkdir()
 
     def put_back(self, writer: str = "") -> None:
-        """Restore the store, or prepare it for a writer."""
+        """Restore the store, and damage it if the writer is a repair."""
         fs, top = fsspec.url_to_fs(self.store)
         fs.invalidate_cache()
         there = fs.find(top, detail=True)
@@ -76,7 +76,7 @@ class Made:
 
 
 def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
-    """Return whether an object differs from its content; with a checksum of the storage it is not read."""
+    """Return whether an object differs from the expected content; an ETag saves reading it."""
     if "ETag" in about:
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         return str(about["ETag"]).strip('"') != digest
@@ -84,7 +84,7 @@ def _is_other(fs: Any, about: dict[str, Any], content: bytes) -> bool:
 
 
 def make(bucket: str, folder: Path, cache: Path) -> Made:
-    """Ingest two runs, materialized answers and an unpublished shard."""
+    """Create a store with two runs, materialized answers and an unpublished shard."""
     for number, run in enumerate(("first", "second", "third")):
         (folder / run).mkdir()
         for rank in range(2):
@@ -102,7 +102,7 @@ def make(bucket: str, folder: Path, cache: Path) -> Made:
 
 @contextmanager
 def hasty(cache: Path) -> Iterator[Path]:
-    """Cache catalogs in a separate folder, and shorten the time after which an abandoned lock is taken over."""
+    """Cache catalogs in a separate folder, and shorten the waiting times of locks."""
     cache.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "cache_folder", lambda _: cache)
@@ -117,7 +117,7 @@ def _ingest(made: Made, run: str, **options: Any) -> None:
 
 
 def _gone(change: Callable[[], object]) -> None:
-    with suppress(hta_sql.RankError):  # it is done when it is run again
+    with suppress(hta_sql.RankError):  # the change may already be done
         change()
 
 
@@ -151,7 +151,7 @@ WRITERS: dict[str, Callable[[Made], object]] = {
 
 
 def truth_of(made: Made, writer: str) -> Truth:
-    """Run a writer without a fault."""
+    """Run a writer without a fault, and record its requests and the answers."""
     made.put_back(writer)
     before = answers(made.store)
     with requests(made.store) as layer:
@@ -160,7 +160,10 @@ def truth_of(made: Made, writer: str) -> Truth:
 
 
 def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
-    """Inject a fault into a request, query, and run the writer again; return the queried state.
+    """Inject a fault into a request, query the store, and run the writer again.
+
+    Returns:
+        The state that the query saw: ``before`` or ``after`` the writer.
 
     Raises:
         AssertionError: A reader saw neither the old nor the new store, or the next run
@@ -185,10 +188,13 @@ def survived(made: Made, writer: str, at: int, how: str, truth: Truth) -> str:
 
 
 def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
-    """Inject a fault into a request of a reader; return whether it got rows.
+    """Inject a fault into a request of a reader.
+
+    Returns:
+        ``after`` if the reader got rows, otherwise ``before``.
 
     Raises:
-        AssertionError: They were not those of the store, or a later query returns others.
+        AssertionError: The reader or a later query got wrong rows.
     """
     made.forget()
     seen: Answers | None = None
@@ -200,7 +206,7 @@ def ask_survived(made: Made, at: int, how: str, truth: Answers) -> str:
 
 
 def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Round:
-    """Inject one kind of fault into requests of a writer, one after the other."""
+    """Inject one kind of fault into the selected requests of a writer, one at a time."""
     truth = truth_of(made, writer)
     seen, failed = [], []
     wanted = chosen(truth.operations, most, ONLY.get(how, ("",)))
@@ -210,14 +216,14 @@ def round_of(made: Made, writer: str, how: str, most: int | None = None) -> Roun
                 seen.append(ask_survived(made, at, how, truth.before))
             else:
                 seen.append(survived(made, writer, at, how, truth))
-        except Exception as error:  # noqa: BLE001 - told, with all others
+        except Exception as error:  # noqa: BLE001 - reported with all others
             failed.append(f"{how} of {writer} at {at}, {truth.operations[at]}: {error!r:.400}")
     return Round(writer, how, len(truth.operations), len(wanted), seen.count("after"), failed)
 
 
 @contextmanager
 def s3_bucket() -> Iterator[str]:
-    """Run an S3 server in this process; yield the URL of a bucket, configured by the environment."""
+    """Run an S3 server in this process, set the environment, and yield the URL of a bucket."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - an extra
 
     server = ThreadedMotoServer(port=0, verbose=False)
@@ -235,7 +241,7 @@ def s3_bucket() -> Iterator[str]:
 
 
 def listed(kind: str, made: Made, writer: str) -> list[str]:
-    """List the requests of a writer."""
+    """Return the distinct requests of a writer."""
     return sorted({f"{kind} {writer}: {done}" for done in truth_of(made, writer).operations})
 
 

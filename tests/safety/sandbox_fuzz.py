@@ -1,8 +1,8 @@
-"""Queries from a grammar of statements, comments, nesting and functions, each with its expected verdict.
+"""Random queries from a grammar, each with the expected verdict of the sandbox.
 
-Run as a program: ``python -m tests.safety.sandbox_fuzz STORE SECONDS SEED``. A query with a forbidden
-part at any position is refused with an error of the library. Any other is refused in the same way or
-answered, and no file changes.
+Run as a program: ``python -m tests.safety.sandbox_fuzz STORE SECONDS SEED``. A query with a
+forbidden part at any position must be refused with an error of the library. Any other query may be
+refused in the same way or answered. No file may change.
 """
 
 from __future__ import annotations
@@ -87,22 +87,22 @@ class Writer:
     live: bool
 
     def query(self, depth: int = 0) -> list[str]:
-        """Return a SELECT or an equivalent."""
+        """Return the tokens of a random query."""
         ways = [self.selected, self.read]
         if depth < DEPTH:
             ways += [self.named, self.united, self.nested, self.filtered, self.listed]
         return self.chance.choice(ways)(depth + 1)
 
     def selected(self, depth: int) -> list[str]:
-        """Return a query that computes something."""
+        """Return a query that computes a value."""
         return ["SELECT", *self.value(depth)]
 
     def read(self, depth: int) -> list[str]:
-        """Return a query that reads something."""
+        """Return a query that reads from a relation."""
         return ["FROM", *self.relation(depth)]
 
     def named(self, depth: int) -> list[str]:
-        """Return a query with WITH, whose name is read or unused."""
+        """Return a query with a WITH query, which it reads or ignores."""
         hint = self.chance.choice((["MATERIALIZED"], ["NOT", "MATERIALIZED"], []))
         inner = self.query(depth)
         return [
@@ -118,7 +118,7 @@ class Writer:
         ]
 
     def united(self, depth: int) -> list[str]:
-        """Return a set operation of queries."""
+        """Return a set operation of two queries."""
         word = self.chance.choice(
             ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "UNION ALL BY NAME")
         )
@@ -136,7 +136,7 @@ class Writer:
         return ["FROM", "runs", clause, "(", *self.query(depth), ")"]
 
     def listed(self, depth: int) -> list[str]:
-        """Return a query with a computation for each element of a list."""
+        """Return a query with a list comprehension."""
         return ["SELECT", "[", *self.value(depth), "FOR", "y", "IN", "[1, 2]", "]"]
 
     def value(self, depth: int) -> list[str]:
@@ -159,7 +159,7 @@ class Writer:
 
 
 def addressed(text: str) -> str:
-    """Insert folders into a query."""
+    """Replace the folder placeholders in a query."""
     return text.replace("{outside}", "/outside").replace("{store}", "/outside/job.store")
 
 
@@ -184,7 +184,10 @@ def written(chance: random.Random) -> tuple[str, bool]:
 def fuzz(
     store: hta_sql.TraceStore, seconds: float, count: int, seed: int, *, asks: bool = True
 ) -> Counter[str]:
-    """Check queries, and run those that pass, until a time or number; return counts by outcome.
+    """Check random queries, and run those that should pass, until a time or number is reached.
+
+    Returns:
+        Number of queries by outcome.
 
     Raises:
         AssertionError: A forbidden query passed.

@@ -1,8 +1,9 @@
-"""Queries that nest WITH in every way, with the names that are visible at each position.
+"""Random queries that nest WITH in every way, with the names that are visible at each position.
 
-Run as a program: ``python -m tests.safety.scope_fuzz STORE SECONDS SEED``. Names of WITH are those of views
-of the engine, of files, of tables of the store and unknown ones. A query that uses an invisible name
-is refused; any other passes, and its plan on an unlocked catalog reads nothing else.
+Run as a program: ``python -m tests.safety.scope_fuzz STORE SECONDS SEED``. WITH queries are named
+like views of the engine, like files, like tables of the store, or like nothing known. A query that
+uses an invisible name must be refused. Any other query must pass, and its plan on an unlocked
+catalog must read nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STORED = ("runs", "gpu_ops", "main.ranks")
 SYSTEM = ("pg_settings", "duckdb_databases", "sqlite_master", "PG_Settings")
 NOWHERE = ("a", "b", "my spans")
 FILES = ("secret.csv", "/outside/secret.csv", "pg_catalog.pg_settings", '"pg_settings"')
-"""Names that are never visible, because the engine may read them as a path or without their quotes."""
+"""Names that are never visible, because the engine may read them as a path or unquoted."""
 NAMES = (*SYSTEM, *SYSTEM, *NOWHERE, *FILES, "runs", "gpu_ops")
 HEADS = ("EXPLAIN ", "EXPLAIN ANALYZE ", "EXPLAIN (FORMAT json) ")
 DEPTH = 5
@@ -35,7 +36,7 @@ Way = Callable[[Seen, int], str]
 
 
 def quoted(name: str) -> str:
-    """Quote a name."""
+    """Quote an identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -45,8 +46,8 @@ class Writer:
 
     Attributes:
         chance: Source of randomness.
-        stray: Probability of an invisible name.
-        is_refused: Whether such a name was written.
+        stray: Probability that a name is invisible.
+        is_refused: Whether an invisible name was written.
     """
 
     chance: random.Random
@@ -54,7 +55,7 @@ class Writer:
     is_refused: bool = False
 
     def query(self, seen: Seen, depth: int = 0) -> str:
-        """Return a query of one column ``v``, all of whose values are 1."""
+        """Return a query with one column ``v``, all of whose values are 1."""
         ways: list[Way] = [self.leaf, self.read, self.read, self.passed]
         if depth < DEPTH:
             ways += [self.named, self.named, self.recursive, self.united, self.nested]
@@ -62,7 +63,7 @@ class Writer:
         return self.chance.choice(ways)(seen, depth + 1)
 
     def name(self, seen: Seen) -> str:
-        """Return a visible name, or occasionally another one."""
+        """Return a visible name, or occasionally an arbitrary one."""
         if self.chance.random() < self.stray:
             name = self.chance.choice(NAMES)
             if name not in STORED and (name in FILES or name.lower() not in seen):
@@ -83,7 +84,7 @@ class Writer:
         return f"SELECT 1 AS v FROM {written}"
 
     def passed(self, seen: Seen, _depth: int) -> str:
-        """Return a query that passes a name as a text."""
+        """Return a query that passes a name as a string."""
         name = self.name(seen)
         text = name.replace("'", "''")
         what = self.chance.choice((f"'{text}'", f"['{text}']"))
@@ -91,7 +92,7 @@ class Writer:
         return f"SELECT {column} FROM query_table({what})"
 
     def named(self, seen: Seen, depth: int) -> str:
-        """Return WITH queries, each of which sees those before it, and a query that sees all."""
+        """Return a query with several WITH queries, each of which sees the ones before it."""
         word = self.chance.choice(("WITH", "WITH", "WITH RECURSIVE"))
         taken: set[str] = set()
         parts = []
@@ -109,11 +110,11 @@ class Writer:
         return f"{word} {', '.join(parts)} {self.bare(seen, depth)}"
 
     def bare(self, seen: Seen, depth: int) -> str:
-        """Return a query that is valid after WITH."""
+        """Return a query that may follow a WITH clause without brackets."""
         return self.chance.choice((self.read, self.united, self.nested, self.filtered))(seen, depth)
 
     def recursive(self, seen: Seen, depth: int) -> str:
-        """Return a recursive query, which is visible only after its UNION."""
+        """Return a recursive query, whose name is visible only after its UNION."""
         name = self.chance.choice((*SYSTEM, *NOWHERE))
         first = f"({self.query(seen, depth)})"
         inside = shown(seen, name)
@@ -129,12 +130,12 @@ class Writer:
         return f"({self.query(seen, depth)})"
 
     def united(self, seen: Seen, depth: int) -> str:
-        """Return a set operation, in which names of one query are invisible in the other."""
+        """Return a set operation of two queries that do not see each other's names."""
         word = self.chance.choice(("UNION ALL", "UNION", "INTERSECT", "UNION ALL BY NAME"))
         return f"{self.enclosed(seen, depth)} {word} {self.enclosed(seen, depth)}"
 
     def nested(self, seen: Seen, depth: int) -> str:
-        """Return a query that reads from a subquery and from a name next to it."""
+        """Return a query that reads from a subquery, and sometimes from a name next to it."""
         beside = f", ({self.read(seen, depth)}) AS u" if self.chance.random() < 0.5 else ""
         return f"SELECT t.v FROM ({self.query(seen, depth)}) AS t{beside}"
 
@@ -160,7 +161,7 @@ class Writer:
         return f"SELECT u.v FROM (SELECT 1) AS t, LATERAL ({self.query(seen, depth)}) AS u"
 
     def described(self, seen: Seen, depth: int) -> str:
-        """Return DESCRIBE of a query; SHOW finds no name of WITH."""
+        """Return a DESCRIBE of a query, or a SHOW, which does not see the names of WITH queries."""
         if self.chance.random() < 0.3:
             name = self.name(seen)
             self.is_refused |= name not in STORED
@@ -184,9 +185,12 @@ def written(seed: int) -> tuple[str, bool]:
 def fuzz(
     con: duckdb.DuckDBPyConnection, sandbox: Sandbox, seconds: float, count: int, seed: int
 ) -> Counter[str]:
-    """Check queries until a time or number, and plan those that pass; return counts by outcome.
+    """Check random queries, and plan those that pass, until a time or number is reached.
 
     The catalog is not locked, so a view of the engine could be read.
+
+    Returns:
+        Number of queries by outcome.
 
     Raises:
         AssertionError: A query was misjudged.
@@ -200,7 +204,7 @@ def fuzz(
         assert bool(error) == is_refused or is_large, f"seed {seed}: {error}: {text}"
         if not error:
             error = _failure(con, checked)
-            # Had it found another relation than one of WITH, that would have no column ``v``.
+            # A relation other than a WITH query would have no column ``v``.
             assert "does not exist" not in error, f"seed {seed}: {error}: {text}"
             assert "not found" not in error, f"seed {seed}: {error}: {text}"
             told["failed" if error else "passed"] += 1
@@ -218,7 +222,7 @@ def _checked(sandbox: Sandbox, con: duckdb.DuckDBPyConnection, text: str) -> tup
 
 
 def _failure(con: duckdb.DuckDBPyConnection, query: str) -> str:
-    """Plan a query, which resolves all of its names; running a product of tables would take hours."""
+    """Plan a query to resolve its names, and return the error; running it could take hours."""
     try:
         con.execute(f"EXPLAIN {_HEAD.sub('', query)}").fetchall()
     except duckdb.Error as error:

@@ -1,8 +1,9 @@
-"""A store under load for some time: four writers, eight readers, kills, removals, damage and repairs.
+"""Soak test: four writers and eight readers of one store, with kills, removals, damage and repairs.
 
-Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints answers,
-changes, kills, files, bytes, temporary files, and memory and open files of the readers that never close.
-The exit code is 1 for a wrong answer, an unexpected failure, or an orphaned file.
+Run as a program: ``python -m tests.safety.soak FOLDER SECONDS SEED``. Every 30 s it prints the
+numbers of answers, changes, kills, files, bytes and temporary files, and the memory and open files
+of the readers that never close. The exit code is 1 after a wrong answer, an unexpected failure, or
+an orphaned file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ EVERY_S = 30
 KILL_EVERY_S = 5
 OWN = {"manifest.json", "catalog.duckdb", ".lock", "manifest.json.damaged"}
 MORE_MEMORY = 1.3
-"""Maximum memory growth of a reader that never closes, relative to a third of the time."""
+"""Maximum memory growth of a reader that never closes, from a third of the time to its end."""
 
 COLUMNS = (
     *("second", "answers", "changes", "kills", "runs", "files", "folders", "kB", "in tmp"),
@@ -39,7 +40,7 @@ COLUMNS = (
 
 
 class Soak:
-    """The processes and their counts."""
+    """The processes of a soak test, and their counters."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.chance = folder, random.Random(seed)
@@ -62,7 +63,7 @@ class Soak:
         os.waitpid(self.children.pop(number), 0)
 
     def run(self, seconds: float) -> None:
-        """Let the processes run, and kill some of them repeatedly."""
+        """Run the processes for some time, killing and restarting random ones."""
         began = time.monotonic()
         for number in range(len(self.names)):
             self.start(number)
@@ -84,7 +85,7 @@ class Soak:
                 self.kill(number)
 
     def measure(self, second: float) -> None:
-        """Print a line of the table."""
+        """Measure the store and the readers, and print a line of the table."""
         store = self.folder / "job.store"
         files = files_below(store)
         forever = [self.children[n] for n, name in enumerate(self.names) if name == "forever"]
@@ -107,7 +108,7 @@ class Soak:
 
 
 def files_below(folder: Path) -> list[tuple[Path, int]]:
-    """Return files with their sizes, except those that are deleted meanwhile."""
+    """Return the files below a folder with their sizes, skipping those deleted meanwhile."""
     found = []
     for place, _, names in os.walk(folder):
         for name in names:
@@ -125,13 +126,13 @@ def resident(process: int) -> int:
 
 
 def say(line: str) -> None:
-    """Print without buffering."""
+    """Print a line, and flush."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def settle(folder: Path) -> None:
-    """Complete interrupted changes, repair, ingest again and remove, which deletes orphaned files."""
+    """Complete interrupted changes, repair the store, and cause orphaned files to be deleted."""
     store = folder / "job.store"
     repair_store(store)
     for role in WRITERS:
@@ -142,12 +143,12 @@ def settle(folder: Path) -> None:
     hta_sql.ingest(write_traces(folder / "traces" / "last", 1), store, run="last").close()
     hta_sql.remove_runs(store, "last")
     found = verify_store(store, deep=True).faults
-    remove_temporary()  # the end of a fork does not
+    remove_temporary()  # a forked process does not do so when it ends
     assert not found, found
 
 
 def left_over(folder: Path) -> list[str]:
-    """Return the orphaned files."""
+    """Return the orphaned files of the store, and the remaining temporary files."""
     store = folder / "job.store"
     known = read_manifest(store).named_files() | OWN
     names = [path.relative_to(store).as_posix() for path, _ in files_below(store)]
@@ -156,7 +157,7 @@ def left_over(folder: Path) -> list[str]:
 
 
 def judged(soak: Soak) -> list[str]:
-    """Return the failures."""
+    """Return a description of each failure."""
     folder, found = soak.folder, []
     for kind in ("wrong", "failures"):
         if (folder / kind).exists():
@@ -174,7 +175,7 @@ def judged(soak: Soak) -> list[str]:
 
 
 def main(folder: Path, seconds: float, seed: int) -> int:
-    """Run the soak and report failures."""
+    """Run the soak test, and report failures."""
     for name in ("tmp", "cache", "traces"):
         (folder / name).mkdir(parents=True)
     os.environ |= {"TMPDIR": str(folder / "tmp"), "XDG_CACHE_HOME": str(folder / "cache")}

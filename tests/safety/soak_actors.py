@@ -1,4 +1,4 @@
-"""Writers and readers of a soak, each in a process that may be killed at any moment."""
+"""Writers and readers of a soak test, each in a process that may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.safety.soak_truth import (
 )
 
 WAIT_S = 600
-"""Timeout of the lock: eleven other processes share the two cores."""
+"""Timeout of the store lock: eleven other processes share the two cores."""
 
 RUNS_AT_A_TIME = 3
-"""Number of runs that a writer leaves in the store."""
+"""Number of runs above which a writer removes its oldest run."""
 
 
 class Writer:
-    """Changes the store repeatedly, and continues where a killed writer has stopped."""
+    """Actor that changes the store repeatedly, and continues where a killed writer stopped."""
 
     def __init__(self, folder: Path, role: str, chance: random.Random) -> None:
         self.folder, self.store, self.chance = folder, folder / "job.store", chance
@@ -61,31 +61,31 @@ class Writer:
         )
 
     def made(self, prefix: str) -> int:
-        """Count the runs that it has ever ingested."""
+        """Count the runs that this writer has ingested so far."""
         return sum(key.startswith(prefix) for key in self.journal.state)
 
-    # What each of them does.
+    # The next change of each role.
 
     def choose_new(self) -> tuple[str, list[Any]]:
-        """Add new runs and remove old ones."""
+        """Choose to add a new run, or to remove an old one."""
         if len(there := self.there("new-")) > RUNS_AT_A_TIME:
             return "remove", [there[0]]
         return "add", [f"new-{self.made('new-')}", self.chance.randrange(50)]
 
     def choose_again(self) -> tuple[str, list[Any]]:
-        """Ingest other traces into the same run."""
+        """Choose to ingest the same run again, mostly from changed traces."""
         (before,) = self.journal.state.get("again", [0])
         assert isinstance(before, int)
         return "again", [before + 1 if self.chance.random() < 0.8 else before]
 
     def choose_shards(self) -> tuple[str, list[Any]]:
-        """Ingest and publish two shards, and remove old runs."""
+        """Choose to ingest a run in two shards, or to remove an old one."""
         if len(there := self.there("shard-")) > RUNS_AT_A_TIME:
             return "remove", [there[0]]
         return "shards", [f"shard-{self.made('shard-')}", self.chance.randrange(50)]
 
     def choose_edits(self) -> tuple[str, list[Any]]:
-        """Do one of the other changes, or damage and repair."""
+        """Choose one of the other changes, such as a rename, damage or a repair."""
         if self.journal.state.get("damage", [None]) != [None]:
             return "repair", []
         if not self.journal.state.get("fixed"):
@@ -99,7 +99,7 @@ class Writer:
         damages = ["manifest", "catalog", "materialized", "parquet"]
         return what, [self.chance.choice(damages)] if what == "damage" else []
 
-    # How it is done: each may be done again from its start.
+    # The changes. Each may be restarted from its beginning.
 
     def add(self, run: str, content: int) -> None:
         """Ingest a run."""
@@ -114,7 +114,7 @@ class Writer:
             hta_sql.ingest(traces, self.store, run="again", jobs=1, lock_timeout=WAIT_S).close()
 
     def shards(self, run: str, content: int) -> None:
-        """Read a run in two shards."""
+        """Ingest a run in two shards, and publish them."""
         traces = write_traces(self.folder / "traces" / f"{self.role}-{content}", content)
         with self.journal.change("shards", [run, content], {run: content}):
             for number in (1, 2):
@@ -128,7 +128,7 @@ class Writer:
             remove_runs(self.store, run, lock_timeout=WAIT_S)
 
     def rename(self, run: str, name: str) -> None:
-        """Rename a run, unless it has the name already."""
+        """Rename a run, unless it already has the new name."""
         with self.journal.change("rename", [run, name], {run: None, name: 8}), suppress(RankError):
             rename_run(self.store, run, name, lock_timeout=WAIT_S)
 
@@ -163,7 +163,7 @@ class Writer:
             files["parquet"] = [f["path"] for e in entries for f in e.files.values()]
             for name in self.chance.sample(files[what], min(1, len(files[what]))):
                 path, partial = self.store / name, self.folder / "damaged"
-                with suppress(FileNotFoundError):  # somebody has replaced it since
+                with suppress(FileNotFoundError):  # another process has replaced it since
                     content = path.read_bytes()
                     partial.write_bytes(content[: self.chance.randrange(len(content))])
                     if what in ("materialized", "parquet") and self.chance.random() < 0.5:
@@ -182,13 +182,13 @@ class Writer:
 
 WRITERS = ("new", "again", "shards", "edits")
 READERS = ("forever", "forever", "long", "long", "short", "short", "plain", "plain")
-"""Readers that are never closed; these are not killed, and their memory is measured."""
+"""Kinds of readers. Those that run ``forever`` are not killed, and their memory is measured."""
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 class Reader:
-    """Queries the store and checks each answer."""
+    """Actor that queries the store and checks each answer."""
 
     def __init__(
         self, folder: Path, kind: str, chance: random.Random, count: Callable[[], None]
@@ -197,7 +197,7 @@ class Reader:
         self.truth, self.count = Truth(folder), count
 
     def next(self) -> None:
-        """Open, query once or for some time, and close."""
+        """Open the store, query it once or for some time, and close it."""
         since = time.monotonic()
         try:
             if self.kind == "plain":
@@ -216,7 +216,7 @@ class Reader:
                 raise
 
     def asked(self, ask: Ask, since: float) -> None:
-        """Query all runs by tables or by an analysis, and check the content of each."""
+        """Query all runs, in a table or an analysis, and check the content of each."""
         query = self.chance.choice(QUERIES)
         found: dict[str, list[tuple[int, int, int]]] = {}
         for run, *row in ask(query):
@@ -230,7 +230,7 @@ class Reader:
         self.count()
 
     def asked_of_a_run(self, opened: hta_sql.TraceStore, since: float) -> None:
-        """Query one run by name, which may have been removed."""
+        """Query one run by name, even if it may have been removed."""
         run = self.chance.choice([*opened.runs(), "again"])
         try:
             rows = opened.run("kernel_table", runs=[run]).arrow().to_pylist()
@@ -250,7 +250,7 @@ class Reader:
         if self.kind == "plain" and damage:
             kind = "DuckDB alone, of a damaged store"
         elif self.kind == "plain" and isinstance(error, duckdb.IOException) and ".parquet" in text:
-            # Two changes ago it was there: only a TraceStore opens the store of now by itself.
+            # The file was deleted two changes later. Only a TraceStore reopens the current store.
             kind = "DuckDB alone, of files that went since its catalog was opened"
         elif isinstance(error, hta_sql.StoreDamagedError) and "manifest" in damage:
             kind = "manifest is damaged"
@@ -269,7 +269,7 @@ QUERIES = (
 
 
 def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]) -> None:
-    """Run one of the processes until it is killed."""
+    """Run a writer or a reader until its process is killed."""
     chance = random.Random(seed)
 
     def count() -> None:
@@ -283,7 +283,7 @@ def act(folder: Path, seed: int, number: int, name: str, counts: memoryview[int]
             if isinstance(actor, Writer):
                 count()
         except hta_sql.StoreDamagedError as error:
-            # Whoever writes into a damaged store is told so, and tries again when it is repaired.
+            # A writer to a damaged store gets this error, and tries again after the repair.
             damage = Truth(folder).may_be(time.monotonic() - WAIT_S).get("damage", [])
             if isinstance(actor, Reader) or not {"manifest", "parquet"}.intersection(
                 map(str, damage)

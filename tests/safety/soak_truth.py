@@ -1,8 +1,9 @@
-"""Valid states of a store with several concurrent writers: a journal of changes, and the possible answers.
+"""Journals of concurrent changes to a store, and the answers that they allow.
 
-A content is a number: each rank of a run of that content has kernels of 100 + content µs. A change is recorded
-before it begins, with all possible results, and after it has ended, with the result. An answer is wrong
-if it shows a state of a run that was impossible at any time since the store was opened.
+The content of a run is a number: each of its ranks has kernels of 100 + content µs. A change is
+recorded before it begins, with all possible results, and after it has ended, with its result. An
+answer is wrong if it shows a state of a run that was impossible at any time since the store was
+opened.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Any
 RANKS = 2
 KERNELS = 3
 ANYTHING = "*"
-"""Content of a run whose files are damaged and not repaired yet."""
+"""Content of a run whose files are damaged and not yet repaired."""
 
 Content = int | str | None
 """Content of a run; None if the run does not exist."""
 
 
 def trace(content: int, rank: int) -> dict[str, Any]:
-    """Return kernels that identify their content, each with its launch."""
+    """Return a trace whose kernels identify its content, each with its launch."""
     events: list[dict[str, Any]] = []
     for number in range(KERNELS):
         shared = {"ph": "X", "pid": 1, "tid": 1, "ts": number * 1e5}
@@ -58,7 +59,11 @@ def write_traces(folder: Path, content: int) -> Path:
 
 
 def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
-    """Return the content of a run from its ranks: (rank, kernels, their time [ns]); a text if it is inconsistent."""
+    """Return the content of a run, or a description of its ranks if they are inconsistent.
+
+    Args:
+        rows: For each rank: its number, the number of kernels, and their total time [ns].
+    """
     found = sorted(rows)
     contents = {total / count / 1000 - 100 for _, count, total in found}
     counts = {count for _, count, _ in found}
@@ -72,13 +77,13 @@ def content_of(rows: Iterable[tuple[int, int, int]]) -> int | str:
 
 
 class Journal:
-    """The changes of one writer, in a file that survives it."""
+    """The changes of one writer, in a file that outlives it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.state: dict[str, list[Content]] = {}
         self.unfinished: tuple[str, list[Any]] | None = None
-        """Change during which the writer was killed."""
+        """Change that was in progress when the writer was killed."""
         for line in read_lines(path):
             self.state |= line["may"]
             self.unfinished = None if line["done"] else (line["name"], line["arguments"])
@@ -87,7 +92,7 @@ class Journal:
     def change(
         self, name: str, arguments: list[Any], becomes: Mapping[str, Content]
     ) -> Iterator[None]:
-        """Record the possible result of a change, and at the end of the block its result."""
+        """Record the possible results of a change, and its actual result at the block's end."""
         may = {key: _union(self.state.get(key, [None]), [value]) for key, value in becomes.items()}
         self._write(name, arguments, may, done=False)
         yield
@@ -113,7 +118,7 @@ def _union(some: list[Content], others: list[Content]) -> list[Content]:
 
 
 def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
-    """Return the complete lines of a journal from an offset."""
+    """Yield the complete lines of a journal from an offset on."""
     if path.exists():
         with path.open("rb") as file:
             file.seek(offset)
@@ -123,7 +128,7 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[dict[str, Any]]:
 
 
 class Truth:
-    """The changes of all writers, as readers know them."""
+    """The changes of all writers, read from their journals."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,7 +136,10 @@ class Truth:
         self._history: dict[str, list[tuple[float, list[Content]]]] = {}
 
     def may_be(self, since: float) -> dict[str, list[Content]]:
-        """Return the possible contents of each run since a time; includes ``damage``, which is not a run."""
+        """Return the contents that each run may have had since a time.
+
+        The result includes ``damage``, which is not a run.
+        """
         for path in sorted(self._folder.glob("*.journal")):
             offset = self._offsets.get(path, 0)
             size = path.stat().st_size
@@ -157,7 +165,7 @@ class Truth:
 
 
 def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list[str]:
-    """Return the parts of an answer that were never true."""
+    """Return a description of each part of an answer that was never true."""
     found = []
     for run in sorted({*seen, *may} - {"damage"}):
         allowed = may.get(run, [None])
@@ -167,6 +175,6 @@ def wrong(seen: Mapping[str, Content], may: Mapping[str, list[Content]]) -> list
 
 
 def note(path: Path, text: str) -> None:
-    """Append to a file that several processes write."""
+    """Append a line to a file that several processes write."""
     with path.open("ab", buffering=0) as file:
         file.write(f"{os.getpid()} {time.monotonic():.2f} {text}\n".encode())

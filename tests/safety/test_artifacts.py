@@ -33,13 +33,13 @@ SNAPSHOT = Path(__file__).parents[1] / "traces" / "snapshots" / "training.json"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file.
+    """A kind of input file.
 
     Attributes:
         write: Writes the files of four ranks to a folder.
         table: A table that only such files fill.
-        analysis: Analysis of the kind.
-        refused: A file of the kind that would run a program.
+        analysis: An analysis of such files.
+        refused: Contents of such a file that would run a program.
     """
 
     write: Callable[[Path], Path]
@@ -64,7 +64,7 @@ def write_snapshots(folder: Path) -> Path:
 
 
 def hostile(value: dict[str, Any]) -> bytes:
-    """Return a pickle that calls os.system after a value."""
+    """Return a pickle of a value that also calls os.system."""
     return pickle.dumps(value, 2)[:-1] + b"cos\nsystem\n(S'true'\ntR."
 
 
@@ -81,7 +81,7 @@ KINDS = {
 
 @pytest.fixture(params=["dumps", pytest.param("snapshots", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """Return each kind in turn."""
+    """Return each kind of file in turn."""
     return KINDS[request.param]
 
 
@@ -92,14 +92,14 @@ def files(kind: Kind, tmp_path: Path) -> Path:
 
 
 def rows_of(store: Path | str, kind: Kind, **scope: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of the analysis, without the name of the run."""
+    """Return the rows of the analysis, without the run name."""
     with hta_sql.open(str(store)) as opened:
         return [row[1:] for row in opened.run(kind.analysis, **scope).rows()]
 
 
 @pytest.fixture
 def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
-    """Return the answer of a store that was ingested normally."""
+    """Return the rows of the analysis after a normal ingest."""
     hta_sql.ingest(files, tmp_path / "expected.store", run="job").close()
     rows = rows_of(tmp_path / "expected.store", kind)
     assert rows
@@ -107,7 +107,7 @@ def expected(kind: Kind, files: Path, tmp_path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_old_runs_are_removed_with_their_files(kind: Kind, files: Path, tmp_path: Path) -> None:
-    """Runs are removed by number and by age, which is that of the ingest."""
+    """Runs are removed by number and by age, counted from their ingest."""
     store = tmp_path / "job.store"
     for run in ("first", "second", "third"):
         hta_sql.ingest(files, store, run=run).close()
@@ -140,7 +140,7 @@ def test_a_run_is_renamed_and_removed(
 def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
     kind: Kind, expected: list[tuple[Any, ...]], tmp_path: Path, damage: str
 ) -> None:
-    """Verify names the damaged table, and repair reads the file again: the answer is as before."""
+    """Verify names the damaged table, and repair restores the answer by reading the file again."""
     store = tmp_path / "expected.store"
     table = next((store / "tables" / kind.table).rglob("*.parquet"))
     content = table.read_bytes()
@@ -161,7 +161,7 @@ def test_verify_names_a_damaged_table_and_repair_reads_the_file_again(
 def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """A rank whose file is missing is quarantined with the reason, and returns with the file."""
+    """A rank whose file is missing is quarantined, and restored once the file is back."""
     store = tmp_path / "expected.store"
     shutil.move(files, tmp_path / "moved")
     next((store / "tables" / kind.table).rglob("*.parquet")).unlink()
@@ -175,7 +175,7 @@ def test_a_rank_whose_file_is_gone_stays_aside_with_the_reason(
 def test_shards_are_published_together(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """Shards of these files are published together, like those of traces."""
+    """Shards of dumps and snapshots are published together, like those of traces."""
     store = tmp_path / "job.store"
     for number in (1, 2, 3):
         hta_sql.ingest_shard(files, store, shard=(number, 3), run="job")
@@ -186,7 +186,7 @@ def test_shards_are_published_together(
 def test_an_interrupted_ingest_goes_on(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """After an interrupted ingest, files that were read are not read again."""
+    """After an interrupted ingest, files that were already read are not read again."""
     store = tmp_path / "job.store"
 
     def interrupt(_result: Any, done: int, _total: int) -> None:
@@ -204,7 +204,7 @@ def test_an_interrupted_ingest_goes_on(
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    """Return a bucket in this process, with an empty cache."""
+    """Return the URL of a bucket in memory, with an empty catalog cache."""
     (tmp_path / "cache").mkdir()
     monkeypatch.setattr(build, "cache_folder", lambda _: tmp_path / "cache")
     yield "memory://artifacts"
@@ -237,7 +237,7 @@ def test_files_and_stores_are_at_urls(
 def test_a_dask_cluster_reads_them(
     kind: Kind, files: Path, expected: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    """A Dask cluster reads the files; a refused one is named, and the others are stored."""
+    """A Dask cluster reads the files. A refused file is named, and the others are stored."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest a folder of traces, to be copied."""
+    """Ingest two runs into a store that each test copies."""
     folder = tmp_path_factory.mktemp("ingested")
     for rank, run in enumerate(("good", "bad")):
         (folder / run).mkdir()
@@ -40,14 +40,14 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path, ingested: Path) -> Path:
-    """Ingest two runs: ``good`` has rank 0 of 100 µs, ``bad`` rank 1 of 200 µs."""
+    """Copy the store with two runs: ``good`` has rank 0 of 100 µs, ``bad`` has rank 1 of 200 µs."""
     shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
     build_catalog(tmp_path / "job.store")
     return tmp_path / "job.store"
 
 
 def lose(store: Path, run: str) -> None:
-    """Delete the Parquet of a run."""
+    """Delete the Parquet files of a run."""
     for folder in store.glob(f"tables/*/run={run}"):
         shutil.rmtree(folder)
 
@@ -87,7 +87,7 @@ def test_a_broken_file_is_found_where_the_engine_stumbles(
 
 
 def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
-    """The error for a store without a readable file names the file."""
+    """The error for a store without any readable run names a missing file."""
     lose(store, "bad")
     lose(store, "good")
     with pytest.raises(hta_sql.StoreError, match=r"No run of .* can be read: .*\.parquet"):
@@ -96,7 +96,7 @@ def test_a_store_of_which_nothing_is_left_says_so(store: Path) -> None:
 
 @pytest.mark.parametrize("name", ["abc\n", "\nabc", "a/b", "a b", "..", "é", "a\0"])
 def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
-    """A name with a line break at its end is refused, because no store with it could be opened."""
+    """An invalid run name, such as one with a line break at its end, is refused."""
     with pytest.raises(hta_sql.ParameterError, match="Run name"):
         hta_sql.ingest(store.parent / "good", store, run=name)
 
@@ -104,7 +104,7 @@ def test_a_name_that_is_no_name_is_refused(name: str, store: Path) -> None:
 def test_a_manifest_with_such_a_name_opens(
     store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A manifest with such a name, written by a version that accepted it, opens."""
+    """A manifest with an invalid run name, written by a version that accepted it, still opens."""
     for folder in store.glob("tables/*/run=bad"):
         folder.rename(folder.with_name("run=bad\n"))
     text = (store / MANIFEST).read_text()
@@ -117,7 +117,7 @@ def test_a_manifest_with_such_a_name_opens(
 def test_nothing_changes_before_the_catalog_is_built(
     store: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An ingest whose catalog fails leaves the old manifest, the old catalog and no other file."""
+    """An ingest that cannot build the catalog changes neither the manifest nor any other file."""
 
     def files() -> set[str]:
         return {path.name for path in store.iterdir()}
@@ -139,7 +139,7 @@ def test_a_shard_whose_parquet_is_gone_is_not_published(
     busy_times: BusyTimes,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The other shards are published; this one is missing until it is ingested again."""
+    """A shard with missing files is not published until it is ingested again; the others are."""
     store, traces = tmp_path / "job.store", write_traces({0: 100.0, 1: 101.0})
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -173,7 +173,10 @@ def test_an_ingest_reads_again_what_is_gone(
 def test_an_open_store_goes_on_without_what_is_lost(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The query that encounters the missing file warns and answers for the others; when the file returns, so does the run."""
+    """A query that encounters a missing file warns and answers for the other runs.
+
+    Once the file is back, the store opens with all runs.
+    """
     kept = store.with_name("materialized")
     shutil.copytree(store, kept)
     lose(store, "bad")
@@ -208,7 +211,7 @@ def test_what_is_broken_is_lost(store: Path, damage: str) -> None:
 
 
 def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
-    """A query of a lost run is an error that lists the remaining runs."""
+    """A query of a lost run raises an error that lists the remaining runs."""
     lose(store, "bad")
     with hta_sql.open(store) as opened:
         with pytest.raises(hta_sql.RankError, match=r"No run 'bad' in .*; it has: good"):
@@ -218,7 +221,7 @@ def test_a_question_for_what_is_lost_names_it(store: Path) -> None:
 
 @pytest.mark.slow
 def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One of the threads reopens the store, and the others wait for it."""
+    """If many threads lose a run at once, one of them reopens the store, and the others wait."""
     lose(store, "bad")
     with hta_sql.open(store) as opened, ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: busy_times_of(opened), range(30)))
@@ -227,7 +230,7 @@ def test_many_threads_lose_a_run_at_once(store: Path, caplog: pytest.LogCaptureF
 
 
 def test_nothing_left_of_an_open_store(store: Path) -> None:
-    """The error of an open store whose files are all missing names the missing file."""
+    """The error for an open store whose files are all missing names a missing file."""
     with hta_sql.open(store) as opened:
         lose(store, "bad")
         lose(store, "good")

@@ -1,4 +1,4 @@
-"""A derived table whose materialized file is broken is recomputed, and materialized again if possible."""
+"""A derived table with a broken materialized file is recomputed, and saved again if possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Answer = list[tuple[object, ...]]
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
-    """Ingest two runs with materialized derived tables, and an answer based on them."""
+    """Return a store with two runs and materialized derived tables, and an answer from them."""
     folder = tmp_path_factory.mktemp("materialized")
     for run in ("first", "second"):
         paths, _ = write_job(folder / run, JOB)
@@ -38,14 +38,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
 
 @pytest.fixture
 def store(whole: tuple[Path, Answer], tmp_path: Path) -> Path:
-    """Copy this store."""
+    """Copy the store with the materialized tables."""
     shutil.copytree(whole[0], tmp_path / "job.store")
     hta_sql.open(tmp_path / "job.store").close()
     return tmp_path / "job.store"
 
 
 def kept_of(store: Path, run: str) -> Path:
-    """Return the file of the matched collectives of a run."""
+    """Return the file with the materialized matched collectives of a run."""
     kept = read_manifest(store).materialized
     (path,) = (one.path for one in kept if (one.table, one.run) == ("matched_collectives", run))
     assert path
@@ -53,7 +53,7 @@ def kept_of(store: Path, run: str) -> Path:
 
 
 def damage(path: Path, how: str) -> None:
-    """Truncate or empty the file, overwrite its end or its pages, or delete it."""
+    """Truncate or empty a file, overwrite its end or its pages, or delete it."""
     content = path.read_bytes()
     broken = {
         "cut off": content[:99],
@@ -104,7 +104,7 @@ def test_it_is_computed_again(
 def test_it_is_computed_by_each_question_where_nothing_may_be_written(
     store: Path, whole: tuple[Path, Answer], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If another process writes the store, or it is at a URL, each query recomputes the table."""
+    """While another process writes the store, each query recomputes the table."""
     damage(kept_of(store, "first"), "cut off")
     before = read_manifest(store)
     with store_lock(store_folder(store)), hta_sql.open(store) as opened:
@@ -116,7 +116,7 @@ def test_it_is_computed_by_each_question_where_nothing_may_be_written(
 
 @pytest.mark.slow
 def test_it_is_computed_by_each_question_at_a_url(store: Path, whole: tuple[Path, Answer]) -> None:
-    """Each query recomputes the table, although the catalog is built without reading the files."""
+    """At a URL, each query recomputes the table, although no file is read to build the catalog."""
     memory = fsspec.filesystem("memory")
     damage(kept_of(store, "second"), "cut off")
     for path in store.rglob("*"):

@@ -1,4 +1,4 @@
-"""Without a writable home, cached files are created each time, and everything works."""
+"""Without a writable home folder, cached files are created each time, and everything works."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def no_cache(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Make the cache folder unwritable, in each of four ways."""
+    """Make the cache folder unwritable in one of four ways."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         break_cache(request.param, tmp_path_factory.mktemp("cache"), monkeypatch)
         forget()
@@ -44,7 +44,7 @@ def no_cache(
 
 
 def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Configure a cache folder that cannot exist."""
+    """Set up a cache folder that cannot be created or written."""
     (folder / "file").write_text("")
     if reason == "a home that is a file":
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -60,7 +60,7 @@ def break_cache(reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def forget() -> None:
-    """Reset the cached location of the folder."""
+    """Clear the memoized location of the cache folder."""
     machine.cache_folder.cache_clear()
     machine._temporary_folder.cache_clear()
 
@@ -82,7 +82,7 @@ def test_an_analysis_works_without_a_cache(
 def test_a_store_that_is_being_written_opens_without_a_cache(
     tmp_path: Path, write_traces: WriteTraces, busy_times: BusyTimes
 ) -> None:
-    """A store that is being written opens without a cache or a new catalog."""
+    """A store without a catalog opens while it is being written, even without a cache folder."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     (store / "catalog.duckdb").unlink()
@@ -92,7 +92,7 @@ def test_a_store_that_is_being_written_opens_without_a_cache(
 
 @pytest.mark.usefixtures("no_cache")
 def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there is no folder for temporary files, the error is one of the library."""
+    """If there is no folder for temporary files, the library raises a StoreError."""
 
     def refuse(**_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
@@ -117,7 +117,7 @@ print(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing to fork")
 def test_the_folder_ends_with_the_process_that_made_it(tmp_path: Path) -> None:
-    """The folder is deleted when its process ends, and not when a child process ends."""
+    """The folder is deleted when its process ends, but not when a child process ends."""
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file")}
     run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def between(tmp_path: Path, write_traces: WriteTraces) -> Path:
-    """Return a store whose ingest died between manifest and catalog; the manifest's rank is 200 µs."""
+    """Return a store whose last ingest, of 200 µs, died between the manifest and the catalog."""
     store = tmp_path / "job.store"
     hta_sql.ingest(write_traces({0: 100.0}), store).close()
     old = (store / CATALOG).read_bytes()
@@ -69,7 +69,7 @@ def test_a_broken_catalog_is_replaced(between: Path, busy_times: BusyTimes, dama
 def test_a_moved_store_that_cannot_be_written_opens(
     between: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The catalog of the old location is replaced by one in the cache."""
+    """If a moved store is read-only, a catalog in the cache replaces the one in the store."""
 
     def refuse(*_arguments: object) -> None:
         raise PermissionError(13, "read-only")
@@ -81,7 +81,7 @@ def test_a_moved_store_that_cannot_be_written_opens(
 
 
 def test_an_open_store_keeps_its_answers(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """A reader, and its process, sees the state at opening until the ingest after the next."""
+    """An open store keeps its answers while others ingest into the store."""
     store = tmp_path / "job.store"
     with hta_sql.ingest(write_traces({0: 100.0}), store) as first:
         with hta_sql.ingest(write_traces({0: 200.0}), store) as second:

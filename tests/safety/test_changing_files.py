@@ -1,4 +1,4 @@
-"""If a trace changes while it is read, the store has all of the new one, or the error says why not."""
+"""If a trace changes during the read, the store gets its new version, or an error is raised."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WhileRead = Callable[[Change], list[str]]
 
 @pytest.fixture
 def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
-    """Run a callback when a trace has just been opened, and return the opened file."""
+    """Return a function that runs a callback for each opened trace, and lists the opened files."""
     opened: list[str] = []
 
     def install(change: Change) -> list[str]:
@@ -46,7 +46,7 @@ def while_read(monkeypatch: pytest.MonkeyPatch) -> WhileRead:
 
 
 def once(change: Change) -> Change:
-    """Make a callback that acts the first time only."""
+    """Return a callback that acts the first time only."""
     left = [change]
 
     def change_once(path: Path) -> None:
@@ -85,7 +85,7 @@ def test_replaced_by_another_file(
     busy_times: BusyTimes,
     while_read: WhileRead,
 ) -> None:
-    """The open file still has the old bytes, but the store gets those of the new file."""
+    """A trace that is replaced while it is open is read again, from the new file."""
     traces = write_traces({0: 100.0})
 
     def replace(path: Path) -> None:
@@ -137,7 +137,7 @@ def test_changed_whenever_it_is_read(
 
 
 def test_gone_while_it_is_read(write_traces: WriteTraces, while_read: WhileRead) -> None:
-    """If a trace is gone after the read, it is unknown whether its last version was read."""
+    """A trace that is deleted while it is read is an error: its last version may be unread."""
     traces = write_traces({0: 100.0})
     while_read(Path.unlink)
     with pytest.raises(hta_sql.TraceError, match=r"rank0\.json.*does not exist"):
@@ -153,7 +153,7 @@ def test_gone_before_it_is_read(
     options: dict[str, Any],
     is_known: bool,
 ) -> None:
-    """If a trace disappears after discovery, its rank is reported, and the others are stored."""
+    """If a trace disappears after discovery, it is reported, and the other ranks are stored."""
     traces = write_traces({0: 100.0, 1: 110.0, 2: 120.0})
     store = traces / "job.store"
     if is_known:

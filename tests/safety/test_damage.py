@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]:
-    """Ingest a store; return it with a copy to restore and its answers."""
+    """Create a store; return it with a copy to restore and its answers."""
     folder = tmp_path_factory.mktemp("damaged")
     store = make_store(folder)
     whole = answers(store)
@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Answers]
 
 @pytest.fixture
 def store(made: tuple[Path, Path, Answers]) -> Iterator[Path]:
-    """Ingest runs ``first`` and ``second``, each of ranks 0 and 1."""
+    """Restore the store with runs ``first`` and ``second``, each with ranks 0 and 1."""
     restore(made[0], made[1])
     yield made[0]
     restore(made[0], made[1])
@@ -78,14 +78,14 @@ def changed(path: Path, content: bytes) -> None:
 
 
 def flipped(path: Path, at: int) -> None:
-    """Flip the lowest bit of a byte."""
+    """Flip the lowest bit of a byte in a file."""
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     changed(path, bytes(content))
 
 
 def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
-    """An intact store passes: nothing is found or changed, and the exit code is 0."""
+    """An intact store passes: no fault is found, no file changes, and the exit code is 0."""
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
     done = cli("verify", store, "--deep", "--format", "json")
     told = json.loads(done.out)
@@ -95,7 +95,7 @@ def test_a_store_that_is_whole(store: Path, cli: Cli) -> None:
 
 
 def test_a_flipped_bit_in_parquet(store: Path, cli: Cli, made: tuple[Path, Path, Answers]) -> None:
-    """The flipped bit is found, and the rank is read again: all answers are as before."""
+    """A flipped bit is found, and reading the rank again restores all answers."""
     flipped(file_of(store, "first", 1), 400)
     done = cli("verify", store)
     assert done.code == 1
@@ -124,14 +124,14 @@ def test_a_flipped_bit_in_the_manifest(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 200_000])
 def test_a_manifest_that_is_no_json(store: Path, content: bytes) -> None:
-    """A manifest of invalid JSON is restored, whatever its contents."""
+    """A store whose manifest is not valid JSON is reported as damaged, with the repair command."""
     changed(store / MANIFEST, content)
     with pytest.raises(hta_sql.StoreDamagedError, match=r"hta-sql repair"):
         hta_sql.open(store)
 
 
 def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) -> None:
-    """A missing manifest is restored from the catalog; without a catalog there is no store."""
+    """A missing manifest is restored from the catalog. Without the catalog, there is no store."""
     (store / MANIFEST).unlink()
     with pytest.raises(hta_sql.StoreNotFoundError, match=r"hta-sql repair"):
         hta_sql.open(store)
@@ -147,7 +147,7 @@ def test_a_manifest_that_is_gone(store: Path, made: tuple[Path, Path, Answers]) 
 
 
 def test_a_file_over_that_of_another_rank(store: Path) -> None:
-    """A file that was replaced by another rank's is found by its checksum, even at equal size."""
+    """A file that was overwritten with that of another rank is found, even at equal size."""
     changed(file_of(store, "first", 1), file_of(store, "first", 0).read_bytes())
     (fault,) = verify_store(store).faults
     assert (fault.run, fault.ranks) == ("first", (1,))
@@ -157,7 +157,7 @@ def test_a_file_over_that_of_another_rank(store: Path) -> None:
 def test_another_size_is_noticed_when_it_is_opened(
     store: Path, caplog: pytest.LogCaptureFixture, made: tuple[Path, Path, Answers]
 ) -> None:
-    """A valid Parquet file of another size is noticed on opening, and its run is omitted."""
+    """A valid Parquet file of the wrong size is noticed on opening, and its run is omitted."""
     longer = Path(f"{file_of(store, 'second', 1)}")
     changed(longer, file_of(store, "second", 1, "runtime_calls").read_bytes())
     with hta_sql.open(store) as opened:
@@ -170,7 +170,7 @@ def test_another_size_is_noticed_when_it_is_opened(
 def test_a_store_that_stays_open_has_what_was_repaired(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """After a repair, an open store that reopens its snapshot omits nothing any more."""
+    """An open store that reopens its snapshot after a repair includes the repaired run."""
     changed(file_of(store, "first", 1), b"")
     with hta_sql.open(store) as opened:
         query = "SELECT DISTINCT run FROM gpu_ops ORDER BY run"
@@ -189,7 +189,7 @@ def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
         held: list[int] = []
 
         def while_one_asks(con: duckdb.DuckDBPyConnection) -> int:
-            if not held:  # it is asked again where the sizes of files were looked at meanwhile
+            if not held:  # it is run again if file sizes were checked meanwhile
                 changed(file_of(store, "first", 1), b"")
                 assert opened.sql(query).rows() == [("second",)]
                 held.append(len(connection_of._replaced))
@@ -204,7 +204,7 @@ def test_a_catalog_that_was_replaced_is_closed(store: Path) -> None:
 def test_what_others_replace_meanwhile_is_not_lost(
     store: Path, made: tuple[Path, Path, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a reader searches for the damaged file, another run is ingested again, and its old files are deleted."""
+    """Files that an ingest replaces during the search for a damaged file do not count as lost."""
     file_of(store, "second", 1).unlink()
     looked: list[int] = []
 
@@ -224,7 +224,7 @@ def test_what_others_replace_meanwhile_is_not_lost(
 def test_an_answer_that_is_kept_in_a_file_of_another_size(
     store: Path, made: tuple[Path, Path, Answers]
 ) -> None:
-    """A materialized answer whose file has another size is computed again."""
+    """A materialized answer whose file has the wrong size is recomputed."""
     first, second = (
         store / one.path
         for one in read_manifest(store).materialized
@@ -252,7 +252,7 @@ def test_an_ingest_reads_again_what_is_not_there(
 
 
 def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
-    """The error of a query on a damaged block contains the command that rebuilds it."""
+    """The error for a damaged block of the catalog contains the command that rebuilds it."""
     with hta_sql.open(store) as opened:
 
         def stumbles(_: duckdb.DuckDBPyConnection) -> None:
@@ -269,7 +269,7 @@ def test_a_damaged_catalog_names_the_command(store: Path, cli: Cli) -> None:
 
 
 def test_a_catalog_that_says_something_else(store: Path) -> None:
-    """A catalog whose view reads other rows is found by its SQL, even if the file is intact."""
+    """A catalog whose view reads the wrong table is found by its SQL, if the file is valid."""
     with duckdb.connect(str(store / CATALOG)) as con:
         con.execute("CREATE OR REPLACE VIEW stored.flows AS FROM stored.counters")
     (fault,) = verify_store(store).faults
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_again_is_set_aside(
 
 
 def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
-    """A changed trace is not read again by a repair, because the store has its old contents."""
+    """A repair quarantines a rank whose trace has changed since it was ingested."""
     flipped(file_of(store, "first", 0), 400)
     trace = store.parent / "first" / "rank0.json"
     content = trace.read_text()
@@ -319,7 +319,7 @@ def test_a_trace_that_has_changed_is_not_read_again(store: Path) -> None:
 
 @pytest.mark.slow
 def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The shard is skipped with a warning, quarantined by a repair, and read again by its job."""
+    """A damaged shard is skipped with a warning, quarantined by a repair, and can be read again."""
     (shard,) = store.glob("shards/*.json")
     flipped(shard, shard.read_bytes().index(b'"event_count": ') + 15)
     ingest_only(store.parent / "first", store, jobs=1, force=True)
@@ -334,7 +334,7 @@ def test_a_damaged_shard_blocks_nobody(store: Path, caplog: pytest.LogCaptureFix
 
 
 def test_links_that_lead_nowhere(store: Path) -> None:
-    """Only a deep verify finds ids of missing events, because no checksum covers them."""
+    """Only a deep verify finds ids that refer to missing events; no checksum reveals them."""
     path = file_of(store, "first", 0)
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False)
@@ -355,7 +355,7 @@ def test_links_that_lead_nowhere(store: Path) -> None:
     ],
 )
 def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers]) -> None:
-    """Everything that ``verify`` passes answers correctly; the rest is repaired, quarantined or reported."""
+    """If ``verify`` passes, all answers are right; otherwise damage is repaired or quarantined."""
     chance = random.Random(seed)
     ways, targets = damages.WAYS, damages.TARGETS
     at = seed + seed // len(targets)  # so that each way meets each target
@@ -365,7 +365,7 @@ def test_a_random_damage(seed: int, store: Path, made: tuple[Path, Path, Answers
 
 @pytest.mark.slow
 def test_a_thousand_random_damages(tmp_path: Path) -> None:
-    """No random damage gives a wrong answer, with and without the traces."""
+    """No random damage causes a wrong answer, with or without the traces."""
     told = damages.rounds(tmp_path, 1000, 0)
     assert sum(told.values()) == 1000
 
@@ -396,7 +396,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Small exchanged answers are detected by checksums, large ones by the run in their footer."""
+    """Small exchanged answers are detected by checksum, large ones by the run in their footer."""
     files = [materialized(store, "temporal_breakdown", run) for run in ("first", "second")]
     whole = [path.read_bytes() for path in files]
     if has_one_size:
@@ -422,7 +422,7 @@ def test_exchanged_answers_of_two_runs_are_computed_again(
 def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
     store: Path, made: tuple[Path, Path, Answers], at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The run of the file is omitted with a warning; queries of other tables have all runs."""
+    """A query of the damaged table omits its run with a warning; other queries return all runs."""
     path = file_of(store, "first", 0, "flows")
     flipped(path, at)
     with hta_sql.open(store) as opened:
@@ -439,7 +439,7 @@ def test_a_flipped_bit_in_a_small_table_is_noticed_by_the_query_that_reads_it(
 def test_nothing_is_materialized_from_a_damaged_file(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is materialized from a damaged file, or a wrong answer would get a valid checksum."""
+    """Nothing is materialized from a damaged file: its wrong answer would get a valid checksum."""
     path = file_of(store, "first", 0)
     flipped(path, 400)
     found = {one.run for one in materialize_answers(store, ["gpu_kernels_by_name"])}
@@ -450,7 +450,10 @@ def test_nothing_is_materialized_from_a_damaged_file(
 def test_contents_are_compared_once_and_only_of_what_a_query_reads(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only files of the requested run and tables, or the materialized answer, are compared; a file twice if it changed."""
+    """Only the files of the requested run and tables, or of the materialized answer, are compared.
+
+    A file that changed is compared again.
+    """
     compared: list[str] = []
 
     def digest(path: Path) -> str:
@@ -483,7 +486,7 @@ def test_verify_compares_files_of_any_size(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Large files are compared on request only, before the answer is returned."""
+    """On request, large files are compared as well, before the answer is returned."""
     monkeypatch.setattr(content_check, "SMALL_BYTES", 1)
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -499,7 +502,7 @@ def test_verify_compares_files_of_any_size(
 
 
 def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
-    """``verify`` compares objects of an object storage; queries do not: each check is a request."""
+    """``verify`` also compares objects in object storage; queries skip this to save requests."""
     memory = fsspec.filesystem("memory")
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)
@@ -514,7 +517,7 @@ def test_verify_compares_objects_of_an_object_storage(store: Path) -> None:
 def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_names_it(
     store: Path, made: tuple[Path, Path, Answers], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Flip random bits in every file of tables and materialized answers."""
+    """After a flipped bit in any Parquet file, answers are right or a warning names the file."""
     whole = every_row(store)
     files = [*damages.files_of(store, "parquet"), *damages.files_of(store, "materialized")]
     chance = random.Random(7)
@@ -532,7 +535,7 @@ def test_a_flipped_bit_in_any_small_file_gives_a_right_answer_or_a_warning_that_
 def test_of_many_files_those_of_mentioned_runs_are_compared(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, most_bytes: int
 ) -> None:
-    """A query of one run of thousands does not pay for the others."""
+    """In a large store, a query that names a run compares only the files of that run."""
     monkeypatch.setattr(content_check, "MOST_BYTES", most_bytes)
     path = file_of(store, "first", 0, "flows")
     flipped(path, 4)

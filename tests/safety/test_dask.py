@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine as executor: of an ingest whose workers die, and of queries."""
+"""A local Dask cluster as executor of queries, and of ingests whose workers die."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(6)}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Start two worker processes of one thread each, which some trace names kill; new ones follow."""
+    """Start a cluster of two workers, which certain traces kill; Dask replaces dead workers."""
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         dask_config.set({"distributed.scheduler.allowed-failures": 1}),
@@ -50,7 +50,7 @@ def cluster() -> Iterator[Any]:
 
 
 def address_of(cluster: Any) -> str:
-    """Return the value of ``--executor``."""
+    """Return the address of the cluster as a value of ``--executor``."""
     return str(cluster.scheduler_address).replace("tcp://", "dask://")
 
 
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_costs_nothing(
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two runs with known times."""
+    """Ingest two runs with known compute times."""
     folder = tmp_path_factory.mktemp("asked")
     for run, ranks in (("b", range(4)), ("a", range(2))):
         for rank in ranks:
@@ -100,7 +100,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_question_is_answered_by_the_cluster(
     cluster: Any, asked: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``--executor`` and Python return the rows, order and types of this machine."""
+    """A query on the cluster returns the same rows, row order and types as a local query."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 2)
     command = ("run", asked, "launching_operators", "--format", "csv")
     done = cli(*command, "--executor", address_of(cluster))
@@ -120,11 +120,11 @@ def test_a_question_is_answered_by_the_cluster(
 
 @pytest.mark.slow
 def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: Path) -> None:
-    """The error names the path and the requirement, also if workers see another store."""
+    """If workers see no store or a different one at its path, the error says so."""
     with distributed.Client(cluster) as client, hta_sql.open(asked) as store:
 
         class Elsewhere(Executor):
-            """Workers that find another folder at the path of the store."""
+            """Executor whose workers find a different folder at the path of the store."""
 
             def submit(self, task: Any, /, *given: Any, **named: Any) -> Any:
                 there = [replace(one, root=str(tmp_path)) for one in given]
@@ -142,7 +142,7 @@ def test_workers_that_do_not_see_the_store(cluster: Any, asked: Path, tmp_path: 
 
 
 def killer(cluster: Any) -> Callable[[], None]:
-    """Return a function that ends a worker process at once."""
+    """Return a function that kills a worker process."""
 
     def kill() -> None:
         with distributed.Client(cluster) as client, suppress(Exception):
@@ -157,7 +157,7 @@ def killer(cluster: Any) -> Callable[[], None]:
 def test_a_trace_that_kills_every_worker_is_named(
     cluster: Any, write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """The trace is named; the others are stored, including those on a worker that died."""
+    """A trace that kills every worker is named, and all other traces are stored."""
     folder = write_traces({**DURATIONS, 6: 1.0})
     (folder / "rank6.json").rename(folder / "dies6.json")
     paths = {rank: str(folder / f"rank{rank}.json") for rank in DURATIONS}
@@ -177,7 +177,7 @@ def test_a_trace_that_kills_every_worker_is_named(
 
 @pytest.mark.slow
 def test_no_scheduler_there(cli: Cli, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """The error names the address; for an unknown executor it lists the known ones."""
+    """Errors name an address without a scheduler, and the valid executors for an unknown one."""
     traces = write_traces({0: 1.0})
     out = tmp_path / "job.store"
     with dask_config.set({"distributed.comm.timeouts.connect": "0.3s"}):

@@ -1,4 +1,4 @@
-"""A trace is read again only if the definitions in the ingest files have changed."""
+"""A trace is read again only if the definitions in the ingest SQL have changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INGEST = sorted((sql_root() / "ingest").rglob("*.sql"))
 
 @pytest.fixture
 def sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Copy the ingest files, and use the copy as the definitions."""
+    """Copy the ingest SQL, and use the copy as the definitions."""
     shutil.copytree(sql_root() / "ingest", tmp_path / "sql" / "ingest")
     monkeypatch.setattr(definitions, "sql_root", lambda: tmp_path / "sql")
     definitions.definitions.cache_clear()
@@ -34,7 +34,7 @@ def sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def read_again(traces: Path, store: Path) -> bool:
-    """Ingest; return whether anything was read."""
+    """Ingest the traces, and return whether any of them was read."""
     definitions.definitions.cache_clear()
     with hta_sql.ingest(traces, store, run="job") as opened:
         assert opened.ingested
@@ -42,7 +42,7 @@ def read_again(traces: Path, store: Path) -> bool:
 
 
 def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Path) -> None:
-    """Changes of comments and layout do not count, in statements and in tables of rules."""
+    """Changes to comments and layout do not count, neither in SQL statements nor in rule tables."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     counters = sql / "store" / "counters.sql"
@@ -60,7 +60,7 @@ def test_comments_and_layout(sql: Path, write_traces: WriteTraces, tmp_path: Pat
 def test_another_definition(
     change: tuple[str, str, str], sql: Path, write_traces: WriteTraces, tmp_path: Path
 ) -> None:
-    """A change of one character is another definition."""
+    """A change of a single character makes the definition a different one."""
     traces = write_traces({0: 100.0})
     assert read_again(traces, tmp_path / "job.store")
     file, old, new = change
@@ -73,7 +73,7 @@ def test_another_definition(
 def test_an_analysis_says_so_once(
     sql: Path, write_traces: WriteTraces, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first analysis on a store with other definitions warns; findings has a row instead."""
+    """The first analysis of a store with older definitions warns; ``findings`` has a row for it."""
     store = tmp_path / "job.store"
     assert read_again(write_traces({0: 100.0, 1: 100.0}), store)
     (sql / "kernel_classes.csv").write_text("priority,regex,class,collective,vendor\n")
@@ -100,18 +100,18 @@ def test_an_analysis_says_so_once(
     ],
 )
 def test_texts_are_kept(one: str, other: str) -> None:
-    """Comments and spaces inside of quotes count as text."""
+    """Comment markers and spaces inside quotes belong to the string."""
     assert definitions.tokens(one) != definitions.tokens(other)
 
 
 def test_a_quote_in_a_comment() -> None:
-    """A quote in a comment begins no text, and two dashes in a text begin no comment."""
+    """A quote in a comment does not begin a string."""
     assert definitions.tokens("SELECT 'it''s' -- it's\n, 1") == ["SELECT", "'it''s'", ",", "1"]
 
 
 @pytest.mark.parametrize("path", INGEST, ids=lambda path: path.stem)
 def test_the_engine_sees_the_same_comments(path: Path) -> None:
-    """A file without its comments equals what the engine's own tokenizer leaves."""
+    """The tokens omit the same comments as those of the engine's own tokenizer."""
     text = path.read_text(encoding="utf-8").encode()
     found = [*duckdb.tokenize(text.decode()), (len(text), duckdb.token_type.comment)]
     kept = [

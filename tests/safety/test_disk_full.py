@@ -1,4 +1,4 @@
-"""On a full disk, the error says so, the old store is intact, and no file is orphaned."""
+"""If the disk is full, the error says so, the old store is intact, and no file is orphaned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of sixteen megabytes, if this user may."""
+    """Mount a file system of 16 MB, or skip the test if the user may not mount."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(place)]
@@ -45,7 +45,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk(
     small_disk: Path, write_traces: WriteTraces, busy_times: BusyTimes, free: int
 ) -> None:
-    """A disk that is full at any table, or at the catalog, leaves the old store intact."""
+    """A disk that fills up during an ingest, at any file, leaves the old store intact."""
     store = small_disk / "job.store"
     ingest_only(write_traces({0: 100.0, 1: 100.0}), store)
     ballast = small_disk / "ballast"
@@ -61,7 +61,7 @@ def test_a_full_disk(
 
 
 def fill(ballast: Path, free: int) -> None:
-    """Leave this many free bytes on a disk."""
+    """Fill a disk until only the given number of bytes is free."""
     status = os.statvfs(ballast.parent)
     ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - free))
 
@@ -75,7 +75,7 @@ def test_a_full_disk_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
-    """Before the manifest is replaced the old store remains; afterwards the new one is there."""
+    """A disk that is full at the manifest leaves the old store; at the catalog, the new one."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     before = read_manifest(store).named_files()

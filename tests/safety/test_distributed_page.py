@@ -1,4 +1,4 @@
-"""The recipes of docs/distributed.md run with other paths and numbers."""
+"""The recipes of docs/distributed.md work, here with different paths and job counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks(heading: str, language: str) -> list[str]:
 
 
 class Shell:
-    """Runs code blocks of the page."""
+    """Runner for the code blocks of the page."""
 
     def __init__(self, folder: Path, tools: Path) -> None:
         self.folder = folder
@@ -39,12 +39,12 @@ class Shell:
         self._python_path = os.pathsep.join([str(REPOSITORY), *sys.path])
 
     def here(self, text: str) -> str:
-        """Replace the page's folder and number of jobs by those of this test."""
+        """Replace the page's folder and job count with those of this test."""
         placed = re.sub(r"s3://bucket|/shared", str(self.folder), text)
         return re.sub(r"\b16\b", str(JOBS), placed)
 
     def run(self, text: str, **variables: str | int) -> str:
-        """Run a script; return its output."""
+        """Run a script, and return its stderr."""
         environment = {name: str(value) for name, value in variables.items()}
         done = subprocess.run(  # noqa: S603 - our own page
             ["bash", "-c", self.here(text)],  # noqa: S607 - whatever bash there is
@@ -75,7 +75,7 @@ def shell(tmp_path: Path, write_traces: WriteTraces) -> Shell:
 
 @pytest.mark.slow
 def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
-    """The jobs of the array run in any order, followed by the dependent job."""
+    """The jobs of the Slurm array run in any order, followed by the dependent job."""
     ingest, publish = blocks("Slurm", "bash")
     for task in range(JOBS, 0, -1):
         shell.run(ingest, SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT=JOBS)
@@ -85,7 +85,7 @@ def test_slurm(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
-    """The two calls of the page run with the number of the job."""
+    """The two Python calls on the page ingest and publish the shards of an array."""
     ingest, publish = blocks("An array of jobs", "python")
     for number in range(1, JOBS + 1):
         exec(compile(shell.here(ingest), "distributed.md", "exec"), globals() | {"number": number})  # noqa: S102
@@ -95,7 +95,7 @@ def test_an_array_in_python(shell: Shell, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_slurm_without_a_job(shell: Shell) -> None:
-    """If a job of the array is missing, nothing is published, and its shard is named."""
+    """If jobs of the array are missing, the publish fails and counts the missing shards."""
     ingest, publish = blocks("Slurm", "bash")
     shell.run(ingest, SLURM_ARRAY_TASK_ID=1, SLURM_ARRAY_TASK_COUNT=JOBS)
     with pytest.raises(AssertionError, match="2 of 3 shards are missing"):
@@ -104,7 +104,7 @@ def test_slurm_without_a_job(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
-    """The command of the container runs for each index, counted from 0."""
+    """The container's command runs for each job index, counted from 0."""
     yaml = pytest.importorskip("yaml")
     (text,) = blocks("Kubernetes", "yaml")
     job = yaml.safe_load(text)
@@ -124,7 +124,7 @@ def test_kubernetes(shell: Shell, busy_times: BusyTimes) -> None:
 def test_dask_jobqueue(
     shell: Shell, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The calls of the page run on a local cluster instead of Slurm's."""
+    """The Dask recipe runs on a local cluster in place of a Slurm cluster."""
     distributed = pytest.importorskip("distributed")
 
     class SLURMCluster(distributed.LocalCluster):  # type: ignore[misc, name-defined]
@@ -161,7 +161,7 @@ def ray_cluster() -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("ray_cluster")
 def test_ray(shell: Shell, busy_times: BusyTimes) -> None:
-    """The executor is passed as on the page."""
+    """The Ray executor on the page ingests traces."""
     (block,) = blocks("Ray", "python")
     (call,) = re.findall(r"`(hta_sql\.ingest\(.*?RayExecutor\(\)\))`", PAGE)
     names: dict[str, Any] = {"hta_sql": hta_sql}

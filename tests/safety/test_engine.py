@@ -1,4 +1,4 @@
-"""Promises of the engine that some of its versions have broken."""
+"""Engine behavior that the project relies on, and that some DuckDB versions have broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each file operation of each writer fails, is the last before a crash, or precedes a power loss.
+"""A store survives a failure, crash or power loss at each file operation of each writer.
 
 After each fault a reader sees the old or the new store, and the next run repairs it.
 ``python -m tests.safety.fault_rounds FOLDER --list`` rewrites the list of operations.
@@ -26,11 +26,11 @@ from tests.safety.fault_rounds import (
 from tests.safety.file_faults import StoppedError, faults
 
 QUICK = ("ingest", "materialize")
-"""Cases that run with every test run."""
+"""Writers that are checked in every test run."""
 
 
 def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
-    """Contents without a flush are lost, and so are names in a folder without a flush."""
+    """A power loss discards unflushed contents of files and unflushed names in folders."""
     folder = tmp_path / "store"
     (folder / "below").mkdir(parents=True)
     (folder / "below" / "old").write_text("old")
@@ -48,7 +48,7 @@ def test_what_was_not_flushed_is_lost(tmp_path: Path) -> None:
 
 
 def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
-    """A torn operation writes half of its data, and nothing after it is written."""
+    """A torn operation writes half of its data, and later operations write nothing."""
     with suppress(StoppedError), faults(tmp_path, 0, "torn"):
         (tmp_path / "half").write_text("1234")
         (tmp_path / "never").write_text("new")
@@ -58,7 +58,7 @@ def test_what_is_torn_is_there_by_half(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Ingest two runs, materialized answers and a shard."""
+    """Create a store with two runs, materialized answers and a shard."""
     return make(tmp_path_factory.mktemp("faults"))
 
 
@@ -70,7 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
 )
 def test_every_operation_has_a_case(writer: str, made: Made) -> None:
-    """The list covers all file operations of each writer; the tests below run each of them."""
+    """The list of operations, which the tests below run, has every operation of each writer."""
     seen = {f"{writer}: {operation}" for operation in truth_of(made, writer).operations}
     lines = OPERATIONS.read_text("utf-8").splitlines()
     assert sorted(seen) == [line for line in lines if line.startswith(f"{writer}: ")]
@@ -80,7 +80,7 @@ def test_every_operation_has_a_case(writer: str, made: Made) -> None:
     ("writer", "how"), [("publish", "fail"), ("tag", "stop"), ("publish", "power")]
 )
 def test_some_operations(writer: str, how: str, made: Made) -> None:
-    """A writer survives faults in one of its first, one of its last and one middle operation."""
+    """A store survives a fault in an early, a middle and a late operation of a writer."""
     truth = truth_of(made, writer)
     count = len(truth.operations)
     survived(
@@ -88,7 +88,7 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
     )
 
 
-# A thread that looks at the sizes of files is stopped, too.
+# A fault also stops the thread that checks file sizes.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
@@ -96,7 +96,7 @@ def test_some_operations(writer: str, how: str, made: Made) -> None:
 def test_each_operation_in_order(
     writer: str, how: str, made: Made, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All operations are tried in order, and their number is printed."""
+    """A store survives each kind of fault in every operation of a writer."""
     found = round_of(made, writer, how)
     with capsys.disabled():
         sys.stdout.write(f"\n{found}\n")

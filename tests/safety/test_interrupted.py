@@ -1,4 +1,4 @@
-"""An interrupted ingest retains the ranks that it has read, and the next one continues there."""
+"""An interrupted ingest retains the ranks that it has read, and the next ingest reuses them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Progress = Callable[[Any, int, int], None]
 
 @pytest.fixture
 def traces(write_traces: WriteTraces) -> Path:
-    """Write five ranks."""
+    """Write the traces of five ranks."""
     return write_traces(DURATIONS)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A folder with traces and a store, a copy of it, and the message of the interrupted ingest."""
+    """A folder with traces and a store, its backup, and the log of the interrupted ingest."""
 
     folder: Path
     backup: Path
@@ -47,7 +47,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Ingest three of five ranks, then interrupt an ingest of the others, which leaves two unpublished."""
+    """Ingest rank 0 of five, then interrupt an ingest of the others after two ranks."""
     top = tmp_path_factory.mktemp("interrupted")
     traces, place = top / "job" / "traces", top / "job" / "job.store"
     traces.mkdir(parents=True)
@@ -67,9 +67,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture
 def store(made: Made) -> Path:
-    """Return the store as the interrupted ingest left it."""
+    """Restore the store to the state that the interrupted ingest left."""
     shutil.rmtree(made.folder)
-    # With their times: a trace that is newer is read again.
+    # copytree preserves the file times; a newer trace would be read again.
     shutil.copytree(made.backup, made.folder)
     return made.folder / "job.store"
 
@@ -81,7 +81,7 @@ def read_traces(store: Path) -> Path:
 
 
 def interrupt_after(count: int) -> Progress:
-    """Interrupt after a number of ranks, as Ctrl-C does."""
+    """Return a progress callback that interrupts after a number of ranks, as Ctrl-C does."""
 
     def progress(_result: object, done: int, _total: int) -> None:
         if done == count:
@@ -91,13 +91,13 @@ def interrupt_after(count: int) -> Progress:
 
 
 def interrupted(traces: Path, store: Path, **options: Any) -> None:
-    """Ingest until two ranks are read."""
+    """Start an ingest, and interrupt it after two ranks."""
     with pytest.raises(KeyboardInterrupt):
         hta_sql.ingest(traces, store, jobs=1, progress=interrupt_after(2), **options)
 
 
 def left(store: Path) -> list[int]:
-    """Return the ranks that are read and not published."""
+    """Return the ranks that were read but not published."""
     return sorted(entry.rank for entry in orphaned_files.unfinished(store_folder(store)))
 
 
@@ -109,7 +109,7 @@ def files_of(store: Path) -> set[str]:
 def test_it_goes_on_from_there(
     read_traces: Path, store: Path, busy_times: BusyTimes, made: Made
 ) -> None:
-    """The next ingest continues after those ranks; until then readers see the old store."""
+    """The next ingest reuses the ranks that were read; until then readers see the old store."""
     assert made.said.startswith("Interrupted: 2 ranks are stored but not published")
     assert len(made.said.splitlines()) == 1
     assert busy_times(store) == {0: 100.0}
@@ -129,7 +129,7 @@ def test_it_goes_on_from_there(
 def test_what_changed_meanwhile_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes
 ) -> None:
-    """A rank is reused only for the trace that it was read from."""
+    """A rank that was read is reused only if its trace is unchanged."""
     (read_traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
     with hta_sql.ingest(read_traces, store) as opened:
         assert opened.ingested
@@ -138,7 +138,7 @@ def test_what_changed_meanwhile_is_read_again(
 
 
 def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyTimes) -> None:
-    """Ranks from an earlier interruption are retained after another one."""
+    """Ranks that were retained after one interruption are retained after a second one."""
     interrupted(read_traces, store)
     assert left(store) == [1, 2, 3, 4]
     with hta_sql.ingest(read_traces, store) as opened:
@@ -148,7 +148,7 @@ def test_interrupted_once_more(read_traces: Path, store: Path, busy_times: BusyT
 
 
 def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
-    """An ingest of another run deletes neither the ranks nor their record."""
+    """An ingest of a different run deletes neither the retained ranks nor their record."""
     ingest_only(read_traces / "rank0.json", store, run="other")
     ingest_only(read_traces / "rank0.json", store, run="other", force=True)
     assert left(store) == [1, 2]
@@ -161,7 +161,7 @@ def test_others_leave_it_alone(read_traces: Path, store: Path) -> None:
 def test_who_wants_none_of_it(
     read_traces: Path, store: Path, busy_times: BusyTimes, again: dict[str, Any]
 ) -> None:
-    """On request all traces are read again, and the retained ranks are deleted."""
+    """On request, all traces are read again and the retained ranks are deleted."""
     with hta_sql.ingest(read_traces, store, **again) as opened:
         assert opened.ingested
         assert opened.ingested.resumed == []
@@ -184,7 +184,7 @@ def test_all_or_nothing_keeps_nothing(traces: Path, tmp_path: Path) -> None:
 def test_killed_between_two_records(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a kill, everything recorded so far is retained."""
+    """After a kill, all ranks recorded so far are retained."""
     monkeypatch.setattr(orphaned_files, "SAVE_S", 0.0)
     store = tmp_path / "job.store"
 
@@ -213,7 +213,7 @@ def test_killed_between_two_records(
 def test_a_damaged_record_is_read_again(
     read_traces: Path, store: Path, busy_times: BusyTimes, damage: str
 ) -> None:
-    """Ranks of a damaged record are read again; a slow ingest has several records."""
+    """Ranks whose record is damaged are read again."""
     records = list((store / "unfinished").glob("*.json"))
     assert records
     for record in records:
@@ -224,7 +224,7 @@ def test_a_damaged_record_is_read_again(
 
 
 def test_the_command_says_so(cli: Cli, read_traces: Path, store: Path) -> None:
-    """The line about the ingested ranks states how many were retained."""
+    """The ingest command reports how many ranks it took over from an interrupted ingest."""
     done = cli("ingest", read_traces, "-o", store)
     assert "Read 2 ranks, 2 events" in done.err
     assert "2 ranks of an interrupted ingest taken over; 1 rank unchanged" in done.err

@@ -35,25 +35,25 @@ ENDLESS = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the job of the cookbook."""
+    """Ingest the cookbook job."""
     return ingest_cookbook(tmp_path_factory.mktemp("isolated"))
 
 
 @pytest.fixture
 def store(path: Path) -> Iterator[hta_sql.TraceStore]:
-    """Open it for queries of unknown origin, with 30 s for each."""
+    """Open the store safely, with a limit of 30 s per query."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=30)) as opened:
         yield opened
 
 
 def pool_of(store: hta_sql.TraceStore) -> worker_pool.Workers:
-    """Return the workers of a store."""
+    """Return the worker pool of a store."""
     assert store._workers
     return store._workers
 
 
 def when_running(store: hta_sql.TraceStore, act: Callable[[int], object]) -> None:
-    """Act on the worker of a query when it runs."""
+    """Call a function with the process id of a worker once it runs a query."""
 
     def watch() -> None:
         while not [worker for worker in pool_of(store)._busy if worker.sent]:
@@ -84,7 +84,7 @@ def gone(processes: list[int], seconds: float = 10) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signal.Signals) -> None:
-    """The error names the signal, and the store answers the next query."""
+    """If a worker dies, the error names the signal, and the store answers the next query."""
     when_running(store, lambda process: os.kill(process, number))
     with pytest.raises(QueryError, match=number.name):
         store.sql(ENDLESS)
@@ -92,7 +92,7 @@ def test_a_worker_that_dies_is_an_error(store: hta_sql.TraceStore, number: signa
 
 
 def test_a_worker_killed_between_queries_is_replaced(store: hta_sql.TraceStore) -> None:
-    """A worker that is killed between queries is replaced, and queries do not notice."""
+    """A worker that is killed between queries is replaced without an error."""
     assert store.sql("SELECT 1 AS a").rows() == [(1,)]
     for worker in list(pool_of(store)._idle):
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -120,7 +120,7 @@ def test_a_worker_killed_while_it_answers_is_an_error(
 
 
 def test_a_query_that_cannot_be_interrupted_is_killed(path: Path) -> None:
-    """A worker that ignores interrupts in the parser, the planner or a function call is killed."""
+    """A worker that does not react to the interrupt at its time limit is killed."""
     with hta_sql.TraceStore(path, safe=True, limits=Limits(seconds=1)) as store:
         store.sql("SELECT 1")
         when_running(store, lambda process: os.kill(process, signal.SIGSTOP))
@@ -150,7 +150,7 @@ def test_no_query_waits_for_nine_others(store: hta_sql.TraceStore) -> None:
 def test_all_queries_together_have_one_memory_limit(
     store: hta_sql.TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If all queries exceed the memory limit, the one with the most memory is ended."""
+    """If the queries together exceed the memory limit, the one that uses the most is ended."""
     store.sql("SELECT 1")
     monkeypatch.setattr(pool_of(store), "_memory", 1)
     with pytest.raises(QueryError, match="Out of Memory: together, the queries of this store"):
@@ -168,7 +168,7 @@ VALUES = [
 
 
 def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
-    """Return the result of a parameter: schema and rows, or the message of an error."""
+    """Return schema and rows of a query with a parameter, or its error message."""
     try:
         table = store.sql("SELECT $a AS a, typeof($a) AS t", {"a": value}).arrow()
     except QueryError as error:
@@ -179,7 +179,7 @@ def outcome(store: hta_sql.TraceStore, value: Any) -> tuple[object, ...]:
 def test_parameters_of_every_kind_are_bound_as_before(
     path: Path, tmp_path: Path, store: hta_sql.TraceStore
 ) -> None:
-    """A worker binds parameters as the engine of this process does."""
+    """A worker binds parameters exactly as the engine in this process does."""
     del tmp_path
     own = path.with_name("own.store")
     if not own.exists():
@@ -193,7 +193,7 @@ def test_parameters_of_every_kind_are_bound_as_before(
 
 
 def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
-    """Class and message of an error are those of the engine, also for invalid Unicode."""
+    """Errors of a worker have the class and message that the engine raises in this process."""
     with pytest.raises(QueryError, match=r"Binder Error.*nope"):
         store.sql("SELECT nope FROM gpu_ops")
     with pytest.raises(QueryError, match="Only read-only queries"):
@@ -209,7 +209,7 @@ def test_errors_are_those_of_the_engine(store: hta_sql.TraceStore) -> None:
 
 
 def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
-    """Garbage from a worker is not unpickled, and its lengths are not trusted."""
+    """A worker that writes garbage counts as dead, and its output is not unpickled."""
 
     class Process:
         def __init__(self, content: bytes) -> None:
@@ -230,7 +230,7 @@ def test_a_worker_that_writes_garbage_is_taken_for_dead() -> None:
 
 
 def processes_of(store: hta_sql.TraceStore) -> list[int]:
-    """Return all processes of a store."""
+    """Return the ids of all processes of a store."""
     store.sql("SELECT 1")
     pool = pool_of(store)
     server = pool._processes._server
@@ -238,7 +238,7 @@ def processes_of(store: hta_sql.TraceStore) -> list[int]:
 
 
 def test_a_store_that_is_closed_or_let_go_leaves_no_process(path: Path) -> None:
-    """A closed store ends its processes, and a running query reports that it was closed."""
+    """Closing or deleting a store ends its processes, and a running query gets an error."""
     closed = hta_sql.TraceStore(path, safe=True)
     processes = processes_of(closed)
     when_running(closed, lambda _: closed.close())
@@ -266,7 +266,7 @@ if sys.argv[2] == "wait":
 
 @pytest.mark.parametrize("end", ["killed", "ends"])
 def test_workers_end_with_their_parent(path: Path, end: str) -> None:
-    """Workers end with their parent, even a killed one, or a script without a main guard."""
+    """Workers end when their parent ends or is killed, even a script without a main guard."""
     how = "wait" if end == "killed" else "go"
     command = [sys.executable, "-c", SCRIPT, str(path), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:  # noqa: S603
@@ -279,7 +279,11 @@ def test_workers_end_with_their_parent(path: Path, end: str) -> None:
 
 
 def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str]:
-    """Run ``hta-sql sql`` with an endless query, act on its fork; return code and stderr."""
+    """Run an endless query with ``hta-sql sql``, and act on its child process.
+
+    Returns:
+        Exit code and stderr of the command.
+    """
     command = [sys.executable, "-m", "hta_sql", "sql", str(path), ENDLESS, "--timeout", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -294,7 +298,7 @@ def asked_by_command(path: Path, act: Callable[[int], object]) -> tuple[int, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the fork in /proc")
 def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
-    """The command reports a crash of the engine, and a query that ignores interrupts."""
+    """The command reports an engine crash and a query that ignores interrupts as errors."""
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSEGV))
     assert (code, err.startswith("error: The process of this query ended by SIGSEGV")) == (1, True)
     code, err = asked_by_command(path, lambda child: os.kill(child, signal.SIGSTOP))
@@ -304,7 +308,7 @@ def test_the_command_ends_with_a_message_not_with_a_crash(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_hostile_queries_kill_and_block_nothing(path: Path, way: str) -> None:
-    """A few queries of ``python -m tests.safety.hostile_queries`` run; its times apply to an idle machine."""
+    """A small run of ``tests.safety.hostile_queries`` kills no process and blocks no query."""
     figures = attacked(way, str(path), 30, 1)
     assert figures["died"] == 0, figures
     assert figures["hostile"] == 30

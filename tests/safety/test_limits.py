@@ -1,4 +1,4 @@
-"""Limits of queries of unknown origin: time, rows, memory, spill."""
+"""Limits for queries of unknown origin: time, rows, memory and spilled data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGE = (
 
 
 def test_a_question_that_takes_too_long(tiny_store: hta_sql.TraceStore) -> None:
-    """A query that exceeds its time is interrupted, and the next one is answered."""
+    """A query that exceeds its time limit is interrupted, and the next one is answered."""
     with hta_sql.TraceStore(tiny_store.path, safe=True, limits=Limits(seconds=0.2)) as store:
         started = time.monotonic()
         with pytest.raises(QueryError, match=r"Interrupted after 0.2 s.*--timeout"):
@@ -41,7 +41,7 @@ def test_a_question_that_takes_too_long(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_an_answer_with_too_many_rows(tiny_store: hta_sql.TraceStore) -> None:
-    """A result with too many rows is refused, because a truncated one looks complete."""
+    """A result with too many rows is refused, because a truncated one would look complete."""
     with hta_sql.TraceStore(tiny_store.path, safe=True, limits=Limits(rows=3)) as store:
         assert len(store.sql("FROM range(3)")) == 3
         with pytest.raises(QueryError, match=r"more than 3 rows.*--max-rows"):
@@ -49,7 +49,7 @@ def test_an_answer_with_too_many_rows(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
-    """Limits apply by default with ``safe``; without it a query is not limited."""
+    """A safe store has limits by default."""
     with hta_sql.TraceStore(tiny_store.path, safe=True) as store:
         assert store._options["limits"] == Limits(600.0, 10_000_000, "10GiB")
         assert store.sql("SELECT 1 AS a").rows() == [(1,)]
@@ -59,7 +59,7 @@ def test_there_are_limits_by_default(tiny_store: hta_sql.TraceStore) -> None:
 def test_what_does_not_fit_is_put_beside_no_store(
     tiny_store: hta_sql.TraceStore, tmp_path: Path
 ) -> None:
-    """A query that exceeds its memory spills to the temporary folder, up to a size."""
+    """A query that exceeds its memory and spill limits fails, and writes nothing into the store."""
     copied = shutil.copytree(tiny_store.path, tmp_path / "job.store")
     hta_sql.open(copied).close()
     before = set(copied.rglob("*"))
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_put_beside_no_store(
 
 
 def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
-    """Opening a store safely twice works, although the one engine is locked already."""
+    """A store can be opened safely twice, although both share an engine that is already locked."""
     with (
         hta_sql.TraceStore(tiny_store.path, safe=True) as first,
         hta_sql.TraceStore(tiny_store.path, safe=True) as second,
@@ -83,7 +83,7 @@ def test_a_store_that_is_opened_twice(tiny_store: hta_sql.TraceStore) -> None:
 
 
 def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> None:
-    """Each limit has an option of the command, which the error names."""
+    """Each limit has a command-line option, which the error names."""
     done = cli("sql", tiny_store.path, ENDLESS, "--timeout", "0.2")
     assert (done.code, "--timeout" in done.err) == (1, True)
     done = cli("sql", tiny_store.path, "FROM range(4)", "--max-rows", "3")
@@ -94,7 +94,7 @@ def test_options_of_the_command(tiny_store: hta_sql.TraceStore, cli: Cli) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_memory_that_the_engine_does_not_count(tiny_store: hta_sql.TraceStore) -> None:
-    """A text that doubles is refused by the system, and the command reports it."""
+    """A string that keeps doubling exceeds the memory limit, and the command reports the error."""
     command = [sys.executable, "-m", "hta_sql", "sql", str(tiny_store.path), DOUBLED]
     done = subprocess.run(  # noqa: S603 - our own command
         [*command, "--memory-limit", "200MB"],
@@ -112,5 +112,5 @@ def test_memory_that_the_engine_does_not_count(tiny_store: hta_sql.TraceStore) -
     ("text", "size"), [("512MiB", 512 << 20), ("2GB", 2_000_000_000), ("1.5 kb", 1500), ("7B", 7)]
 )
 def test_sizes_are_read_as_the_engine_does(text: str, size: int) -> None:
-    """Sizes are parsed as by the engine: binary units have an i."""
+    """Sizes are parsed as in the engine: only units with an i are binary."""
     assert size_of(text) == size

@@ -1,6 +1,7 @@
-"""A worker is lost at each stage: no rank is lost, no reader sees a partial state, no file is orphaned.
+"""If a worker is lost at any stage, no rank is lost and no reader sees a partial state.
 
-The ingest adds a second run; readers see the first one alone, or both.
+The ingest adds a second run. Readers see either the first run alone, or both, and no file is
+orphaned in the end.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def there(store: Path) -> set[tuple[str, int]]:
-    """Return the ranks in the store, by their contents."""
+    """Return the (run, rank) pairs that have rows in the store."""
     with hta_sql.open(store, threads=1) as opened:
         rows = opened.sql("SELECT run, rank, count(*) FROM gpu_ops GROUP BY ALL").rows()
     assert all(count == 2 for *_, count in rows)
@@ -53,7 +54,7 @@ def there(store: Path) -> set[tuple[str, int]]:
 
 
 def check_the_next(folder: Path) -> None:
-    """Check that the next ingest completes both runs, and the one after it leaves no orphaned file."""
+    """Check that two more ingests complete all runs and leave no orphaned file."""
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)
     assert there(store) == BOTH
@@ -65,7 +66,7 @@ def check_the_next(folder: Path) -> None:
 
 
 def lose(folder: Path, at: int) -> Losing:
-    """Lose a rank once, after which it is read again, then always, after which the other is stored."""
+    """Lose rank 1 once, so that it is read again, then always, so that only rank 0 is stored."""
     store = folder / "job.store"
     once = Losing(store, at)
     hta_sql.ingest(folder / "second", store, executor=once).close()
@@ -88,19 +89,19 @@ def test_a_task_whose_result_is_lost(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_task_is_lost_at_each_file_operation(folder: Path) -> None:
-    """A task is lost at each of its file operations in turn."""
+    """No rank is lost if a task is lost at any of its file operations."""
     for at in range(len(lose(folder, 1000).operations)):
         lose(folder, at)
 
 
 def test_an_executor_that_gives_up(folder: Path) -> None:
-    """If Dask's scheduler is gone, ranks that were read are retained, and the error has a remedy."""
+    """If Dask's scheduler is gone, an error says so, and ranks that were read are retained."""
 
     class GivesUp(Executor):
         """Executor that fails after one rank."""
 
         def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-            """Run the first task."""
+            """Run the task of rank 0, and cancel the others."""
             future: Future[Any] = Future()
             if given[0].rank:
                 future.cancel()
@@ -118,7 +119,7 @@ def test_an_executor_that_gives_up(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Start two worker processes of one thread each; new ones follow those that die."""
+    """Start a Dask cluster with two worker processes; Dask replaces those that die."""
     distributed = pytest.importorskip("distributed")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
@@ -130,7 +131,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(params=[0, 1], ids=["no retry", "retry"])
 def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Executor, bool]]:
-    """Return Dask as executor, with and without retries of tasks of a worker that died."""
+    """Return a Dask executor, and whether it retries the tasks of a dead worker."""
     from distributed import Client  # noqa: PLC0415 - an extra
 
     cluster.scheduler.allowed_failures = request.param
@@ -145,7 +146,7 @@ def executor(request: pytest.FixtureRequest, cluster: Any) -> Iterator[tuple[Exe
 def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
     stage: str, always: bool, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """A single death has no effect; a trace that kills every reader is named, and the other rank is stored."""
+    """A single death has no effect. A trace that kills every worker is named in the error."""
     store, mark = folder / "job.store", None if always else folder / "mark"
     dying = Dying(executor[0], stage, mark, 1)
     if always:
@@ -162,7 +163,7 @@ def test_a_dask_worker_dies_at_a_stage_of_an_ingest(
 def test_a_dask_worker_dies_at_a_stage_of_a_shard(
     stage: str, folder: Path, executor: tuple[Executor, bool]
 ) -> None:
-    """A shard is invisible before it is published; files of the dead worker are deleted after that."""
+    """A shard is invisible until it is published, even if a worker dies while reading it."""
     store = folder / "job.store"
     with pytest.raises(hta_sql.TraceError, match=r"rank1\.json: KilledWorker"):
         hta_sql.ingest_shard(
@@ -182,7 +183,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_shard(
 def test_all_dask_workers_die_when_results_are_there(
     when: str, folder: Path, executor: tuple[Executor, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The caller already has everything before and during the replacement of the manifest."""
+    """An ingest succeeds if all workers die once the caller has a result, or during the publish."""
     store = folder / "job.store"
     kill = killer(executor[0])
 
@@ -213,7 +214,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
     executor: tuple[Executor, bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The rows are those of this machine, or the error reports the failed worker."""
+    """A query returns the same rows as a local one, or an error that reports the failed worker."""
     monkeypatch.setattr(partitions, "LEAST_EVENTS", 1)
     store = folder / "job.store"
     ingest_only(folder / "second", store, jobs=1)
@@ -231,7 +232,7 @@ def test_a_dask_worker_dies_at_a_stage_of_a_question(
 
 
 def killer(executor: Executor) -> Callable[[], None]:
-    """Return a function that ends all workers at once."""
+    """Return a function that kills all workers."""
 
     def kill() -> None:
         client = executor._client  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(3)}
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """Return a bucket in this process."""
+    """Return the URL of a bucket in memory."""
     yield "memory://bucket"
     fsspec.filesystem("memory").store.clear()
 
@@ -37,7 +37,7 @@ def memory() -> Iterator[str]:
 def s3_server() -> Iterator[str]:
     """Start an S3 server; yield its URL."""
     s3fs = pytest.importorskip("s3fs")
-    # Their endpoint is that of the environment when they were made: an earlier server, perhaps.
+    # A cached instance keeps the endpoint that was set when it was created.
     s3fs.S3FileSystem.clear_instance_cache()
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
     server.start()
@@ -49,7 +49,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture
 def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return a bucket of that server, configured by the environment as users do."""
+    """Return the URL of a bucket on the server, configured by environment variables."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -63,19 +63,19 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=["memory", pytest.param("s3", marks=pytest.mark.slow)])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """Return each kind of bucket in turn, with an empty cache."""
+    """Return the URL of each kind of bucket in turn, with an empty catalog cache."""
     use_cache(monkeypatch, tmp_path / "cache")
     return str(request.getfixturevalue(request.param))
 
 
 def use_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Use a cache folder with templates and without catalogs."""
+    """Use a separate folder as the cache."""
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(build, "cache_folder", lambda _: folder)
 
 
 def put_traces(folder: str, durations: dict[int, float]) -> str:
-    """Upload traces of ranks with one kernel each."""
+    """Upload a trace with one kernel for each rank."""
     fs, top = fsspec.url_to_fs(folder)
     for rank, duration in durations.items():
         fs.pipe_file(f"{top}/rank{rank}.json", json.dumps(trace_of(rank, duration)).encode())
@@ -96,7 +96,7 @@ def test_traces_at_a_url(bucket: str, tmp_path: Path, busy_times: BusyTimes) -> 
 
 
 def test_a_store_that_is_opened_twice(memory: str) -> None:
-    """Two opened copies of one store answer; the engine registers the storage once per process."""
+    """A store at a URL can be opened twice, although its storage is registered once per process."""
     traces, store = put_traces(f"{memory}/twice/job", DURATIONS), f"{memory}/twice/job.store"
     with hta_sql.ingest(traces, store) as first, hta_sql.open(store) as second:
         assert busy_times_of(first) == busy_times_of(second) == DURATIONS
@@ -114,7 +114,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
         assert opened.sql("SELECT count(*) FROM gpu_ops").rows() == [(3,)]
         with pytest.raises(hta_sql.QueryError):
             opened.sql("FROM read_text('/etc/hostname')").rows()
-    # The files that were replaced go with the ingest after the next, as they do here.
+    # Replaced files are deleted by the ingest after the next, as in a local store.
     put_traces(traces, {1: 600.0})
     hta_sql.ingest(traces, store).close()
     files = [name for name in store_folder(store).files("tables") if "/rank=1/" in name]
@@ -123,7 +123,7 @@ def test_a_store_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
-    """Jobs that each ingest a shard share only the bucket."""
+    """Jobs that each ingest a shard need to share only the bucket."""
     traces, store = put_traces(f"{bucket}/c/job", DURATIONS), f"{bucket}/c/job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, store, shard=(number, 2))
@@ -133,7 +133,7 @@ def test_shards_at_a_url(bucket: str, busy_times: BusyTimes) -> None:
 
 @pytest.mark.slow
 def test_the_command_line(memory: str, cli: Cli) -> None:
-    """A URL is accepted like any other store."""
+    """Commands accept URLs of traces and stores."""
     traces, store = put_traces(f"{memory}/d/job", DURATIONS), f"{memory}/d/job.store"
     assert cli("ingest", traces, "-o", store).code == 0
     done = cli("sql", store, "SELECT count(*) AS n FROM gpu_ops", "--format", "csv")
@@ -145,7 +145,7 @@ def test_the_command_line(memory: str, cli: Cli) -> None:
 def test_unchanged_traces_cost_one_listing(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """One listing, with size and ETag of every trace, shows that nothing has changed."""
+    """A single listing, with the size and ETag of every trace, shows that nothing has changed."""
     traces = put_traces(f"{s3}/f/job", dict.fromkeys(range(20), 100.0))
     hta_sql.ingest(traces, tmp_path / "job.store").close()
     requests = counted_requests(monkeypatch)
@@ -159,7 +159,7 @@ def test_unchanged_traces_cost_one_listing(
 def test_opening_a_large_store_reads_two_objects(
     s3: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A store of a thousand ranks opens by manifest and catalog, later by the manifest alone."""
+    """Opening a store of 1,000 ranks reads its manifest and catalog, later only its manifest."""
     store = f"{s3}/e/job.store"
     use_cache(monkeypatch, tmp_path / "cache")
     hta_sql.ingest(put_traces(f"{s3}/e/job", {0: 100.0}), store).close()
@@ -181,7 +181,7 @@ def test_opening_a_large_store_reads_two_objects(
 
 
 def counted_requests(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
-    """Count the requests to S3 by kind, since the last call."""
+    """Return a function that returns the numbers of S3 requests by kind since its last call."""
     import s3fs  # noqa: PLC0415 - an extra
 
     counts: Counter[str] = Counter()

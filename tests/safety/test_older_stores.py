@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 STORES = Path(__file__).parent.parent / "stores"
 """One store of each released version, without its catalog.
 
-Run ``job`` is tests/traces/every_table.json, run ``cluster`` has MindSpore's files there; both are ingested in that
-folder so that no path of a machine is inside.
+Run ``job`` was ingested from tests/traces/every_table.json, run ``cluster`` from the MindSpore
+files in the same folder. Both were ingested from inside that folder, so the stores contain no
+machine-specific path.
 """
 
 RELEASES = sorted(path.name for path in STORES.iterdir() if path.name[0].isdigit())
@@ -66,7 +67,7 @@ LATER = {
     "ranks": ["world_size", "metadata"],
     "memory_events": ["total_reserved_bytes"],
 }
-"""Columns that these tests treat as newer than the store."""
+"""Columns that these tests treat as added after the store was written."""
 
 LACKS = ", ".join(
     f"{table}.{name}"
@@ -86,7 +87,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory, trace_path: Callable[[str
 
 @pytest.fixture
 def every_table(tmp_path: Path, ingested: Path) -> Path:
-    """Copy that store, so that a test can change it."""
+    """Copy the ingested store, so that a test can change it."""
     return Path(shutil.copytree(ingested, tmp_path / "job.store"))
 
 
@@ -99,7 +100,7 @@ def age(
         store: The store.
         run: The run.
         later: Table ─▶ columns to remove from its files.
-        described: Whether the manifest lists the columns of files.
+        described: Whether the manifest lists the columns of the files.
     """
     manifest = json.loads((store / MANIFEST).read_text())
     columns = json.loads(json.dumps(stored_columns()))
@@ -116,7 +117,7 @@ def age(
 
 
 def rewrite(path: Path, columns: str) -> None:
-    """Replace a Parquet file by one with the same rows and these columns, in SQL."""
+    """Rewrite a Parquet file with the columns of a SQL select list."""
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False).project(columns)
         rows.write_parquet(f"{path}.new")
@@ -133,7 +134,7 @@ def run_everything(store: hta_sql.TraceStore) -> None:
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_store_of_each_release(version: str, tmp_path: Path) -> None:
-    """The store returns 30 µs of a kernel, 10 of NCCL and 5 of a copy, without the last step."""
+    """A store of each release returns the expected breakdown and row counts."""
     shutil.copytree(STORES / version, tmp_path / "job.store")
     with hta_sql.open(tmp_path / "job.store") as store:
         assert store.runs() == ["cluster", "job"]
@@ -152,7 +153,7 @@ def test_everything_can_be_asked_of_each_release(version: str, tmp_path: Path) -
 
 
 def test_every_release_has_one() -> None:
-    """Each release with a date in the changelog has a store here."""
+    """Each release with a date in the changelog has a test store."""
     text = (STORES.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
     dated = re.findall(r"^## (\S+) \(\d{4}-", text, re.MULTILINE)
     assert set(dated) <= set(RELEASES)
@@ -190,7 +191,7 @@ def test_columns_that_came_later(
         assert store.sql("SELECT count(input_dims) FROM cpu_ops").rows() == [(2,)]
 
 
-@pytest.mark.slow  # as the stores of releases do
+@pytest.mark.slow  # the stores of releases test it as well
 def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
     """Every analysis runs on older stores, in which missing columns are NULL."""
     age(every_table, "old", LATER)
@@ -202,13 +203,14 @@ def test_every_analysis_does_without_the_columns(every_table: Path) -> None:
 def test_a_question_about_one_run_reads_its_files_only(
     every_table: Path, trace_path: Callable[[str], Path]
 ) -> None:
-    """A query of one run reads only its files, even if files of a table are of several versions."""
+    """A query of one run reads only the files of that run, even if runs have different columns."""
     age(every_table, "old", LATER)
     ingest_only({0: str(trace_path("every_table.json"))}, every_table, run="new")
     with duckdb.connect(str(every_table / "catalog.duckdb"), read_only=True) as con:
         for run in ("old", "new"):
             query = f"SELECT sum(dur) FROM gpu_ops WHERE run = '{run}'"  # noqa: S608 - our own
-            assert files_read(con, query) == {"0/1"}  # the other run's; all of one are not told
+            # Only the scan of the other run's file is listed; a scan that reads all files is not.
+            assert files_read(con, query) == {"0/1"}
 
 
 @pytest.mark.slow
@@ -235,7 +237,7 @@ def test_other_definitions_alone(every_table: Path) -> None:
 
 @pytest.mark.slow
 def test_other_definitions_of_one_rank(tmp_path: Path, trace_path: Callable[[str], Path]) -> None:
-    """Only ranks with other definitions are counted."""
+    """The finding counts only the ranks with other definitions."""
     trace = str(trace_path("host_only.json"))
     ingest_only({0: trace, 1: trace}, tmp_path / "job.store", run="job")
     manifest = json.loads((tmp_path / "job.store" / MANIFEST).read_text())
@@ -262,7 +264,7 @@ def test_a_type_that_has_grown(every_table: Path) -> None:
 def test_a_type_that_cannot_be_kept(
     every_table: Path, trace_path: Callable[[str], Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with an incompatible type is omitted by name; a single run is an error."""
+    """A run with an incompatible column type is omitted. If it is the only run, it is an error."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     with pytest.raises(hta_sql.StoreVersionError, match=r"stream is VARCHAR.*again: hta-sql"):
@@ -278,7 +280,7 @@ def test_a_type_that_cannot_be_kept(
 
 
 def retype(store: Path, table: str, column: str, kind: str) -> None:
-    """Rewrite a column in another type."""
+    """Rewrite a column with a different type."""
     manifest = json.loads((store / MANIFEST).read_text())
     manifest["schemas"]["older"][table][column] = kind
     path = store / manifest["entries"][0]["files"][table]["path"]
@@ -288,7 +290,7 @@ def retype(store: Path, table: str, column: str, kind: str) -> None:
 
 @pytest.mark.slow
 def test_columns_of_a_newer_version(every_table: Path) -> None:
-    """Columns of a newer version are ignored; all columns of this version are there."""
+    """Columns of a newer version are ignored, and all columns of this version are present."""
     age(every_table, "old")
     manifest = json.loads((every_table / MANIFEST).read_text())
     manifest["writer"] = "0.10.0"
@@ -315,7 +317,7 @@ def test_an_older_store_as_one_file(every_table: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("described", [True, False])
 def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: Path) -> None:
-    """Views of an older store at a URL are created from no file, or from one of each table."""
+    """An older store at a URL opens, whether or not its manifest lists the columns of its files."""
     age(every_table, "old", LATER, described=described)
     bucket = fsspec.filesystem("memory")
     bucket.put(f"{every_table}/", f"/{tmp_path.name}/", recursive=True)
@@ -327,7 +329,7 @@ def test_an_older_store_at_a_url(described: bool, every_table: Path, tmp_path: P
 
 
 def test_a_manifest_without_a_digest(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """A manifest from before digests opens."""
+    """A manifest without column digests is refused: its traces must be ingested again."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     manifest = json.loads((store / MANIFEST).read_text())
@@ -364,7 +366,7 @@ def test_commands_refuse_an_older_schema_version(
 
 
 def test_another_format(every_table: Path) -> None:
-    """A format of a newer version is refused with the remedy to upgrade."""
+    """A store in a newer format is refused with the advice to upgrade."""
     manifest = json.loads((every_table / MANIFEST).read_text())
     write_manifest(every_table, manifest | {"schema_version": 3})
     with pytest.raises(hta_sql.StoreVersionError, match="upgrade with pip") as raised:
@@ -373,7 +375,7 @@ def test_another_format(every_table: Path) -> None:
 
 
 def test_types_of_a_newer_version(every_table: Path) -> None:
-    """Types that only a newer version can read have the remedy to upgrade."""
+    """A column type that only a newer version can read is refused with the advice to upgrade."""
     age(every_table, "old")
     retype(every_table, "gpu_ops", "stream", "VARCHAR")
     manifest = json.loads((every_table / MANIFEST).read_text())

@@ -1,4 +1,4 @@
-"""TraceStore(safe=True): a name of WITH is visible exactly where the engine sees it."""
+"""TraceStore(safe=True): the name of a WITH query is visible exactly where the engine sees it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OUT_OF_SCOPE = [
     "FROM lib._operator_work('pg_settings')",
     f"FROM ({SETTINGS} FROM lib._operator_work('pg_settings')) x, lib._operator_work('pg_settings') y",
 ]
-"""Queries that read a view of the engine, a setting or a file under a name that WITH defines elsewhere."""
+"""Queries that use a WITH name outside its scope, where the engine reads a view or a file."""
 
 IN_SCOPE = [
     f"{SETTINGS} FROM pg_settings",
@@ -73,12 +73,12 @@ IN_SCOPE = [
     "WITH runs AS (SELECT 1) FROM runs, main.runs",
     "FROM (WITH runs AS (SELECT 1) FROM runs) x, runs y",
 ]
-"""Queries that read what WITH defines."""
+"""Queries that use the name of a WITH query within its scope."""
 
 
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the catalog of the cookbook's job without a lock: a query that passes the check would run."""
+    """Open a copy of the cookbook catalog without a lock, so that accepted queries would run."""
     path = ingest_cookbook(tmp_path_factory.mktemp("scoped"))
     materialize(path)
     copied = shutil.copy(Path(path) / "catalog.duckdb", tmp_path_factory.mktemp("open"))
@@ -89,7 +89,7 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
 
 @pytest.fixture(scope="module")
 def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
-    """Return the check with the objects of that catalog."""
+    """Return the sandbox for the copied catalog."""
     return Sandbox(con)
 
 
@@ -97,7 +97,7 @@ def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
 def test_a_name_is_unknown_out_of_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A name of WITH is visible only in the later queries of the same WITH and in its main query."""
+    """A WITH query is visible only in later queries of the same WITH and in its main query."""
     with pytest.raises(QueryError, match=r"no table or analysis|computed"):
         sandbox.validated(con, query)
 
@@ -106,13 +106,13 @@ def test_a_name_is_unknown_out_of_its_scope(
 def test_a_name_is_known_in_its_scope(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """A name is known in its scope, even if a view of the engine or a table has the same name."""
+    """A WITH query is visible in its scope, even if an engine view or a table has its name."""
     assert con.execute(sandbox.validated(con, query)).fetchall()
 
 
 @pytest.mark.parametrize("query", ["FROM passing('{}')", "FROM passing(rows := ['{}'])"])
 def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
-    """Macros that pass a name on are found through other macros, in FROM and in a SELECT list."""
+    """Macros that pass a table name on to other macros are found, in FROM and in a SELECT list."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE known AS SELECT 1 AS v")
         con.execute(
@@ -138,7 +138,7 @@ def test_macros_that_pass_a_name_on_are_found(query: str) -> None:
 def test_queries_that_nest_scopes_at_random(
     count: int, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Refusals and resolved names agree with the generator."""
+    """For random queries, refusals and resolved names agree with the generator."""
     told = fuzz(con, sandbox, 600, count, 0)
     assert told["refused"] > count / 10
     assert told["passed"] > count / 2

@@ -1,4 +1,4 @@
-"""``export --redact`` writes public names and numbers, and nothing of the user's own."""
+"""``export --redact`` writes public names and numbers, and no private text of the user."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ SAME = (
     *("kpis", "step_accounting", "temporal_breakdown", "operator_table", "operator_categories"),
     *("kernel_table", "gpu_kernel_types", "advice", "stragglers", "idle_causes"),
 )
-"""Analyses whose figures are compared."""
+"""Analyses whose figures must not change when names are redacted."""
 
 
 @pytest.mark.parametrize(("kind", "name"), [(k, name) for k in KEPT for name in KEPT[k]])
@@ -94,7 +94,7 @@ def test_names_of_libraries_stay(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), CHANGED)
 def test_names_of_the_user_go(kind: str, name: str) -> None:
-    """The text around a user's name stays, and so does a word for the kind of work."""
+    """The public text around a user's name is kept, and so is a word for the kind of work."""
     new = Redactor("key")(kind, name)
     head, _, tail = CHANGED[kind, name].partition("*")
     assert new.startswith(head)
@@ -110,7 +110,7 @@ def test_a_key_makes_names_comparable() -> None:
 
 
 def test_a_public_word_does_not_open_a_namespace() -> None:
-    """``model::`` may be anybody's, and a type of the user stays private inside of a library's."""
+    """``model::`` may be a user's namespace, and a user's type in a library's name is redacted."""
     new = Redactor("key")(
         "kernel", f"void model::{PLANTED}<cub::{PLANTED[:1]}, {PLANTED}>::{PLANTED}()"
     )
@@ -149,7 +149,7 @@ _EVENTS = st.fixed_dictionaries(
 @given(fields=_EVENTS)
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_secret_of_an_event_is_written(fields: dict[str, Any]) -> None:
-    """Secrets are removed from names, keys, values and unexpected types."""
+    """Secrets are removed from names, keys and values, whatever their type."""
     text = json.dumps(fields).encode()
     new = redacted_event(Redactor("key"), Event(0, text, fields))
     assert PLANTED.encode() not in new
@@ -157,7 +157,7 @@ def test_no_secret_of_an_event_is_written(fields: dict[str, Any]) -> None:
 
 
 def trace() -> dict[str, Any]:
-    """Return a step of a job with private text in each field of a trace."""
+    """Return the trace of a job with private text in every field."""
 
     def event(cat: str, name: str, ts: float, dur: float, **args: Any) -> dict[str, Any]:
         place = {"pid": 0, "tid": 7} if cat in ("kernel", "gpu_memcpy") else {"pid": 1, "tid": 1}
@@ -221,7 +221,7 @@ def trace() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the trace, under a private name."""
+    """Ingest the trace, with private names for its folder, file and run."""
     folder = tmp_path_factory.mktemp("job") / PLANTED
     folder.mkdir()
     (folder / f"{PLANTED}.json").write_text(json.dumps(trace()), encoding="utf-8")
@@ -230,14 +230,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def figures(store: TraceStore, name: str) -> list[str]:
-    """Return the numbers of an answer in sorted order, without names."""
+    """Return the numbers in each row of an answer, sorted and without names."""
     rows = store.run(name).rows()
     return sorted(repr([v for v in row if isinstance(v, (int, float))]) for row in rows)
 
 
 @pytest.mark.slow
 def test_a_store_is_given_away(planted: Path, tmp_path: Path) -> None:
-    """No byte of a redacted store and no text of its tables contains a secret."""
+    """No byte of a redacted store and no string in its tables contains a secret."""
     target = tmp_path / "shared.duckdb"
     redact = Redactor("key")
     export_redacted(planted / "job.store", target, "duckdb", redact)
@@ -262,7 +262,7 @@ def test_a_trace_is_given_away(planted: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
-    """The redacted store, and a store of the redacted trace, differ only in names."""
+    """A redacted store, and a store of the redacted trace, have the original figures."""
     redact_store(store_folder(planted / "job.store"), tmp_path / "a.store", Redactor("key"))
     export_redacted(planted, tmp_path / "b.json", "trace", Redactor("key"))
     ingest_only(tmp_path / "b.json", tmp_path / "b.store")
@@ -280,7 +280,7 @@ def test_figures_are_the_same(planted: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
-    """Files are written from the redacted store, whose text columns were all checked."""
+    """CSV files that are exported with ``--redact`` contain no secret."""
     tables = ("cpu_ops", "annotations", "python_calls", "counters", "ranks", "stacks", "steps")
     more = ("event_args", "other_events", "process_groups", "quarantine", "devices", "gpu_ops")
     options = ("--format", "csv", "--redact", "--redact-key", "k", "-o", str(tmp_path / "out"))
@@ -294,7 +294,7 @@ def test_tables_are_given_away(planted: Path, tmp_path: Path) -> None:
 def test_a_dry_run_lists_what_goes(
     planted: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A dry run lists names by kind with examples, and writes nothing."""
+    """A dry run lists the names of each kind with examples, and writes nothing."""
     assert main(["export", str(planted / "job.store"), "--redact", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "host: 0 kept, 1 replaced" in lines
@@ -305,12 +305,12 @@ def test_a_dry_run_lists_what_goes(
 
 @pytest.mark.parametrize("option", [["--dry-run"], ["--redact-key", "k"], ["--format", "trace"]])
 def test_options_of_redaction_need_it(option: list[str], planted: Path) -> None:
-    """Redaction options need --redact, or a user could take the file for redacted."""
+    """Redaction options require --redact, so that nobody takes the file for a redacted one."""
     assert main(["export", str(planted), "-o", "out", *option]) == 2
 
 
 def with_secrets(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with private text in its name, its category or its arguments."""
+    """Return a copy of an event with private text in its name or its arguments."""
     args = {
         **event["args"],
         rng.choice((PLANTED, "dtype", "Call stack")): PLANTED * rng.randrange(2),
@@ -320,7 +320,7 @@ def with_secrets(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
-    """Return a random edge-case job with secrets mixed in."""
+    """Write a random edge-case job with secrets mixed in."""
     rng = Random(seed)
     runs = random_job(seed).items()
     return write_job(
@@ -334,7 +334,7 @@ def secret_job(seed: int, folder: Path) -> dict[str, dict[int, str]]:
 
 @pytest.mark.parametrize("seed", range(examples(5)))
 def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
-    """A redacted trace has each event with ties, overlaps or odd names, and no secrets."""
+    """A redacted random trace has the times of all events, and contains no secret."""
     for ranks in secret_job(seed, tmp_path).values():
         for path in ranks.values():
             export_redacted(path, tmp_path / "out.json", "trace", Redactor("key"))
@@ -350,7 +350,7 @@ def test_random_traces_are_given_away(seed: int, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
-    """A store of such traces and its redacted copy agree."""
+    """A store of random traces and its redacted copy have the same figures."""
     for run, ranks in secret_job(seed, tmp_path).items():
         ingest_only(ranks, tmp_path / "job.store", run=run)
     redact_store(store_folder(tmp_path / "job.store"), tmp_path / "a.store", Redactor("key"))
@@ -364,7 +364,7 @@ def test_random_figures_are_the_same(seed: int, tmp_path: Path) -> None:
 
 
 def test_what_was_lost_is_not_quoted(tmp_path: Path) -> None:
-    """The text of a broken event is omitted; its offset is reported."""
+    """A broken event is omitted from a redacted trace, and counted as lost."""
     source, target = tmp_path / "a.json", tmp_path / "b.json"
     good = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
     source.write_text(f'{{"traceEvents": [{good}, {{"ph": "X", {PLANTED}: 3 4}}, {good}]}}')

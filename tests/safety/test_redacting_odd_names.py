@@ -1,4 +1,4 @@
-"""Redacted copies of traces with odd names: made by ``exec``, not UTF-8, very long, with control characters."""
+"""Redaction of odd names: from compiled code, not UTF-8, very long, or with control characters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FRAMES = {
     "datasets/{}.py(12): load_{}": "frame_*.py(12): function_*",
     "distributed/train.py(1): {}": "frame_*.py(1): function_*",
 }
-"""Frame ─▶ its redacted form; the braces are the secret."""
+"""Frame ─▶ its redacted form; the braces stand for the secret."""
 
 PUBLIC_FRAMES = (
     "<frozen importlib._bootstrap>(241): _call_with_frames_removed",
@@ -76,19 +76,19 @@ ODD = (
         "nn.Module: {}²",
     ),
 )
-"""Texts with the secret in the braces, which some file formats cannot represent."""
+"""Strings that some file formats cannot represent; the braces stand for the secret."""
 
 KIND = sorted({*KIND_OF_COLUMN.values(), *NAMES.values(), *STACK_NAMES.values(), "event"})
 
 
 def odd(text: str) -> str:
-    """Insert the secret into a text."""
+    """Insert the secret into a string."""
     return text.replace("{}", MARKER)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_function_of_compiled_text_is_private(frame: str) -> None:
-    """Text that exec() or FX compiled may be private, and so may a project's own folder."""
+    """Names from code that exec() or FX compiled, and from a project's own folder, are redacted."""
     new = Redactor("key")("frame", odd(frame))
     pattern = re.escape(FRAMES[frame]).replace(r"\*", "[0-9a-f]{12}")
     assert re.fullmatch(pattern, new), new
@@ -101,7 +101,7 @@ def test_frames_of_the_interpreter_stay(frame: str) -> None:
 
 
 def recorded_names() -> list[tuple[str, str]]:
-    """Return (kind, name) of the events of the test traces."""
+    """Return the (kind, name) pairs of all events in the test traces."""
     found = set()
     for path in sorted((TESTS / "traces").glob("*.json")):
         try:
@@ -118,7 +118,8 @@ def recorded_names() -> list[tuple[str, str]]:
 def test_no_public_name_shelters_a_secret() -> None:
     """A secret at any position of a recorded name is hashed.
 
-    Two positions belong to a library by definition: its C++ namespace, and the path of its module.
+    Names in a library's C++ namespace or module path are excluded, because all of their parts
+    belong to the library by definition.
     """
     redact, leaks = Redactor("key"), []
     names = [(k, n) for k, n in recorded_names() if "::" not in n and not n.startswith("torch/")]
@@ -133,7 +134,7 @@ def test_no_public_name_shelters_a_secret() -> None:
 
 @pytest.mark.parametrize("kind", KIND)
 def test_odd_names_become_plain_text(kind: str) -> None:
-    """Any name becomes printable ASCII, which every format can represent, without the secret."""
+    """Any name becomes printable ASCII without the secret, which every format can represent."""
     for text in ODD:
         new = Redactor("key")(kind, odd(text))
         assert MARKER not in new
@@ -143,7 +144,7 @@ def test_odd_names_become_plain_text(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(JSON_KINDS.values())))
 def test_odd_json_is_redacted_or_hashed(kind: str) -> None:
-    """JSON that is too deep, has huge numbers, or is invalid is redacted or hashed."""
+    """JSON that is deeply nested, has huge numbers or is invalid is redacted or hashed."""
     deep = "[" * 900 + f'"{MARKER}"' + "]" * 900
     for text in (deep, "9" * 5000, f'{{"{MARKER}', f'["\\ud800{MARKER}"]', f'{{"{MARKER}": 3}}'):
         new = redacted_json(Redactor("key"), kind, text)
@@ -184,7 +185,7 @@ def odd_trace(rng: Random) -> dict[str, Any]:
 
 
 def contents(path: Path) -> str:
-    """Return all texts of a file, unpacked."""
+    """Return the unpacked contents of a file as one string."""
     if path.suffix == ".parquet":
         return repr(pq.read_table(path).to_pylist())
     if path.suffix == ".xlsx":
@@ -210,14 +211,14 @@ SOME = (
 
 
 def target_of(folder: Path, name: str) -> Path:
-    """Return the target of an export in a format: a folder or a file."""
+    """Return the folder or file that an export in a format writes."""
     return folder / name if name in ("trace", "csv", "parquet") else folder / name / f"job.{name}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(2)))
 def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> None:
-    """Each export of odd names succeeds, and no byte of it has the secret."""
+    """Each export of odd names succeeds, and no byte of it contains the secret."""
     trace = tmp_path / f"{MARKER}.json"
     trace.write_text(json.dumps(odd_trace(Random(seed))), encoding="ascii")
     ingest_only(trace, tmp_path / "job.store", run=MARKER)
@@ -234,7 +235,7 @@ def test_odd_names_are_given_away_in_no_format(seed: int, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest two ranks."""
+    """Ingest a job of two ranks."""
     folder = tmp_path_factory.mktemp("job")
     paths = {rank: str(TESTS / "traces" / f"two_ranks_{rank}.json") for rank in (0, 1)}
     ingest_only(paths, folder / "job.store")
@@ -242,7 +243,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class FullError(OSError):
-    """Error of a full disk in these tests."""
+    """Error that simulates a full disk."""
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -286,7 +287,7 @@ def test_an_export_that_fails_leaves_nothing(
 
 
 def redact_first_only(done: list[object]) -> Any:
-    """Return a redact_trace that fails at the second trace."""
+    """Return a replacement for redact_trace that fails at the second trace."""
 
     def redact(_source: str, path: Path, _redact: Redactor) -> Any:
         if done:
@@ -300,7 +301,7 @@ def redact_first_only(done: list[object]) -> Any:
 
 
 def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
-    """Sheets are XML that Excel can read; a formula is text, and long cells are cut to fit."""
+    """Sheets are valid XML; formulas are written as strings, and long cells are truncated."""
     texts = ["a\0b", "\x1b", "\ufffe\uffff", "=1+1", "_x0041_", "]]><&", "x" * 40_000, "\U0001f600"]
     rows = Result.of_rows(pa.table({"=1+1": texts}))
     with (tmp_path / "a.xlsx").open("wb") as stream:
@@ -312,7 +313,7 @@ def test_a_sheet_holds_odd_texts(tmp_path: Path) -> None:
 
 
 def test_files_of_other_names_stay(store: Path, tmp_path: Path) -> None:
-    """An export into a folder replaces its own files only."""
+    """An export into a folder replaces only its own files."""
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with TraceStore(store) as opened:
         for _ in range(2):

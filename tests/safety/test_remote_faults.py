@@ -1,4 +1,4 @@
-"""Each request of each writer to an object storage fails, loses its answer, or is the last.
+"""A store at a URL survives a failure, lost answer or crash at each request of each writer.
 
 After each fault a reader sees the old or the new store, and the next run repairs it.
 ``python -m tests.safety.request_rounds FOLDER --list`` rewrites the list of requests.
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = ["s3", "s3_server"]
 
-# What is open where a request fails is closed by nobody.
+# Nothing closes the objects that are open when a request fails.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 QUICK = ("ingest", "remove")
-"""Cases that run in memory with every test run."""
+"""Writers that are checked in memory in every test run."""
 
 
 @pytest.fixture(scope="module")
@@ -78,19 +78,19 @@ def lines_of(kind: str, writer: str) -> list[str]:
     [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in WRITERS],
 )
 def test_every_request_has_a_case(writer: str, memory: Made) -> None:
-    """The list covers all requests of each writer; the tests below run each of them."""
+    """The list of requests, which the tests below run, has every request of each writer."""
     assert listed("memory", memory, writer) == lines_of("memory", writer)
 
 
 @pytest.mark.slow
 def test_every_request_to_s3_has_a_case(at_s3: Made) -> None:
-    """The list covers every request of the S3 client."""
+    """The list of requests has every request of the S3 client."""
     for writer in WRITERS:
         assert listed("s3", at_s3, writer) == lines_of("s3", writer)
 
 
 def test_some_requests(memory: Made) -> None:
-    """A failed request, a lost answer and a last request are survived."""
+    """A store survives a failed request, a lost answer and a crash."""
     truth = truth_of(memory, "tag")
     count = len(truth.operations)
     survived(memory, "tag", count // 2, "fail", truth)
@@ -104,7 +104,7 @@ def test_some_requests(memory: Made) -> None:
 def test_each_request_in_order(
     kind: str, writer: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All requests are tried with each kind of fault, and their number is printed."""
+    """A store survives each kind of fault in every request of a writer."""
     made = request.getfixturevalue("memory" if kind == "memory" else "at_s3")
     for how in HOW[kind]:
         found = round_of(made, writer, how)
@@ -114,7 +114,7 @@ def test_each_request_in_order(
 
 
 def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Make requests for some objects fail."""
+    """Return a function that fails for the paths that contain a name."""
 
     def ask(fs: Any, path: str, *given: Any, **named: Any) -> Any:
         if name in path:
@@ -127,7 +127,7 @@ def failing(real: Callable[..., Any], name: str) -> Callable[..., Any]:
 def test_a_storage_that_does_not_answer_is_no_damage(
     memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither verify nor repair takes temporarily unreadable files for damaged."""
+    """Neither verify nor repair treats temporarily unreadable files as damaged."""
     memory.put_back()
     whole = answers(memory.store)
     fs = type(fsspec.filesystem("memory"))
@@ -144,7 +144,7 @@ def test_a_storage_that_does_not_answer_is_no_damage(
 def test_a_lock_whose_answer_is_lost(
     is_error: bool, memory: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock whose answer is lost is held, whether the client retries or fails."""
+    """A lock is held even if the answer to its request is lost, with or without a retry."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -165,7 +165,7 @@ def test_a_lock_whose_answer_is_lost(
 
 
 def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock is requested again, and never overwrites that of another process."""
+    """A failed request for a lock is repeated, and never overwrites the lock of another process."""
     memory.put_back()
     folder = store_folder(memory.store)
     assert isinstance(folder, RemoteFolder)
@@ -191,11 +191,11 @@ def test_a_lock_whose_request_fails_once(memory: Made, monkeypatch: pytest.Monke
 def test_what_a_client_raises_of_its_own(
     memory: Made, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    """A client's own exception class is a system error, and reported without a traceback."""
+    """A client's own exception class counts as a system error, reported without a traceback."""
     memory.put_back()
 
     class NoNetworkError(Exception):
-        """Error class like that of botocore."""
+        """Exception class of a client, like those of botocore."""
 
     def cat_file(*_given: Any, **_named: Any) -> bytes:
         raise NoNetworkError("Could not connect to the endpoint.")

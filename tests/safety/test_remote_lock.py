@@ -1,4 +1,4 @@
-"""Two ingests into one store at a URL run one after the other, and never wait for a dead one."""
+"""Two ingests into a store at a URL run one after the other, and never wait for a dead process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["bucket", "memory", "s3", "s3_server"]
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the times of a lock to tenths of a second."""
+    """Shorten the lock times to tenths of a second."""
     monkeypatch.setattr(remote_lock, "BEAT_S", 0.1)
     monkeypatch.setattr(remote_lock, "STALE_S", 0.8)
     monkeypatch.setattr(remote_lock, "SETTLE_S", 0.4)
@@ -47,7 +47,7 @@ def folder_of(store: str) -> RemoteFolder:
 
 
 def test_one_object_is_created_once(bucket: str) -> None:
-    """Of concurrent attempts to create one object, the file system lets one succeed."""
+    """Of several concurrent attempts to create an object, exactly one succeeds."""
     folder = folder_of(f"{bucket}/create.store")
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(folder.create, "x", str(n).encode()) for n in range(8)]
@@ -61,7 +61,7 @@ def test_one_object_is_created_once(bucket: str) -> None:
 def test_the_second_waits(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The second ingest waits until the first is done, even longer than the lifetime of a lock."""
+    """The second ingest waits for the first, even longer than a lock lives without renewal."""
     traces, store = put_traces(f"{bucket}/wait/job", DURATIONS), f"{bucket}/wait/job.store"
     holding = threading.Event()
     released: list[float] = []
@@ -86,7 +86,7 @@ def test_the_second_waits(
 
 @pytest.mark.usefixtures("quick")
 def test_after_the_timeout_it_fails(bucket: str) -> None:
-    """The message names the holder, the location and a remedy; nothing was written."""
+    """After the lock timeout, the error names the lock, and nothing has been written."""
     traces, store = put_traces(f"{bucket}/fail/job", DURATIONS), f"{bucket}/fail/job.store"
     with store_lock(store_folder(store)):
         for timeout in (0.0, 0.3):
@@ -101,7 +101,7 @@ def test_after_the_timeout_it_fails(bucket: str) -> None:
 def test_the_lock_of_a_dead_process_is_taken_over(
     bucket: str, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The lock of a dead process is respected until it was not renewed for some time."""
+    """The lock of a dead process is taken over once it has not been renewed for some time."""
     traces, store = put_traces(f"{bucket}/dead/job", DURATIONS), f"{bucket}/dead/job.store"
     folder_of(store).replace(
         LOCK, b'{"holder": "process 7 on elsewhere", "token": "t", "beats": 3}'
@@ -119,7 +119,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(
 
 @pytest.mark.usefixtures("quick")
 def test_a_dead_lock_has_one_heir(bucket: str) -> None:
-    """Of several concurrent takeovers, one at a time has the lock."""
+    """Of several concurrent takeovers, only one at a time holds the lock."""
     folder = folder_of(f"{bucket}/heirs/job.store")
     folder.replace(LOCK, b"left behind")
     inside: list[int] = []

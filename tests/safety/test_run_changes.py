@@ -1,4 +1,4 @@
-"""Runs are removed or renamed during reads, writes and kills."""
+"""Removing and renaming runs is safe during reads, writes and kills."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.safety.test_two_at_once import started
 from tests.shared_stores import ingest_only
 
 RUNS = {"a": 100, "b": 200, "c": 300}
-"""Run ─▶ time of its kernel [µs]."""
+"""Run ─▶ kernel time [µs]."""
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest three runs."""
+    """Ingest three runs with one kernel each."""
     folder = tmp_path_factory.mktemp("three")
     for run, duration in RUNS.items():
         (folder / "rank0.json").write_text(json.dumps(trace_of(0, float(duration))))
@@ -36,31 +36,31 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(three: Path, tmp_path: Path) -> Path:
-    """Copy the store, so that a test can change it."""
+    """Copy the store with three runs, so that a test can change it."""
     copied = Path(shutil.copytree(three, tmp_path / "job.store"))
     build_catalog(copied)
     return copied
 
 
 def busy(store: hta_sql.TraceStore) -> dict[str, int]:
-    """Query an open store: run ─▶ time of its kernels [µs]."""
+    """Return the kernel time of each run in an open store [µs]."""
     return dict(store.sql("SELECT run, sum(dur)::BIGINT // 1000 FROM gpu_ops GROUP BY run").rows())
 
 
 def named(store: Path) -> bool:
-    """Return whether all existing files belong to the store."""
+    """Return whether the Parquet files on disk are exactly those of the manifest."""
     files = {p.relative_to(store).as_posix() for p in (store / "tables").rglob("*.parquet")}
     return files == read_manifest(store).named_files()
 
 
 @pytest.mark.slow
 def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
-    """A reader's next query uses the current store; a removed run is reported by name."""
+    """A reader's next query sees the changed store, and a removed run is reported by name."""
     with hta_sql.open(store) as reader:
         rows = reader.sql("FROM gpu_ops WHERE run = 'a'")
         hta_sql.remove_runs(store, ["a"])
         assert busy(reader) == {"b": 200, "c": 300}
-        assert len(rows) == 1  # what it had asked before
+        assert len(rows) == 1  # the result of an earlier query
         with pytest.raises(hta_sql.RankError, match="No run 'a'"):
             reader.run("temporal_breakdown", runs=["a"])
         hta_sql.rename_run(store, "b", "z")
@@ -69,7 +69,7 @@ def test_a_reader_goes_on_with_what_is_left(store: Path) -> None:
 
 
 def test_a_client_that_has_the_catalog_open(store: Path) -> None:
-    """A client with the catalog open gets an error with the file, never a wrong answer."""
+    """A client with a stale catalog gets an error that names the file, never a wrong answer."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         hta_sql.remove_runs(store, ["b"])
         with pytest.raises(duckdb.Error, match="run=b"):
@@ -79,7 +79,7 @@ def test_a_client_that_has_the_catalog_open(store: Path) -> None:
 
 
 def test_readers_beside_changes(store: Path) -> None:
-    """While a run is added, removed and renamed, queries see all of it or nothing."""
+    """While a run is renamed and removed, queries see all of it or nothing."""
     name = "a"
     stop: list[bool] = []
 
@@ -127,7 +127,7 @@ def test_two_writers_at_once(store: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
 @pytest.mark.parametrize("change", ["remove", "rename"])
 def test_killed_at_each_place(change: str, store: Path) -> None:
-    """Readers see the old or the new store; the next write deletes orphaned files."""
+    """After a kill at any file change, readers see the old or the new store."""
     program = [sys.executable, str(Path(__file__).with_name("change_rounds.py"))]
     done = subprocess.run(  # noqa: S603 - our own program
         [*program, str(store), change], capture_output=True, text=True, check=False

@@ -25,7 +25,7 @@ from tests.safety.sandbox_fuzz import fuzz
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Ingest the job of the cookbook, opened as ``hta-sql sql`` does."""
+    """Ingest the cookbook job, and open it as ``hta-sql sql`` does."""
     path = ingest_cookbook(tmp_path_factory.mktemp("sandboxed"))
     materialize(path)
     (path.parent / "secret.csv").write_text("secret\n42\n")
@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def con(
     store: TraceStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open its catalog without a lock: a query that passes the check would run."""
+    """Open a copy of the catalog without a lock, so that accepted queries would run."""
     copied = shutil.copy(store.catalog_path, tmp_path_factory.mktemp("open"))
     with duckdb.connect(copied, read_only=True) as opened:
         yield opened
@@ -45,12 +45,12 @@ def con(
 
 @pytest.fixture(scope="module")
 def sandbox(con: duckdb.DuckDBPyConnection) -> Sandbox:
-    """Return the check with the objects of that catalog."""
+    """Return the sandbox for the copied catalog."""
     return Sandbox(con)
 
 
 def addressed(query: str, store: TraceStore) -> str:
-    """Insert the folders into a query."""
+    """Replace the folder placeholders in a query."""
     folders = {"{outside}": store.path.parent, "{store}": store.path}
     for name, folder in folders.items():
         query = query.replace(name, str(folder))
@@ -61,14 +61,14 @@ def addressed(query: str, store: TraceStore) -> str:
 def test_escapes_are_refused(
     escape: str, store: TraceStore, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The check refuses escapes before anything runs."""
+    """The check refuses every escape before anything runs."""
     with pytest.raises(QueryError):
         sandbox.validated(con, addressed(escape, store))
 
 
 @pytest.mark.slow
 def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
-    """Running all escapes changes neither the files of the store nor their neighbors."""
+    """Running all escapes changes neither the files of the store nor those next to it."""
 
     def files() -> dict[Path, str]:
         found = [path for path in store.path.parent.rglob("*") if path.is_file()]
@@ -82,7 +82,7 @@ def test_escapes_leave_everything_as_it_was(store: TraceStore) -> None:
 
 
 def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
-    """A query that passed the check by mistake could open no file except the Parquet files."""
+    """A query that passed the check by mistake could not open any file except Parquet files."""
     with store._connection.opened().con.cursor() as con:
         for query in (
             "COPY (SELECT 1) TO '{store}/manifest.json' (FORMAT csv)",
@@ -99,7 +99,7 @@ def test_the_engine_stands_behind_the_check(store: TraceStore) -> None:
 def test_gigabytes_out_of_a_number_are_refused(
     bomb: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """Functions that make gigabytes are refused, unless their number is known and small."""
+    """Functions that allocate gigabytes are refused, unless their size is known to be small."""
     with pytest.raises(QueryError, match="allowed here"):
         sandbox.validated(con, bomb)
 
@@ -117,7 +117,7 @@ def test_ordinary_questions_pass(query: str, store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox: Sandbox) -> None:
-    """Every analysis and table passes, under names with and without version, in ns and in µs."""
+    """Every analysis and table passes the check, with and without its version, in ns and in µs."""
     library = load_library()
     for about in (*library.tables, *library.analyses, *library.newest()):
         called = about.name if about in library.tables else f"{about.name}()"
@@ -129,14 +129,14 @@ def test_every_analysis_and_table_passes(con: duckdb.DuckDBPyConnection, sandbox
     ("count", "asks"), [(200, False), pytest.param(4000, True, marks=pytest.mark.slow)]
 )
 def test_queries_by_a_grammar(store: TraceStore, count: int, asks: bool) -> None:
-    """Forbidden parts are refused at any position; other queries are answered, or end in an error of the library."""
+    """Random queries with a forbidden part are refused; others pass or raise a library error."""
     told = fuzz(store, 600, count, 0, asks=asks)
     assert told["refused"] > count / 3
     assert told["passed"] > count / 5
 
 
 def test_parameters_are_bound(store: TraceStore) -> None:
-    """Parameters are bound, also in EXPLAIN; a parameter as the name of a relation is refused."""
+    """Parameters are bound, even in EXPLAIN, but a parameter cannot name a relation."""
     assert store.sql("SELECT $a AS a", {"a": 1}).rows() == [(1,)]
     assert store.sql("SELECT ? AS a, ? AS b", [1, "x"]).rows() == [(1, "x")]
     assert len(store.sql("EXPLAIN SELECT $a AS a", {"a": 1})) == 1
@@ -148,13 +148,13 @@ def test_parameters_are_bound(store: TraceStore) -> None:
 def test_what_is_checked_is_what_runs(
     query: str, con: duckdb.DuckDBPyConnection, sandbox: Sandbox
 ) -> None:
-    """The Python layer does not change the text that was checked."""
+    """DuckDB's Python layer does not change the query that was checked."""
     checked = sandbox.validated(con, query)
     assert con.sql(checked).sql_query() == checked
 
 
 def test_errors_say_what_is_near(store: TraceStore) -> None:
-    """Errors suggest near names, so that a typo is distinguished from an attack."""
+    """Errors for unknown names suggest similar ones, so a typo does not look like an attack."""
     with pytest.raises(QueryError, match=r"no table or analysis 'gpu_opz'. Did you mean 'gpu_ops'"):
         store.sql("FROM gpu_opz")
     with pytest.raises(QueryError, match=r"the function summ. Did you mean 'sum'"):
@@ -164,7 +164,7 @@ def test_errors_say_what_is_near(store: TraceStore) -> None:
 
 
 def test_listed_functions_are_the_engines() -> None:
-    """Each listed function exists; a missing one would allow any future function of that name."""
+    """Each allowlisted function exists in the engine, so that no future one is allowed unseen."""
     with duckdb.connect() as con:
         rows = con.execute(
             "SELECT DISTINCT lower(function_name) FROM duckdb_functions()"

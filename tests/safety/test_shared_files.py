@@ -1,4 +1,4 @@
-"""Ranks that are read together share a Parquet file per table, through every change of the store."""
+"""Changes to stores in which ranks that were read together share one Parquet file per table."""
 
 from __future__ import annotations
 
@@ -32,49 +32,49 @@ DURATIONS = {rank: 100.0 + rank for rank in range(4)}
 
 @pytest.fixture
 def traces(write_traces: WriteTraces) -> Path:
-    """Write four ranks of one kernel each."""
+    """Write the traces of four ranks with one kernel each."""
     return write_traces(DURATIONS)
 
 
 @pytest.fixture
 def store(traces: Path, tmp_path: Path) -> Path:
-    """Ingest them together as run ``traces``."""
+    """Ingest the four ranks together as run ``traces``."""
     ingest_only(traces, tmp_path / "job.store")
     return tmp_path / "job.store"
 
 
 @pytest.fixture
 def reread(traces: Path, store: Path) -> Path:
-    """Ingest rank 1 again with another trace: its old rows are still in the shared files."""
+    """Ingest a new trace of rank 1, whose old rows remain in the shared files."""
     (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
     ingest_only(traces, store)
     return store
 
 
 AFTER = DURATIONS | {1: 900.0}
-"""Times of the kernels when rank 1 was read again."""
+"""Kernel time of each rank after rank 1 was read again [µs]."""
 
 
 def kernel_files(store: Path, run: str = "traces") -> dict[int, str]:
-    """Return the file of the kernels of each rank."""
+    """Return the path of the kernel file of each rank."""
     entries = read_manifest(store).entries
     return {e.rank: e.files["gpu_ops"]["path"] for e in entries if e.run == run}
 
 
 def parquet_files(store: Path) -> set[str]:
-    """Return the Parquet files of the ranks on disk."""
+    """Return the Parquet files on disk."""
     return {path.relative_to(store).as_posix() for path in (store / "tables").rglob("*.parquet")}
 
 
 def stored_ranks(path: Path) -> list[int]:
-    """Return the ranks of the rows inside of a file."""
+    """Return the rank of each row in a file, sorted."""
     with duckdb.connect() as con:
         rows = con.read_parquet(str(path), hive_partitioning=False)
         return [rank for (rank,) in rows.project("rank").order("rank").fetchall()]
 
 
 def test_a_table_is_one_file(store: Path) -> None:
-    """Each entry names it with its own rows; the sizes of the ranks add up to the size on disk."""
+    """A table of four ranks is one file, and each rank's entry counts its own rows in it."""
     entries = read_manifest(store).entries
     tables_of_rank = entries[0].files.keys()
     assert len(parquet_files(store)) == len(tables_of_rank)
@@ -92,7 +92,7 @@ def test_a_table_is_one_file(store: Path) -> None:
 def test_a_large_rank_has_files_of_its_own(
     traces: Path, tmp_path: Path, busy_times: BusyTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A view reads both kinds of files."""
+    """A rank with a large trace gets its own files, and views read both kinds of files."""
     monkeypatch.setattr("hta_sql.ingestion.running.batches.MOST_BYTES", 1 << 10)
     (traces / "rank2.json").write_text(json.dumps(trace_of(2, 10.0, events=20)))
     ingest_only(traces, tmp_path / "job.store")
@@ -106,7 +106,7 @@ def test_a_large_rank_has_files_of_its_own(
 def test_rows_of_a_rank_that_was_read_again_are_not_read(
     reread: Path, busy_times: BusyTimes
 ) -> None:
-    """The shared file stays as it is, since files are immutable."""
+    """Views skip the replaced rows of a rank, which remain in the immutable shared file."""
     assert busy_times(reread) == AFTER
     files = kernel_files(reread)
     assert files[0] == files[2] == files[3] != files[1]
@@ -115,7 +115,7 @@ def test_rows_of_a_rank_that_was_read_again_are_not_read(
 
 
 def test_a_file_that_no_rank_references_is_deleted(traces: Path, reread: Path) -> None:
-    """It goes with the writer after the one that replaced its last rank."""
+    """A shared file is deleted by the ingest after the one that replaced its last rank."""
     shared = kernel_files(reread)[0]
     for rank in (0, 2):
         ingest_only(traces / f"rank{rank}.json", reread, run="traces", force=True)
@@ -132,7 +132,7 @@ def test_a_file_that_no_rank_references_is_deleted(traces: Path, reread: Path) -
 
 
 def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None:
-    """Their size counts each file once."""
+    """Removing a run deletes its shared files, and counts the size of each file once."""
     ingest_only(traces, reread, run="other")
     paths = {file for file in parquet_files(reread) if "run=traces" in file}
     size = sum((reread / path).stat().st_size for path in paths)
@@ -143,7 +143,7 @@ def test_a_removed_run_takes_its_files_along(traces: Path, reread: Path) -> None
 
 
 def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> None:
-    """Its files are linked under the new name once each, and the old name is free again."""
+    """Renaming a run links each of its files once, and frees the old name."""
     inodes = {(reread / path).stat().st_ino for path in parquet_files(reread)}
     hta_sql.rename_run(reread, "traces", "base")
     assert busy_times(reread) == AFTER
@@ -157,7 +157,7 @@ def test_a_renamed_run(traces: Path, reread: Path, busy_times: BusyTimes) -> Non
 
 
 def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyTimes) -> None:
-    """Repair reads them again, and no other."""
+    """Damage to a shared file affects all of its ranks, and the repair reads only those again."""
     path = reread / kernel_files(reread)[0]
     content = bytearray(path.read_bytes())
     content[400] ^= 1
@@ -170,14 +170,14 @@ def test_damage_is_that_of_all_ranks_in_the_file(reread: Path, busy_times: BusyT
 
 
 def test_verify_names_the_ranks_of_a_file(store: Path) -> None:
-    """A fault of a shared file is one line."""
+    """Verify reports a fault of a shared file in one line with all of its ranks."""
     (store / kernel_files(store)[0]).unlink()
     with pytest.raises(AssertionError, match=r"\(run traces ranks 0-3\): it is missing"):
         called("verify", store)
 
 
 def test_a_file_of_other_ranks_is_found(store: Path) -> None:
-    """The manifest may be wrong about a file whose checksum it has."""
+    """A file with other ranks than the manifest states is found, even if its checksum is right."""
     values = json.loads((store / MANIFEST).read_text())
     values["entries"][0]["rank"] = 7
     write_manifest(store, values)
@@ -188,7 +188,7 @@ def test_a_file_of_other_ranks_is_found(store: Path) -> None:
 def test_a_lost_file_loses_its_run_until_it_is_read_again(
     traces: Path, store: Path, busy_times: BusyTimes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next ingest reads all ranks of the file."""
+    """If a shared file is lost, its run is omitted until the next ingest reads all its ranks."""
     ingest_only(traces / "rank0.json", store, run="other")
     (store / kernel_files(store)[0]).unlink()
     with hta_sql.open(store) as opened, caplog.at_level(logging.WARNING):
@@ -201,7 +201,7 @@ def test_a_lost_file_loses_its_run_until_it_is_read_again(
 
 
 def test_a_shard_that_read_ranks_again(traces: Path, tmp_path: Path, busy_times: BusyTimes) -> None:
-    """Its entries, and after the publish the views, leave out the replaced rows."""
+    """A shard that reads a rank again, and views after the publish, omit the replaced rows."""
     store = tmp_path / "job.store"
     hta_sql.ingest_shard(traces, store, shard=(1, 1))
     (traces / "rank1.json").write_text(json.dumps(trace_of(1, 900.0)))
@@ -215,7 +215,7 @@ def test_a_shard_that_read_ranks_again(traces: Path, tmp_path: Path, busy_times:
 def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
     reread: Path, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """Neither other ranks nor replaced rows are in its files."""
+    """A redacted copy of some ranks contains neither other ranks nor replaced rows."""
     redact_store(store_folder(reread), tmp_path / "copy", Redactor("key"), ranks=[1, 2])
     assert busy_times(tmp_path / "copy") == {1: 900.0, 2: 102.0}
     (run,) = read_manifest(tmp_path / "copy").runs()
@@ -228,7 +228,7 @@ def test_a_redacted_copy_has_the_rows_of_its_ranks_only(
 
 
 def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
-    """The store of a role reads the rows of its ranks only."""
+    """A store restricted to a role reads only the rows of its ranks from a shared file."""
     store = tmp_path / "job.store"
     for rank, duration in DURATIONS.items():
         content = trace_of(rank, duration)
@@ -242,7 +242,7 @@ def test_roles_that_share_a_file(traces: Path, tmp_path: Path) -> None:
 
 
 def test_a_manifest_without_the_rows_of_files(store: Path, busy_times: BusyTimes) -> None:
-    """In older stores, a file has one rank, whose rows are those of the file."""
+    """A manifest from before shared files, without ``file_rows``, can be queried."""
     for rank in DURATIONS:
         ingest_only(store.parent / "traces" / f"rank{rank}.json", store, run="traces", force=True)
     values = json.loads((store / MANIFEST).read_text())
@@ -257,7 +257,7 @@ def test_a_manifest_without_the_rows_of_files(store: Path, busy_times: BusyTimes
 def test_a_query_of_one_rank_skips_the_others(
     write_traces: WriteTraces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of a rank are adjacent, in row groups with the smallest and largest rank."""
+    """A query of one rank in a shared file reads only the row group of that rank."""
     monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 2048)
     ingest_only(write_traces(DURATIONS, events=2048), tmp_path / "job.store")
     with duckdb.connect(str(tmp_path / "job.store" / "catalog.duckdb"), read_only=True) as con:

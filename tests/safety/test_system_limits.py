@@ -1,4 +1,4 @@
-"""Limits of the system on threads, memory and files cause one line that names the limit, and exit code 1."""
+"""System limits on threads, memory and files cause a one-line error that names the limit."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNPRIVILEGED = (
     *("setpriv", "--reuid=54321", "--clear-groups"),
     *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
 )
-"""User without privileges, because root has no limit of processes."""
+"""Command prefix for a user without privileges, because root has no process limit."""
 
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write traces of two ranks and their store into a folder that any user may write."""
+    """Write and ingest traces of two ranks in a folder that any user may write to."""
     folder = tmp_path_factory.mktemp("job")
     (folder / "traces").mkdir()
     for rank in range(2):
@@ -59,7 +59,7 @@ COMMANDS = {
 def limited(
     folder: Path, limit: str, command: tuple[str, ...], user: tuple[str, ...] = ()
 ) -> list[str]:
-    """Run a command under a limit of the shell; return stderr after its exit code of 1."""
+    """Run a command under a shell limit, expect exit code 1, and return the lines of stderr."""
     script = f'ulimit {limit}; exec "$@"'
     program = ("bash", "-c", script, "bash", sys.executable, "-m", "hta_sql", *command)
     temporary = folder / "tmp"
@@ -82,7 +82,7 @@ def limited(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
-    """The message differs from that of a full disk, and no file is orphaned."""
+    """The error for a file size limit differs from that of a full disk; no file is left."""
     before = sorted(path.name for path in job.iterdir() if path.name != "tmp")
     lines = limited(job, "-f 16", COMMANDS[name])
     assert lines[-1].startswith("error: ")
@@ -98,7 +98,7 @@ def test_a_limit_of_file_sizes_is_named(job: Path, name: str) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", ["ingest", "run", "sql", "report"])
 def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None:
-    """The message names the limit on all threads and processes of a user."""
+    """The error for the thread limit says that it counts all threads and processes of a user."""
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("only root with setpriv can try it")
     lines = limited(job, f"-u {threads}", COMMANDS[name], UNPRIVILEGED)
@@ -122,7 +122,7 @@ def test_a_limit_of_threads_is_named(job: Path, name: str, threads: int) -> None
     ],
 )
 def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> None:
-    """The message contains the refused resource and a remedy."""
+    """The error names the resource that the system refused, and a remedy."""
     reason = reason_of(error)
     assert reason is not None
     assert words in reason
@@ -134,7 +134,7 @@ def test_what_the_system_refuses_is_explained(error: Exception, words: str) -> N
     [RuntimeError("other"), OSError(errno.EACCES, "Permission denied"), ImportError("no module")],
 )
 def test_other_errors_are_no_limits(error: Exception) -> None:
-    """Other errors keep their message, or their traceback."""
+    """Errors that have nothing to do with a system limit are not explained as one."""
     assert reason_of(error) is None
     assert disk_refusal(error) is None
 
@@ -147,7 +147,7 @@ def test_a_pool_that_fails_to_start_is_a_refused_thread() -> None:
 
 
 def test_little_address_space_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small address space causes a warning before libraries abort."""
+    """A small limit on the address space causes a warning, before libraries abort."""
     limits = {resource.RLIMIT_AS: 10**9}
     real = resource.getrlimit
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Temporary folders are deleted by their process, or by the next one that creates some."""
+"""Temporary folders are deleted by their process, or else by the next one that creates a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess.Popen[str], Path]:
-    """Start a process with a temporary folder; return both."""
+    """Start a process that creates a temporary folder; return both."""
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
@@ -50,7 +50,7 @@ def started(environment: dict[str, str], program: str = USE) -> tuple[subprocess
 
 
 def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Path) -> None:
-    """Only folders of dead processes are deleted; a running one keeps its folder."""
+    """Only folders of dead processes are deleted; a running process keeps its folder."""
     (tmp_path / "hta_sql-notes").write_text("somebody's")
     dead, left = started(environment)
     dead.kill()
@@ -66,7 +66,7 @@ def test_those_of_dead_processes_only(environment: dict[str, str], tmp_path: Pat
 
 
 def test_sigterm_in_the_middle_of_a_query(environment: dict[str, str], tmp_path: Path) -> None:
-    """A command ends at once, even if no Python code runs in its main thread, and leaves no file."""
+    """SIGTERM ends a command at once, even within a statement of the engine, and leaves no file."""
     process, used = started(environment, QUERY)
     assert used.is_dir()
     process.terminate()

@@ -1,4 +1,4 @@
-"""A store can be used by many threads, forked and pickled."""
+"""A store can be shared by many threads, forked and pickled."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SLOW = "SELECT sum(hash(a.range + b.range)) FROM range(1000000) AS a, range(1000
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ingest the job of the cookbook."""
+    """Ingest the cookbook job."""
     return ingest_cookbook(tmp_path_factory.mktemp("threads"))
 
 
 @pytest.fixture(params=[False, True], ids=["open", "safe"])
 def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
-    """Open it; a safe store in one process with others opens a copy."""
+    """Open the store, or safely a copy of it, because both modes need separate engines."""
     if request.param:
         path = path.with_name("safe.store")
         if not path.exists():
@@ -48,7 +48,7 @@ def store(path: Path, request: pytest.FixtureRequest) -> Iterator[TraceStore]:
 
 
 def questions(store: TraceStore) -> list[Callable[[], Any]]:
-    """Return calls of every kind."""
+    """Return one call for each kind of query."""
     return [
         lambda: store.run("temporal_breakdown", ranks=[0]).rows(),
         lambda: store.run("temporal_breakdown", ranks=[1]).rows(),
@@ -71,7 +71,7 @@ def test_many_threads_get_what_one_gets(store: TraceStore) -> None:
 
 @pytest.mark.slow
 def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
-    """The first analysis materializes derived tables; no thread sees a closed connection."""
+    """Queries of other threads succeed while the first analysis replaces the catalog."""
     with hta_sql.open(ingest_cookbook(tmp_path)) as store, ThreadPoolExecutor(4) as pool:
         counts = [pool.submit(store.sql, "SELECT count(*) FROM gpu_ops") for _ in range(20)]
         first = pool.submit(store.run, "collective_waits")
@@ -81,7 +81,7 @@ def test_a_catalog_is_replaced_while_others_ask(tmp_path: Path) -> None:
 
 
 def test_errors_stay_in_their_thread(store: TraceStore) -> None:
-    """A failing query does not affect the connection of the others."""
+    """A failing query does not affect the queries of other threads."""
 
     def ask(number: int) -> object:
         if number % 2:
@@ -95,7 +95,7 @@ def test_errors_stay_in_their_thread(store: TraceStore) -> None:
 
 
 def test_ranks_side_by_side_as_frames(path: Path) -> None:
-    """HTA's calls run with one thread per rank."""
+    """HTA's methods return the same frames when they run in one thread per rank."""
     with hta_sql.TraceAnalysis(store=path) as analyzer:
 
         def idle(rank: int) -> pd.DataFrame:
@@ -123,7 +123,7 @@ def test_interrupt_stops_every_question(path: Path) -> None:
 
 
 def test_a_closed_store_says_so(path: Path) -> None:
-    """A closed store raises an error, also if its copy was closed before it was pickled."""
+    """Queries of a closed store, and of a copied or unpickled closed store, raise an error."""
     store = hta_sql.open(path)
     store.close()
     store.close()
@@ -135,7 +135,7 @@ def test_a_closed_store_says_so(path: Path) -> None:
 
 
 def in_child(question: Callable[[], object]) -> int:
-    """Fork, run a query there, and return the child's exit status."""
+    """Fork, run a query in the child, and return the child's exit code."""
     child = os.fork()
     if child == 0:
         signal.alarm(60)
@@ -150,7 +150,7 @@ def in_child(question: Callable[[], object]) -> int:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_opens_anew(store: TraceStore) -> None:
-    """A fork, and a fork of it, opens the store again and gives the parent's answers."""
+    """A fork, and a fork of the fork, opens the store again and gives the parent's answers."""
     asked = questions(store)
     alone = [question() for question in asked]
 
@@ -183,7 +183,7 @@ def test_a_fork_opens_other_stores_of_the_same_catalog(path: Path) -> None:
 @pytest.mark.slow
 @needs_fork
 def test_a_fork_while_threads_ask(path: Path) -> None:
-    """Queries of other threads stay with the parent."""
+    """A process can fork while its threads query, and the child's answers are right."""
     with hta_sql.open(path) as store:
         expected = store.run("temporal_breakdown").rows()
         stop = threading.Event()
@@ -226,7 +226,7 @@ def test_a_child_that_ends_like_any_program(path: Path) -> None:
 
 
 def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
-    """Query the compute time, as a task of a worker does."""
+    """Return the compute time of a rank, as a worker's task does."""
     rows: list[Any] = analyzer.store.run("temporal_breakdown", ranks=[rank]).rows()
     return [analyzer.run, analyzer.ranks, *rows]
 
@@ -234,7 +234,7 @@ def compute_time(analyzer: hta_sql.TraceAnalysis, rank: int) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
-    """A worker gets path and options of the store, and opens it."""
+    """An analysis is pickled as the path and options of its store, which a worker opens."""
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     with hta_sql.TraceAnalysis(store=path, run="after") as analyzer:
@@ -249,7 +249,7 @@ def test_an_analysis_goes_to_workers(path: Path, method: str) -> None:
 def test_a_store_is_pickled_as_path_and_options(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pickled store is its path and options; if the store is missing, it is an error."""
+    """A store is pickled as its path and options; unpickling fails if the store is missing."""
     monkeypatch.chdir(path.parent)
     with hta_sql.TraceStore(path.name, threads=2, memory_limit="300MiB") as store:
         sent = pickle.dumps(store)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def started(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start code in a new Python process."""
+    """Start a Python process that runs the given code."""
     program = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(  # noqa: S603 - our own code
         program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -60,7 +60,7 @@ def test_the_second_waits_and_says_so(
 
 
 def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The error has a message, and nothing was written."""
+    """After the lock timeout, an error says that another process is still writing."""
     store = tmp_path / "job.store"
     traces = write_traces({0: 100.0})
     with store_lock(store_folder(store)):
@@ -72,7 +72,7 @@ def test_after_the_timeout_it_fails(tmp_path: Path, write_traces: WriteTraces) -
 def test_a_lock_that_is_removed_by_who_holds_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A process that waited for a removed lock waits for the next lock as well."""
+    """A process that waited for a deleted lock file waits for its successor as well."""
     folder, got = store_folder(tmp_path), threading.Event()
 
     def wait() -> None:
@@ -93,7 +93,7 @@ def test_a_lock_that_is_removed_by_who_holds_it(
 
 
 def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """The system releases the lock of a dead process."""
+    """The operating system releases the lock of a dead process."""
     store = tmp_path / "job.store"
     code = (
         "import sys, time\n"
@@ -116,7 +116,7 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path, write_traces: WriteT
 
 @pytest.mark.slow
 def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Runs of several concurrent processes are all stored."""
+    """Runs that several processes ingest concurrently are all stored."""
     store = tmp_path / "job.store"
     code = "import hta_sql, sys; hta_sql.ingest(sys.argv[1], sys.argv[2], run=sys.argv[3]).close()"
     write_traces({0: 100.0}, "a")
@@ -132,7 +132,7 @@ def test_different_traces_into_one_store(tmp_path: Path, write_traces: WriteTrac
 
 @pytest.mark.slow
 def test_two_notebooks_open_one_folder(write_traces: WriteTraces) -> None:
-    """TraceAnalysis opens the same new folder twice at once: both answer, and one ingests."""
+    """If two processes open a new folder at once, both get answers, and only one ingests."""
     traces = write_traces({0: 100.0, 1: 110.0})
     code = (
         "import sys\n"

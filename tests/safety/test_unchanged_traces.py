@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(write_traces: WriteTraces) -> Path:
-    """Ingest eight ranks, with the store next to them."""
+    """Ingest eight ranks into a store next to their traces."""
     traces = write_traces({rank: 100.0 + rank for rank in range(8)}, events=500)
     ingest_only(traces, traces / "job.store")
     return traces
 
 
 def state_of(store: Path) -> dict[str, tuple[int, int]]:
-    """Return every file with its time and inode."""
+    """Return the modification time and inode of every file."""
     return {
         str(path): (path.stat().st_mtime_ns, path.stat().st_ino)
         for path in store.rglob("*")
@@ -44,7 +44,7 @@ def state_of(store: Path) -> dict[str, tuple[int, int]]:
 def test_no_trace_is_read_and_nothing_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No trace is read again, because the rank of an unchanged file is in the manifest."""
+    """No unchanged trace is read to find its rank, because the manifest has it."""
     monkeypatch.setattr(fingerprints, "peek", lambda path: pytest.fail(f"read {path}"))
     before = state_of(folder / "job.store")
     with hta_sql.ingest(folder, folder / "job.store") as opened:
@@ -55,7 +55,7 @@ def test_no_trace_is_read_and_nothing_written(
 
 
 def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
-    """Return CPU time, which does not depend on other load of the machine."""
+    """Return the CPU time of an ingest [s], which does not depend on the machine's other load."""
     started = time.process_time()
     ingest().close()
     return time.process_time() - started
@@ -63,7 +63,7 @@ def seconds_of(ingest: Callable[[], hta_sql.TraceStore]) -> float:
 
 @pytest.mark.slow
 def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
-    """Opening again takes 0.05 s instead of 1.4, in one process and as the best of five."""
+    """Opening an unchanged folder takes less than a tenth of the time of an ingest."""
     store = folder / "job.store"
     anew = seconds_of(lambda: hta_sql.ingest(folder, store, force=True, jobs=1))
     again = min(seconds_of(lambda: hta_sql.ingest(folder, store)) for _ in range(5))
@@ -74,7 +74,7 @@ def test_it_takes_a_tenth_of_the_time(folder: Path) -> None:
 def test_only_the_ends_of_a_trace_are_read(
     write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """128 KB of each of two traces are read, for any length."""
+    """Only the two ends of an unchanged trace are read, whatever its length."""
     traces = write_traces({0: 100.0, 1: 101.0}, events=5000)
     ingest_only(traces, traces / "job.store")
     sizes: list[int] = []
@@ -96,7 +96,7 @@ def test_only_the_ends_of_a_trace_are_read(
 def test_a_changed_file_is_read_and_the_others_are_not(
     folder: Path, write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other bytes are a change, even with the same size or the old time."""
+    """A trace with changed bytes is read again, even if its size and time are the same."""
     store = folder / "job.store"
     path = folder / "rank3.json"
     status = path.stat()
@@ -118,7 +118,7 @@ def test_a_changed_file_is_read_and_the_others_are_not(
 
 @pytest.mark.slow
 def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: WriteTraces) -> None:
-    """Ranks by order of names are renumbered for a new file, without reading old files."""
+    """Ranks numbered by the order of file names are renumbered when a file is added."""
     traces = write_traces({0: 100.0})
     text = (traces / "rank0.json").read_text()
     (traces / "rank0.json").unlink()
@@ -134,7 +134,7 @@ def test_a_file_without_a_rank_keeps_its_place(tmp_path: Path, write_traces: Wri
 def test_what_an_ingest_replaces_goes_with_the_one_after(
     tmp_path: Path, write_traces: WriteTraces
 ) -> None:
-    """The ingest after a replacement deletes orphaned files, and no files of others."""
+    """Replaced and partial files are deleted one ingest later; files of others are preserved."""
     store = tmp_path / "job.store"
     ingest_only(write_traces({0: 100.0}), store)
     first = read_manifest(store).named_files()

@@ -1,4 +1,4 @@
-"""If a trace kills its workers, it is named with the reason, and the others are stored."""
+"""Traces that kill their workers are named with the reason, and the other traces are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DURATIONS = {rank: 100.0 + rank for rank in range(4)}
 
 @pytest.fixture
 def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
-    """Write six ranks; the traces of 4 and 5 kill every other process that opens them."""
+    """Write traces of six ranks; those of ranks 4 and 5 kill every worker that opens them."""
     folder = write_traces({**DURATIONS, 4: 1.0, 5: 1.0})
     (folder / "rank4.json").rename(folder / "dies4.json")
     (folder / "rank5.json").rename(folder / "killed5.json")
@@ -37,7 +37,7 @@ def deadly_traces(write_traces: WriteTraces, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None:
-    """Assert that both traces are named with their exit, and the rest is in the store."""
+    """Assert that both deadly traces are named with their exit, and the others are stored."""
     lines = str(error).splitlines()
     assert lines[0] == "2 of 6 traces could not be ingested:"
     dies, killed = sorted(lines[1:3])
@@ -51,7 +51,7 @@ def check(error: hta_sql.TraceError, store: Path, busy_times: BusyTimes) -> None
 def test_traces_that_kill_their_worker(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A trace that kills its worker breaks the pool; lost tasks run again, one at a time."""
+    """A trace that kills its worker breaks the pool; the lost tasks run again, one at a time."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(deadly_traces, tmp_path / "job.store", jobs=2)
     check(caught.value, tmp_path / "job.store", busy_times)
@@ -61,7 +61,7 @@ def test_traces_that_kill_their_worker(
 def test_traces_that_kill_a_pool_of_the_caller(
     deadly_traces: dict[int, str], tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A broken pool is not used any more; the other traces are read in this process."""
+    """A broken pool of the caller is not used again; the other traces are read in this process."""
     with (
         ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
         pytest.raises(hta_sql.TraceError) as caught,
@@ -74,7 +74,7 @@ class Failing(Executor):
     """Executor in this process that raises an unexpected error for some ranks."""
 
     def submit(self, task: Any, /, *arguments: Any, **_options: Any) -> Future[Any]:
-        """Run a task at once."""
+        """Run a task at once, or fail it for rank 1."""
         future: Future[Any] = Future()
         if arguments[0].rank == 1:
             future.set_exception(ZeroDivisionError("division by zero"))
@@ -87,7 +87,7 @@ class Failing(Executor):
 def test_an_unexpected_error_of_a_worker_is_shown(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """An unexpected error fails its trace only, and is in the message and the traceback."""
+    """An unexpected error in a worker fails only its trace, and is the cause of the error."""
     with pytest.raises(hta_sql.TraceError) as caught:
         hta_sql.ingest(write_traces(DURATIONS), tmp_path / "job.store", executor=Failing())
     assert "rank1.json: ZeroDivisionError: division by zero" in str(caught.value)
@@ -100,7 +100,7 @@ def test_an_unexpected_error_of_a_worker_is_shown(
 def test_an_error_of_the_engine_costs_one_trace(
     write_traces: WriteTraces, tmp_path: Path, jobs: int
 ) -> None:
-    """An error of the engine, such as a lack of memory, fails one trace with its message."""
+    """An engine error, such as a lack of memory, is reported with the trace that it occurred in."""
     traces = write_traces(DURATIONS)
     with pytest.raises(hta_sql.TraceError, match=r"rank0.json: .*[Mm]emory"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=jobs, memory_limit="1MiB")
@@ -129,7 +129,7 @@ def test_workers_end_with_their_parent(write_traces: WriteTraces, tmp_path: Path
 
 
 def children_of(pid: int) -> list[int]:
-    """Return process ids from /proc."""
+    """Return the ids of a process's children, read from /proc."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     if not path.exists():
         pytest.skip("no /proc here")
@@ -145,7 +145,7 @@ def is_alive(pid: int) -> bool:
 
 
 class Sending(Executor):
-    """Executor that pickles tasks and runs them here, as a cluster does."""
+    """Executor that pickles tasks, as a cluster does, and runs them in this process."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -163,7 +163,7 @@ class Sending(Executor):
 def test_a_task_and_its_result_can_be_sent(
     write_traces: WriteTraces, tmp_path: Path, busy_times: BusyTimes
 ) -> None:
-    """A task is identified by its name, and neither direction contains events."""
+    """Pickled tasks and results are small, because they contain no events."""
     executor = Sending()
     traces = write_traces(DURATIONS, events=2_000)
     ingest_only(traces, tmp_path / "job.store", executor=executor)

@@ -1,7 +1,7 @@
-"""Write signatures.csv: ``python record.py PATTERNS > signatures.csv``, with torch 2.13 for the CPU.
+"""Write signatures.csv with torch 2.13 for the CPU: ``python record.py PATTERNS > signatures.csv``.
 
-PATTERNS is a file with one regular expression per line. Of the overloads of an operator, it selects the one
-that is called with tensors, and with dimensions if possible.
+PATTERNS is a file with one regular expression per line. Among the overloads of an operator, the
+script selects one that takes tensors, with dimensions if possible.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ FORMS = ("self", "", "dim", "dim_IntList", "ScalarOpt_dim", "Tensor", "Tensor_Te
 
 
 def worth(schema: Any) -> tuple[int, int]:
-    """Return the rank of an overload: with dimensions first, then in the order of FORMS."""
+    """Return the sort key of an overload: with dimensions first, then in the order of FORMS."""
     names = [argument.name for argument in schema.arguments]
     return "dim" not in names, FORMS.index(schema.overload_name)
 
 
 def main(patterns: Path) -> None:
-    """Write name, number of leading tensors, and names of all arguments."""
+    """Write the name, the number of leading tensors and the argument names of each operator."""
     wanted = re.compile("|".join(patterns.read_text(encoding="utf-8").split()))
     forms: dict[str, list[Any]] = {}
     for schema in torch._C._jit_get_all_schemas():

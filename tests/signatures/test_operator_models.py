@@ -1,4 +1,4 @@
-"""Argument positions that the work of an operator is computed from agree with its signature."""
+"""The argument positions in the operator models agree with the signatures of the operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hta_sql.library.objects import load_library
 
 MACROS = ("_operator_models",)
-"""Macros that are tested here."""
+"""Macros under test."""
 
 SIGNATURES = {
     "flash_attn::_flash_attn_forward": (
@@ -35,7 +35,7 @@ SIGNATURES = {
     "torch::distributed::reducer::mul_out": "self other",
     "aten::_cumsum": "self dim",
 }
-"""Arguments of operators that torch does not list; those of flash-attention up to the last one in use."""
+"""Arguments of operators that torch does not list, at least up to the last one in use."""
 
 WHAT_IS_READ = {
     "gemm": ("a", "b", "added", "out_dtype", "beta"),
@@ -60,7 +60,7 @@ OTHER_NAMES = {
 }
 
 NUMBERS = {"aten::fill_": 1, "aten::masked_fill": 2, "aten::masked_fill_": 2}
-"""Tensor arguments whose last one is only a number."""
+"""Operator ─▶ number of its tensor arguments without the last, which is only a number."""
 
 TWO_INPUTS = {"torch::distributed::reducer::mul_out": 2}
 
@@ -77,7 +77,7 @@ MODELS = {line["operator"]: line for line in lines("models.csv")}
 
 @cache
 def connection() -> duckdb.DuckDBPyConnection:
-    """Return an engine with the macro and all names."""
+    """Return an engine with the macro and a table of all operator names."""
     con = duckdb.connect(":memory:", config={"threads": 1})
     con.execute("CREATE SCHEMA lib")
     con.execute("CREATE TABLE names AS SELECT unnest(?::VARCHAR[]) AS name", [[*MODELS, "aten::x"]])
@@ -92,7 +92,7 @@ def answers() -> list[tuple[str, str, str, list[int], bool]]:
 
 
 def expected_places(name: str, model: str, variant: str) -> list[int]:
-    """Return the positions of the arguments that a formula needs; -1 if there is none."""
+    """Return the positions of the arguments that a formula needs, with -1 for a missing one."""
     if model == "fused":
         return []
     arguments = SIGNATURES[name] if name in SIGNATURES else RECORDED[name]["arguments"]
@@ -102,7 +102,7 @@ def expected_places(name: str, model: str, variant: str) -> list[int]:
         return [counts[name] if name in counts else int(RECORDED[name]["tensor_count"])]
     if model == "reduce":
         return [-1 if variant == "scan" else known.get("dim", 1)]
-    # What is added stands before what is multiplied.
+    # The added tensor precedes the multiplied ones.
     is_added = "mat1" in known or "batch1" in known or "mat" in known
     known |= {"a": int(is_added), "b": 1 + is_added}
     known |= {"added": 0} if is_added else {"added": known["bias"]} if "bias" in known else {}
@@ -117,7 +117,7 @@ def expected_places(name: str, model: str, variant: str) -> list[int]:
 
 @pytest.mark.parametrize("model", sorted({line["model"] for line in MODELS.values()}))
 def test_places_are_those_of_the_signature(model: str) -> None:
-    """Positions agree for every operator of torch with a formula, and for flash-attention."""
+    """Argument positions agree for each torch operator with a formula, and for flash-attention."""
     found = {name: (variant, places) for name, m, variant, places, _ in answers() if m == model}
     names = {name: line["variant"] for name, line in MODELS.items() if line["model"] == model}
     assert found == {
@@ -126,7 +126,7 @@ def test_places_are_those_of_the_signature(model: str) -> None:
 
 
 def test_an_operator_has_one_formula() -> None:
-    """An operator has at most one formula; the work of a wrapper is that of another operator."""
+    """Each operator has one formula, and wrappers are marked as such."""
     found = [(name, model, variant, wraps) for name, model, variant, _, wraps in answers()]
     assert found == [
         (name, line["model"], line["variant"], line["is_wrapper"] == "true")
@@ -135,5 +135,5 @@ def test_an_operator_has_one_formula() -> None:
 
 
 def test_every_operator_that_torch_lists_has_one() -> None:
-    """The listed operators are those that match the patterns of record.py."""
+    """Every operator that torch lists for the patterns of record.py has a formula."""
     assert RECORDED.keys() <= MODELS.keys()

@@ -1,4 +1,4 @@
-"""Fixture of two recordings of each rank as one run."""
+"""Fixture with two recordings of each rank, joined into one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.spans.two_spans import write_spans
 
 @pytest.fixture(scope="module")
 def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Ingest the recordings as one run."""
+    """Ingest two recordings of each rank as one run."""
     folder = tmp_path_factory.mktemp("joined")
     traces = write_spans(folder / "job")
     with hta_sql.ingest(traces, folder / "job.store", jobs=1, join_spans=True) as store:

@@ -1,4 +1,4 @@
-"""Charts over time show two recordings one after the other, labeled, with nothing between."""
+"""Charts over time show two recordings one after the other, without the time between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hta_sql.charts import draw
 def test_recordings_are_drawn_one_behind_the_other(
     joined: hta_sql.TraceStore, name: str, columns: tuple[str, ...]
 ) -> None:
-    """All drawn times are within the 400 us of the recordings."""
+    """All times in a chart are within the recorded 400 µs; the title mentions the omitted gap."""
     last: dict[str, Any] = {"include_last_profiler_step": True}
     given = {} if name in {"memory_curve", "utilization_over_time"} else last
     chart = draw(joined.run(name, **given)).to_dict()
@@ -31,6 +31,6 @@ def test_recordings_are_drawn_one_behind_the_other(
     times = [row[column] for row in rows for column in columns if column in row]
     assert 200 < max(times) <= 400
     assert "the time between them is left out" in json.dumps(chart["title"])
-    # In one run alone there is nothing to leave out.
+    # A single recording leaves nothing out.
     single = draw(joined.run(name, steps=[1], **given)) if name != "utilization_over_time" else None
     assert single is None or "left out" not in json.dumps(single.to_dict()["title"])

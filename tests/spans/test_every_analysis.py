@@ -1,4 +1,4 @@
-"""Every analysis of two recordings of a simulated job depends only on recorded events."""
+"""Every analysis of two joined recordings of a simulated job depends only on recorded events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "operator_across_ranks": ("position", "rank_mean_ns", "occurrence_z"),
     "straggler_metric": ("normalized_start",),
 }
-"""Analyses with a row per event, step or collective ─▶ columns that number or judge those of the whole run."""
+"""Analyses with a row per event, step or collective ─▶ columns that depend on the whole run."""
 
 ADDED: dict[str, tuple[str, ...]] = {
     "blocking_communication": (),
@@ -68,12 +68,12 @@ ADDED: dict[str, tuple[str, ...]] = {
     "stragglers": (),
     "temporal_breakdown": (),
 }
-"""Analyses of sums ─▶ their counts, bytes and derived times."""
+"""Analyses with sums ─▶ columns that do not add up over recordings."""
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_sql.TraceStore]]:
-    """Ingest the same two recordings as two runs, as one run, and as one run with an additional gap of a thousand seconds."""
+    """Ingest two recordings as two runs, as one run, and as one run with a gap of 1,000 s more."""
     top = tmp_path_factory.mktemp("spans")
     opened = {}
     for name, apart in (("apart", 10), ("joined", 10), ("far", 1010)):
@@ -104,7 +104,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, hta_s
 
 
 def rows(store: hta_sql.TraceStore, name: str, *, last: bool) -> list[dict[str, Any]]:
-    """Return the rows of an analysis."""
+    """Return the rows of an analysis, with or without last steps."""
     about = next(a for a in load_library().newest() if a.base_name == name)
     given: dict[str, Any] = {LAST: last} if LAST in {p.name for p in about.parameters} else {}
     return list(store.run(name, **given).arrow().to_pylist())
@@ -127,7 +127,7 @@ def is_id(column: str) -> bool:
 def test_the_length_of_the_gap_changes_nothing(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """A longer gap changes only points in time."""
+    """A longer gap between the recordings changes only points in time."""
 
     def timeless(store: hta_sql.TraceStore) -> list[dict[str, Any]]:
         ((offset,),) = store.sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
@@ -152,7 +152,7 @@ def test_the_length_of_the_gap_changes_nothing(
 def test_rows_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Each recording has the events, steps, collectives and figures of its separate run."""
+    """Joined recordings have the events, steps, collectives and figures of separate runs."""
     ((offset,),) = (
         stores["joined"].sql("SELECT min(offset_ns) FROM rank_spans WHERE span = 1").rows()
     )
@@ -183,7 +183,7 @@ def test_rows_are_those_of_the_runs(
 def test_sums_are_those_of_the_runs(
     stores: dict[str, hta_sql.TraceStore], name: str, last: bool
 ) -> None:
-    """Times, counts and bytes of the recordings are summed."""
+    """Times, counts and bytes of joined recordings are the sums over separate runs."""
 
     def added(store: hta_sql.TraceStore) -> Counter[str]:
         sums: Counter[str] = Counter()

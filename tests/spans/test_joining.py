@@ -1,4 +1,4 @@
-"""Joining of recordings into one run, and its effect on everything that reads a store."""
+"""Joining recordings into one run, and its effect on everything that reads a store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shown(store: hta_sql.TraceStore) -> list[tuple[str, int, int]]:
 
 
 def test_one_run_or_two_as_one_likes(tmp_path: Path) -> None:
-    """Stored recordings stay; only moved ones are read again, and each belongs to one run."""
+    """Recordings can be joined and separated again, and only those that move are read again."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
     one_run = [("job", rank, span) for rank in (0, 1) for span in (0, 1)]
     two_runs = [(run, rank, 0) for run in ("job", "job-capture2") for rank in (0, 1)]
@@ -50,7 +50,7 @@ def test_one_run_or_two_as_one_likes(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_span_is_refused(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
-    """Equal step numbers, overlapping times and missing steps are refused as ambiguous."""
+    """Recordings with equal step numbers, overlapping times or no steps are not joined."""
     traces = write_spans(tmp_path / "job", **options)
     with pytest.raises(TraceError, match=reason + r"\. Without --join-spans"):
         hta_sql.ingest(traces, tmp_path / "job.store", jobs=1, join_spans=True)
@@ -69,7 +69,7 @@ def test_what_cannot_be_joined_is_two_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_join_them_as_well(tmp_path: Path) -> None:
-    """Two jobs of an array may read spans of one rank, which are joined."""
+    """Shards may contain recordings of the same rank, which are joined."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
     for number in (1, 2):
         hta_sql.ingest_shard(traces, target, jobs=1, join_spans=True, shard=(number, 2))
@@ -79,7 +79,7 @@ def test_shards_join_them_as_well(tmp_path: Path) -> None:
 
 
 def test_a_rank_without_the_first_span(tmp_path: Path) -> None:
-    """The only file of a rank belongs to the span during which it was recorded."""
+    """A rank with a single file belongs to the recording during which it was captured."""
     traces = write_spans(tmp_path / "job")
     (traces / "rank1-0.json").unlink()
     with hta_sql.ingest(traces, tmp_path / "job.store", jobs=1, join_spans=True) as store:
@@ -106,7 +106,7 @@ def test_three_spans_on_the_command_line(
 
 @pytest.mark.slow
 def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
-    """A DuckDB file, a redacted store and materialized answers have the same rows."""
+    """A DuckDB file, a redacted copy and materialized answers have the same rows."""
     traces, target = write_spans(tmp_path / "job"), tmp_path / "job.store"
     query = "SELECT rank, span_ns, idle_ns FROM temporal_breakdown ORDER BY rank"
     spans = "SELECT rank, span, offset_ns, event_count FROM rank_spans ORDER BY ALL"
@@ -121,7 +121,7 @@ def test_copies_and_kept_answers_have_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_path: Path) -> None:
-    """A rank with two files has none to write counters into; its duration is that of both."""
+    """Counters cannot be written into a rank with two files; its duration is that of both."""
     with pytest.raises(ParameterError, match="was recorded 2 times"):
         write_counters(joined, "job", 0)
     with TraceAnalysis(store=joined.path, include_last_profiler_step=True) as analysis:
@@ -137,7 +137,7 @@ def test_a_trace_is_written_anew_from_one_file(joined: hta_sql.TraceStore, tmp_p
 
 
 def test_each_capture_of_a_folder_is_given_away(tmp_path: Path) -> None:
-    """A redacted copy of a folder with two files of each rank has two files of each rank."""
+    """A redacted copy of a folder keeps both files of each rank."""
     traces = write_spans(tmp_path / "job")
     export_redacted(traces, tmp_path / "given", "trace", Redactor("key"))
     names = sorted(path.name for path in (tmp_path / "given").iterdir())

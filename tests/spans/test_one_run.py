@@ -1,4 +1,4 @@
-"""Two recordings of each rank as one run: answers by hand, and compared with separate runs."""
+"""Two recordings of each rank as one run, checked by hand and against separate runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ US = 1000
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceStore]:
-    """Ingest each recording as a run."""
+    """Ingest each recording as a separate run."""
     folder = tmp_path_factory.mktemp("apart")
     traces = write_spans(folder / "job")
     with hta_sql.ingest(traces, folder / "job.store", jobs=1) as store:
@@ -24,7 +24,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hta_sql.TraceSto
 
 
 def rows(store: hta_sql.TraceStore, name: str, *columns: str, **parameters: Any) -> list[Any]:
-    """Return some columns of an analysis, including the last step if it has the parameter."""
+    """Return columns of an analysis as tuples."""
     table = store.run(name, **parameters).arrow().select(list(columns)).to_pylist()
     return [tuple(row.values()) for row in table]
 
@@ -33,7 +33,7 @@ ALL: dict[str, Any] = {"include_last_profiler_step": True}
 
 
 def test_one_run_with_two_spans_of_each_rank(joined: hta_sql.TraceStore) -> None:
-    """A rank is one row; its recordings are rows of rank_spans, with their real times."""
+    """A rank has one row, and its recordings are rows of rank_spans with their real times."""
     assert joined.runs() == ["job"]
     ranks = joined.sql("SELECT rank, event_count, dur, drops_last_step FROM ranks ORDER BY rank")
     assert ranks.rows() == [(0, 40, 2 * 200 * US, True), (1, 40, 2 * 200 * US, True)]
@@ -48,7 +48,7 @@ def test_one_run_with_two_spans_of_each_rank(joined: hta_sql.TraceStore) -> None
 
 
 def test_no_event_is_lost_and_ids_are_unique(joined: hta_sql.TraceStore) -> None:
-    """The id of an event contains its recording and its position in the file; descriptions are not duplicated."""
+    """No event is lost, and ids are unique. Devices and process groups are not duplicated."""
     counts = (
         "SELECT rank, count(*), count(DISTINCT event_id) FROM events GROUP BY rank ORDER BY rank"
     )
@@ -58,7 +58,7 @@ def test_no_event_is_lost_and_ids_are_unique(joined: hta_sql.TraceStore) -> None
 
 
 def test_launches_stay_in_their_span(joined: hta_sql.TraceStore) -> None:
-    """Although correlation ids restart, each kernel has the launch of its own recording."""
+    """Each kernel has the launch of its own recording, although correlation ids restart."""
     crossing = (
         "SELECT count(*), count_if(lib.span_of(g.launch_id) = g.span), count_if(lib.span_of(g.op_id) = g.span) "
         "FROM gpu_ops AS g"
@@ -72,12 +72,12 @@ def test_launches_stay_in_their_span(joined: hta_sql.TraceStore) -> None:
 
 
 def test_each_span_leaves_out_its_last_step(joined: hta_sql.TraceStore) -> None:
-    """Steps retain their numbers; kernels of the last step may be truncated in either recording."""
+    """The last step of each recording is excluded, because its kernels may be truncated."""
     assert rows(joined, "profiler_steps", "rank", "step") == [(0, 1), (0, 3), (1, 1), (1, 3)]
 
 
 def test_time_between_spans_is_nobodys(joined: hta_sql.TraceStore) -> None:
-    """Time between recordings is neither idle, nor waiting, nor part of any denominator."""
+    """Time between recordings is neither idle nor waiting, and is part of no denominator."""
     breakdown = ("rank", "span_ns", "compute_ns", "exposed_communication_ns", "idle_ns", "idle_pct")
     assert rows(joined, "temporal_breakdown", *breakdown, **ALL) == [
         (0, 300 * US, 80 * US, 80 * US, 140 * US, pytest.approx(100 * 140 / 300)),
@@ -109,7 +109,7 @@ def test_time_between_spans_is_nobodys(joined: hta_sql.TraceStore) -> None:
 
 
 def test_buckets_are_where_something_was_recorded(joined: hta_sql.TraceStore) -> None:
-    """No bucket lies between the recordings, and their parts sum to the recorded time of the devices."""
+    """No bucket lies between the recordings, and all buckets sum to the recorded time."""
     buckets = joined.sql(
         "SELECT rank, count(*), sum(observed_ns), sum(busy_ns), max(dur_ns) "
         "FROM utilization_over_time(bucket_count := 10) GROUP BY rank ORDER BY rank"
@@ -121,7 +121,7 @@ def test_buckets_are_where_something_was_recorded(joined: hta_sql.TraceStore) ->
 
 
 def test_steps_and_collectives_are_of_their_span(joined: hta_sql.TraceStore) -> None:
-    """Collectives match within a recording, although their numbers restart; the first of each has no wait."""
+    """Collectives match within a recording, although their sequence numbers restart."""
     accounted = ("rank", "step", "step_ns", "compute_ns", "exposed_transfer_ns", "exposed_wait_ns")
     assert rows(joined, "step_accounting", *accounted, **ALL) == [
         (rank, step, 100 * US, 20 * US, 10 * US, (10 if rank == 0 else 0) * US)
@@ -147,7 +147,7 @@ def test_steps_and_collectives_are_of_their_span(joined: hta_sql.TraceStore) -> 
 
 
 def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.TraceStore) -> None:
-    """After the gap, the same address is another block, because frees in the gap are unknown."""
+    """After the gap, the same address is a new block, because frees in the gap are unknown."""
     blocks = joined.sql(
         "SELECT state, count(*), max(lifetime_ns) FROM memory_allocations() WHERE rank = 0 GROUP BY state ORDER BY state"
     )
@@ -168,7 +168,7 @@ def test_what_was_allocated_before_the_gap_is_no_block_after_it(joined: hta_sql.
 def test_a_step_of_the_second_span_has_its_own_critical_path(
     joined: hta_sql.TraceStore, apart: hta_sql.TraceStore
 ) -> None:
-    """The path equals that of a separate run; a path over both recordings excludes the gap."""
+    """The critical path of a step is that of a separate run; a path over both excludes the gap."""
 
     def path(store: hta_sql.TraceStore, run: str, **window: Any) -> list[tuple[str, float]]:
         graph = critical_path(store, 0, run, include_last_profiler_step=True, **window)
@@ -195,7 +195,7 @@ def test_a_step_of_the_second_span_has_its_own_critical_path(
 def test_answers_are_the_sums_of_the_runs(
     joined: hta_sql.TraceStore, apart: hta_sql.TraceStore, name: str, keys: str, sums: str
 ) -> None:
-    """Answers are the sums of the separate runs, for any steps in scope."""
+    """Answers are the sums over the separate runs, with and without the last steps."""
     added = ", ".join(f"sum({column.strip()})" for column in sums.split(","))
     for last in ("true", "false"):
         query = (

@@ -27,7 +27,7 @@ def write_spans(
     first_steps: Sequence[int] = (1, 3),
     step: str = "ProfilerStep#",
 ) -> Path:
-    """Write a file for each rank and recording."""
+    """Write a trace file for each rank and recording."""
     folder.mkdir()
     for rank in range(2):
         for span, first_step in enumerate(first_steps):
@@ -50,7 +50,7 @@ def _trace(rank: int, events: Events) -> dict[str, Any]:
 
 
 def _events(rank: int, start: int, step: str, first_step: int) -> Events:
-    # Held before the recording: freed in its first step, at the address that the one before left allocated.
+    # Allocated before the recording, and freed in its first step; the previous recording ends with the address in use.
     events = [_memory(start + 5, -100, 7, 500)]
     for number in range(2):
         ts = start + number * STEP_US

@@ -4,13 +4,13 @@ A release is a heading with a version and a date in CHANGELOG.md. From then on e
 whose ``Since`` is not later must be in the lock, which ``make freeze`` writes. It only adds lines.
 
 An analysis is locked with everything that it depends on: its own text, and the macros, tables and
-CSV files under it, without their comments and without the words of sql/messages. So a sentence can be
-corrected; the codes and placeholders that an analysis relies on are rules of messages.py. Each object
-of the lock has a line:
+CSV files under it, without their comments and without the wording in sql/messages. A sentence can thus
+be corrected. The codes and placeholders that an analysis relies on are checked by messages.py. Each
+object of the lock has a line:
 
     object       analysis, macro or table: ``kpis_v1``, ``run_kpis``, ``gpu_ops``
-    definition   SHA-256 of its text without comments, of an analysis with all that it depends on
-    answers      of an analysis: SHA-256 of its pinned and golden answers, but for their sentences
+    definition   SHA-256 of its text without comments; for an analysis, with all its dependencies
+    answers      for an analysis, SHA-256 of its pinned and golden answers without their sentences
 
 If a macro under a released analysis changes and no pinned or golden answer does, ``--refreeze``
 (``make refreeze``) locks the new definition. It needs a line in CHANGELOG.md that begins with
@@ -49,7 +49,7 @@ Lock = dict[str, Locked]
 
 
 def frozen_problems(library: Library, root: Path) -> Iterator[str]:
-    """Yield released analyses that changed, vanished or are not locked."""
+    """Yield a problem for each released analysis that changed, vanished or is not locked."""
     lock = read_lock(root)
     current = {analysis.name: analysis for analysis in library.analyses}
     for name, locked in lock.items():
@@ -96,7 +96,7 @@ def _own_line(one: SqlObject, lock: Lock) -> str | None:
 
 
 def _own_name(one: SqlObject) -> str:
-    """Return the name of the line for an object alone; an analysis has a second line for its closure."""
+    """Return the lock name of an object alone; an analysis has a second line for its closure."""
     return f"{one.name} alone" if one.version else one.name
 
 
@@ -113,7 +113,8 @@ def refreeze(root: Path) -> list[str]:
     """Lock the new definition of analyses whose macros changed and whose answers did not.
 
     Returns:
-        Their names. An analysis is skipped unless every changed macro has its reason in CHANGELOG.md.
+        The names of the analyses. One is skipped unless CHANGELOG.md has a reason for every changed
+        macro.
     """
     lock, library = read_lock(root), parse_library(root)
     reasons = " ".join(_REFROZEN.findall(_changelog(root)))
@@ -133,7 +134,7 @@ def refreeze(root: Path) -> list[str]:
 
 
 def _lines(library: Library, root: Path, analyses: Iterable[SqlObject]) -> Lock:
-    """Return the lines of analyses and of everything below them."""
+    """Return the lines of analyses and of everything they depend on."""
     lines: Lock = {}
     for analysis in analyses:
         for one in library.stands_on(analysis):
@@ -151,7 +152,7 @@ def _write(root: Path, lock: Lock) -> None:
 
 
 def read_lock(root: Path) -> Lock:
-    """Return the lines of the lock by object."""
+    """Return the lines of the lock by object name."""
     path = root / LOCK
     if not path.exists():
         return {}
@@ -160,13 +161,13 @@ def read_lock(root: Path) -> Lock:
 
 
 def _closure_digest(library: Library, analysis: SqlObject) -> str:
-    """Hash an analysis with everything below it, independent of paths."""
+    """Hash an analysis together with everything that it depends on, independent of paths."""
     parts = sorted(f"{one.name} {definition_digest(one)}" for one in library.stands_on(analysis))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def answers_digest(root: Path, analysis: SqlObject) -> str:
-    """Hash the expectations of the pinned and golden tests of an analysis, without columns of messages."""
+    """Hash the expected answers of an analysis in pinned and golden tests, without messages."""
     tests = root.parent / "tests"
     golden = tests / "golden" / analysis.topic / f"{analysis.name}.test"
     text = golden.read_text("utf-8") if golden.exists() else ""
@@ -185,7 +186,7 @@ def _without_sentences(case: Case) -> str:
 
 
 def released(library: Library, root: Path) -> list[SqlObject]:
-    """List the stable analyses that are in the last release."""
+    """Return the stable analyses that are part of the last release."""
     releases = [_parts(version) for version in _RELEASE.findall(_changelog(root))]
     if not releases:
         return []

@@ -1,7 +1,8 @@
-"""Rules of the message catalog: texts are in sql/messages, and codes, fields and placeholders agree.
+"""Rules of the message catalog: messages are in sql/messages, and their codes and fields agree.
 
-A released analysis is frozen without the texts of its messages (see frozen.py). These rules check what it relies
-on: each code exists, and the template has a placeholder for each field that the analysis fills.
+A released analysis is frozen without the wording of its messages (see frozen.py). These rules check
+what it relies on: each code exists, and the template has a placeholder for each field that the
+analysis fills.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Use:
 
 
 def message_problems(library: Library, root: Path) -> Iterator[Problem]:
-    """Yield sentences outside of the catalog, and disagreements between codes, fields and placeholders."""
+    """Yield sentences outside the catalog, and codes, fields and placeholders that do not agree."""
     files = (*library.macros, *library.analyses, *library.derived)
     for about in files:
         yield from (located(about, found) for found in _sentences(about))
@@ -111,7 +112,7 @@ def _formats(library: Library) -> set[str]:
 
 
 def _sentences(about: SqlObject) -> Iterator[Found]:
-    """Return literals that are sentences, and formatted texts of several words."""
+    """Yield string literals that are sentences, and format strings of several words."""
     words = tokens(about.text)
     for at, word in enumerate(words):
         text = word.strip("'")
@@ -126,7 +127,7 @@ def _sentences(about: SqlObject) -> Iterator[Found]:
 
 
 def _uses(about: SqlObject, groups: set[str]) -> Iterator[Use]:
-    """Return the calls of lib.message, and codes without a call."""
+    """Yield the calls to lib.message, and message codes outside of such calls."""
     words = tokens(about.text)
     for at, word in enumerate(words):
         found = _CODE.fullmatch(word)
@@ -137,7 +138,7 @@ def _uses(about: SqlObject, groups: set[str]) -> Iterator[Use]:
 
 
 def _shared_fields(library: Library) -> dict[Path, set[str]]:
-    """Return the fields that analyses add to each message of the files below them, by path of the file."""
+    """Return the fields that analyses add to all messages of the files below them, by file path."""
     shared: dict[Path, set[str]] = defaultdict(set)
     for analysis in library.analyses:
         if names := _added_fields(analysis):
@@ -149,7 +150,7 @@ def _shared_fields(library: Library) -> dict[Path, set[str]]:
 def _unused_fields(
     library: Library, uses: Iterable[Use], templates: Mapping[str, Message]
 ) -> Iterator[Problem]:
-    """Return fields that an analysis adds to all of its messages, but no template shows."""
+    """Yield the fields that an analysis adds to all of its messages, but that no template shows."""
     for analysis in filter(_added_fields, library.analyses):
         under = {one.path for one in library.stands_on(analysis)}
         codes = {use.code for use in uses if use.about.path in under} & templates.keys()

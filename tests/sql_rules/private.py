@@ -1,4 +1,4 @@
-"""Rule: a macro of the shipped library starts with _ exactly if it has one caller."""
+"""Rule: the name of a shipped macro starts with _ if and only if the macro has one caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hta_sql.library.rules.problem import Problem, located
 from hta_sql.library.sql_files import sql_root
 
 GENERATED = "analyses.md"
-"""The generated page that lists all macros."""
+"""The generated page that lists all macros, and so does not count as a caller."""
 
 _COMMENT = re.compile(r"--[^\n]*")
 _CALLED = re.compile(r"\blib\.(\w+)")
@@ -21,7 +21,7 @@ _TEXT = re.compile(r"'((?:[^']|'')*)'")
 
 
 def private_problems(library: Library) -> Iterator[Problem]:
-    """Yield the macros whose name contradicts their number of callers."""
+    """Yield a problem for each macro whose name contradicts its number of callers."""
     callers = _callers(library)
     for macro in library.macros:
         count = len(callers[macro.name] - {str(macro.path)})
@@ -36,7 +36,11 @@ def private_problems(library: Library) -> Iterator[Problem]:
 
 
 def _callers(library: Library) -> dict[str, set[str]]:
-    """Return the files that call each macro, versions of an analysis as one, and "a user" if a result or a page shows it."""
+    """Return the files that call each macro.
+
+    All versions of an analysis count as one caller. If a result or a page shows a macro, ``a user``
+    is among its callers.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     for about in (*library.tables, *library.macros, *library.derived, *library.analyses):
         text = _COMMENT.sub("", about.text)

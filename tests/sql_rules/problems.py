@@ -1,8 +1,8 @@
 """Check every file of the SQL library against its rules and against the engine.
 
 ``python -m tests.sql_rules.run`` prints problems with remedies;
-``--freeze`` locks the analyses of a release (see frozen.py). Most rules are those of
-:mod:`hta_sql.library.rules`; rules of the shipped library alone are:
+``--freeze`` locks the analyses of a release (see frozen.py). Most rules are in
+:mod:`hta_sql.library.rules`. The following apply only to the shipped library:
 
 shipped.py   topics, headers, derived tables
 messages.py  sentences are in sql/messages, with the codes and placeholders that analyses use
@@ -48,7 +48,7 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
         *message_problems(library, root),
     ]
     if root == sql_root():
-        broken += private_problems(library)  # of a part of the library callers are missing
+        broken += private_problems(library)  # a part of the library lacks some callers
     problems = [*map(str, broken), *frozen_problems(library, root)]
     if root == sql_root():
         problems += stored_problems(root)
@@ -59,10 +59,10 @@ def find_problems(root: Path | None = None, golden: Path | None = None) -> list[
 
 
 def check_library(root: Path | None = None, golden: Path | None = None) -> Library:
-    """Return a library that follows all rules.
+    """Return a library if it follows all rules.
 
     Raises:
-        LibraryError: It does not; the message lists all problems.
+        LibraryError: The library breaks rules; the message lists all problems.
     """
     problems = find_problems(root, golden)
     if problems:

@@ -34,7 +34,7 @@ FACTS = ("Title", "Status", "Since", "Reference", "Needs")
 
 
 def shipped_problems(library: Library) -> Iterator[Problem]:
-    """Yield the problems of the files of the shipped library alone."""
+    """Yield the problems that only the rules of the shipped library find."""
     for analysis in library.analyses:
         if analysis.topic not in TOPICS:
             said = f"it stands in {analysis.topic}/; the topics are {' '.join(TOPICS)}"
@@ -48,7 +48,7 @@ def shipped_problems(library: Library) -> Iterator[Problem]:
 
 
 def denominators(about: SqlObject) -> Iterator[Found]:
-    """Check that a column with a share or a rate states its denominator."""
+    """Yield a problem for each column with a share or a rate that states no denominator."""
     for column in about.columns:
         if _SHARE_OR_RATE.search(column.name) and not _DENOMINATOR.search(column.doc):
             said = f"column {column.name} has no denominator; write 'share of …', 'part of …' or 'a / b'"
@@ -56,7 +56,7 @@ def denominators(about: SqlObject) -> Iterator[Found]:
 
 
 def derived_table(library: Library, about: SqlObject) -> Iterator[Found]:
-    """Check that a derived table has a version, takes the runs, and is read by the view of its table."""
+    """Check that a derived table has a version, takes runs, and is read by the view of its name."""
     name = about.base_name
     if about.version is None:
         yield "", f"its name has no version; call it {about.name}_v1, in the file's name too"
@@ -81,5 +81,5 @@ def _references(
     try:
         statement = read_statement(con, about)
     except LibraryError:
-        return  # which the rules of all files say
+        return  # the rules for all files report this
     yield from references(library, statement, "a derived table uses tables and lib")

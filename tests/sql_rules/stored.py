@@ -10,7 +10,7 @@ from docs.generate import stored_columns
 
 
 def stored_problems(root: Path) -> list[str]:
-    """Return one line if the list of stored columns is stale, or if the engine refuses the ingest."""
+    """Return a problem if the list of stored columns is stale, or the engine refuses the ingest."""
     path = root / "stored_columns.json"
     try:
         columns = stored_columns.text()

@@ -1,4 +1,4 @@
-"""Fixture of a simulated job, shared by the tests of its files and of its truth."""
+"""Fixture with a simulated job, shared by the tests of its files and of its truth."""
 
 from __future__ import annotations
 

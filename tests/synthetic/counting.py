@@ -1,6 +1,6 @@
 """Compute the truth about a simulated job by brute force over its GPU operations.
 
-A spec always gives the same job, so the truth about files comes from running their spec again.
+A spec always gives the same job, so the truth about its files comes from simulating the spec again.
 The code is deliberately slow and simple, because it checks fast queries.
 """
 
@@ -26,11 +26,11 @@ from tests.synthetic.truth import (
 )
 
 KERNEL_WAIT_LIMIT_NS = 30_000
-"""Maximum length of a gap between two queued kernels [ns]."""
+"""Length below which a gap between two queued kernels is a kernel wait [ns]."""
 
 
 def truth_of(job: Job) -> Truth:
-    """Run a job again and return its truth."""
+    """Simulate a job again, and return its truth."""
     recorder = _Recorder(job.spec)
     for traces in simulate(job.spec):
         recorder.add_step(traces)
@@ -38,7 +38,7 @@ def truth_of(job: Job) -> Truth:
 
 
 class _Recorder:
-    """Recorder of the GPU operations of a running job."""
+    """Recorder of the GPU operations of a simulated job."""
 
     def __init__(self, spec: JobSpec) -> None:
         self._spec = spec
@@ -53,7 +53,7 @@ class _Recorder:
             self._steps[rank].append(StepTruth(trace.number, trace.ts + shift, trace.dur))
 
     def truth(self) -> Truth:
-        """Return the truth."""
+        """Return the truth about the recorded job."""
         return Truth(
             ranks=[self._rank(rank) for rank in range(self._spec.ranks)],
             collectives=self._collectives(),
@@ -92,7 +92,7 @@ class _Recorder:
 
 
 def _reference_ns(op: GpuOp) -> int:
-    """Return the reference time of an operation: its launch, otherwise its start."""
+    """Return the launch time of an operation, or its start time if no launch was recorded."""
     return op.ts if op.launch is None else op.launch.ts
 
 
@@ -138,7 +138,7 @@ def _key(item: tuple[frozenset[str], int]) -> list[str]:
 
 
 def _time_by_classes(ops: Iterable[GpuOp]) -> Counter[frozenset[str]]:
-    """Sum time by the number of running operations of each class, from boundary to boundary."""
+    """Sum the time between all boundaries by the set of classes that run at the same time."""
     boundaries = sorted(
         boundary
         for op in ops
@@ -175,7 +175,7 @@ def _idle_gaps(ops: Iterable[GpuOp], device: int) -> list[IdleGaps]:
 
 
 def _idle_cause(op: GpuOp, free_since: int) -> IdleCause:
-    """Return the cause of a gap: a late host, the usual pause, or another operation."""
+    """Return the cause of a gap: a late launch, the pause between kernels, or something else."""
     if op.launch is not None and op.launch.ts > free_since:
         return "host_wait"
     return "kernel_wait" if op.ts - free_since < KERNEL_WAIT_LIMIT_NS else "other"

@@ -1,4 +1,4 @@
-"""Simulated jobs for tests, and readers of their files that are independent of the simulator."""
+"""Specs of simulated jobs for tests, and readers of their files that do not use the simulator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BUSY = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a trace; times are exact integers of nanoseconds."""
+    """Read a trace, with times as exact integers [ns]."""
     raw = path.read_bytes()
     text = gzip.decompress(raw) if path.suffix == ".gz" else raw
     trace: dict[str, Any] = json.loads(text, parse_float=Decimal)
@@ -48,7 +48,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def events_of(path: Path, *categories: str) -> list[Event]:
-    """Return the complete events of some categories."""
+    """Return the complete events of the given categories in a trace."""
     return [
         event
         for event in load(path)["traceEvents"]
@@ -75,5 +75,5 @@ def covered(spans: Iterable[tuple[int, int]]) -> set[range]:
 
 
 def length(events: Iterable[Event]) -> int:
-    """Return the time in which at least one event runs."""
+    """Return the time during which at least one event runs [ns]."""
     return sum(len(r) for r in covered((e["ts"], e["ts"] + e["dur"]) for e in events))

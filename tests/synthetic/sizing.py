@@ -1,4 +1,4 @@
-"""Select the size parameters of a simulated job for a number of events."""
+"""Choose the size parameters of a simulated job for a given number of events."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from hta_sql.synthetic.spec import JobSpec
 from hta_sql.synthetic.workload import OPERATORS
 
 MAX_OPS_PER_LAYER = 256
-"""Bound on the size of a step, and so on the memory of a writer: longer traces get more steps instead."""
+"""Bound on the size of a step, and so on the memory of a writer. Longer traces get more steps."""
 
 
 def spec_for_events(events_per_rank: int, base: JobSpec | None = None) -> JobSpec:
-    """Return `base` with as many operators and steps as give about `events_per_rank` events.
+    """Return `base` with operators and steps that give about `events_per_rank` events.
 
-    The parameter is `ops_per_layer`; `steps` grows if a step would be too big, and shrinks if
-    even the smallest steps are too many. The result is within 2 % of the request above 10,000 events.
+    The function varies `ops_per_layer`. It increases `steps` if a step would be too large, and
+    decreases `steps` if even the smallest steps are too many. Above 10,000 events, the result is
+    within 2 % of the request.
     """
     if events_per_rank < 1:
         raise ValueError("events_per_rank must be at least 1")
@@ -40,7 +41,7 @@ def spec_for_events(events_per_rank: int, base: JobSpec | None = None) -> JobSpe
 
 
 def _events_per_step(spec: JobSpec) -> int:
-    """Return the number of events of the first rank in each step, by writing one."""
+    """Return the number of events per step on the first rank, by writing one step."""
     spec = replace(
         spec, ranks=min(spec.ranks, 2), steps=1, early_kernels=0,
         stragglers={}, slow_kernels={}, clock_offsets_ns={}, base_shifts_ns={},

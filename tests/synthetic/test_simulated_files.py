@@ -1,4 +1,4 @@
-"""Files of synthetic jobs look like those of torch."""
+"""Files of simulated jobs look like those that torch writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, Event, events_of,
 
 
 def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:
-    """Equal specs give equal files anywhere; another seed gives other files."""
+    """Equal specs give equal files anywhere, and a different seed gives different files."""
     once, again, other = (
         write_job(tmp_path / name, replace(EVERYTHING, seed=seed))
         for name, seed in (("once", 0), ("again", 0), ("other", 1))
@@ -28,7 +28,7 @@ def test_equal_specs_give_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_files_are_named_as_torch_names_them(tmp_path: Path) -> None:
-    """The name has rank, host, process and time; `gzip=False` writes plain JSON."""
+    """File names have rank, host, process and time; `gzip=False` writes plain JSON."""
     packed = write_job(tmp_path, SMALL).files
     plain = write_job(tmp_path, replace(SMALL, gzip=False)).files
     pattern = r"rank\d\.node-0_\d+\.\d+\.pt\.trace\.json"
@@ -52,7 +52,7 @@ def test_header_describes_the_job(job: Job) -> None:
 
 
 def test_fields_have_the_types_of_real_traces(job: Job) -> None:
-    """Times are decimals with three digits, ids are integers, sizes are numbers."""
+    """Times are decimals with three digits, ids are integers, and sizes are numbers."""
     text = gzip.decompress(job.files[0].read_bytes()).decode()
     assert re.fullmatch(r"\d+\.\d{3}", text.split('"ts": ')[1].split(",")[0])
     for event in load(job.files[0])["traceEvents"]:
@@ -70,7 +70,7 @@ def test_fields_have_the_types_of_real_traces(job: Job) -> None:
 
 
 def test_operators_of_a_thread_are_nested(job: Job) -> None:
-    """Two operators or calls of one thread are nested or disjoint."""
+    """Any two operators or calls of a thread are nested or disjoint."""
     threads: dict[int, list[Event]] = {}
     for event in events_of(
         job.files[0], "cpu_op", "user_annotation", "cuda_runtime", "cuda_driver"
@@ -87,7 +87,7 @@ def test_operators_of_a_thread_are_nested(job: Job) -> None:
 
 
 def test_work_on_a_stream_never_overlaps(job: Job) -> None:
-    """A stream runs one operation at a time, and none before its launch call began."""
+    """A stream runs one operation at a time, and none before its launch call begins."""
     for file in job.files:
         calls = {
             e["args"]["correlation"]: e["ts"]
@@ -101,7 +101,7 @@ def test_work_on_a_stream_never_overlaps(job: Job) -> None:
 
 
 def test_forward_and_backward_are_joined(job: Job) -> None:
-    """Each forward arrow ends in a backward operator with the same sequence number."""
+    """Each forward flow ends in a backward operator with the same sequence number."""
     events = load(job.files[0])["traceEvents"]
     ends: dict[str, dict[int, Event]] = {"s": {}, "f": {}}
     for event in events:
@@ -125,7 +125,7 @@ def test_forward_and_backward_are_joined(job: Job) -> None:
 
 
 def test_memory_is_released_as_allocated(job: Job) -> None:
-    """Allocated totals are the running sum of the events, and each address is freed again."""
+    """The allocated total is the running sum of the events, and all memory is freed in the end."""
     instants = [e for e in load(job.files[1])["traceEvents"] if e.get("name") == "[memory]"]
     allocated, live = 0, Counter[int]()
     for instant in sorted(instants, key=lambda e: e["ts"]):
@@ -139,7 +139,7 @@ def test_memory_is_released_as_allocated(job: Job) -> None:
 
 
 def test_python_frames_have_parents(job: Job) -> None:
-    """Each frame lies within its parent, up to the one root; modules have a module id."""
+    """Each Python frame lies within its parent, up to a single root; modules have a module id."""
     frames = {e["args"]["Python id"]: e for e in events_of(job.files[0], "python_function")}
     roots = [f for f in frames.values() if f["args"]["Python parent id"] is None]
     assert [root["name"] for root in roots] == ["train.py(131): <module>"]

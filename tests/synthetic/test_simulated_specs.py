@@ -1,4 +1,4 @@
-"""Parameters of synthetic jobs: sizes, clocks, names, optional events."""
+"""Parameters of simulated jobs: sizes, clocks, names and optional events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_clocks_move_events_and_nothing_else(tmp_path: Path) -> None:
 def test_collectives_are_named_as_asked(
     tmp_path: Path, names: Any, kernel: str, dtype: str, *, metadata: bool
 ) -> None:
-    """Kernel names are old or modern; kernels and operators have metadata, or neither does."""
+    """Kernel names are modern or old; kernels and operators both have metadata, or neither."""
     spec = replace(SMALL, nccl_names=names, collective_metadata=metadata)
     file = write_job(tmp_path, spec).files[0]
     nccl = [e for e in events_of(file, "kernel") if e["name"].startswith("nccl")]
@@ -62,14 +62,14 @@ def test_optional_events_are_off_by_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", [10_000, 60_000])
 def test_size_is_a_knob(tmp_path: Path, wanted: int) -> None:
-    """The number of events of a job is a parameter."""
+    """The number of events of a job can be chosen."""
     spec = spec_for_events(wanted, JobSpec(ranks=1, python_stacks=True, memory_events=True))
     assert write_job(tmp_path, spec).events[0] == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
-    """Writing ten times the steps takes the same memory, because one step is in memory at a time."""
+    """Writing ten times the steps takes the same memory: only one step is in memory at a time."""
 
     def peak(steps: int) -> int:
         tracemalloc.start()
@@ -96,12 +96,12 @@ def test_memory_does_not_grow_with_steps(tmp_path: Path) -> None:
     ],
 )
 def test_impossible_jobs_are_refused(wrong: dict[str, Any], message: str) -> None:
-    """A specification that cannot be simulated raises an error."""
+    """A spec with invalid values is refused."""
     with pytest.raises(ValueError, match=message):
         JobSpec(**wrong)
 
 
 def test_an_empty_wish_is_refused() -> None:
-    """A job of no events is refused, because every job has at least one."""
+    """A job with no events is refused."""
     with pytest.raises(ValueError, match="at least 1"):
         spec_for_events(0)

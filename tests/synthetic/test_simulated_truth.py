@@ -1,6 +1,6 @@
-"""Verify the truth about a synthetic job.
+"""Verify the truth about a simulated job.
 
-The truth is computed from the records of the simulator, and checked here against the files, by
+The truth is computed from the records of the simulator. Here it is checked against the files, by
 independent code.
 """
 
@@ -18,12 +18,12 @@ from tests.synthetic.simulated import BUSY, EVERYTHING, SMALL, class_of, events_
 
 
 def test_a_job_counts_the_events_of_its_files(job: Job) -> None:
-    """The counts agree for each rank, including metadata."""
+    """The event counts of a job equal those of its files, including metadata events."""
     assert job.events == [len(load(file)["traceEvents"]) for file in job.files]
 
 
 def test_truth_measures_the_files(job: Job) -> None:
-    """Unions of intervals, computed here by merging, equal the truth, computed by sweeping."""
+    """Times computed here by merging intervals equal those of the truth, computed by sweeping."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         ops = events_of(file, *BUSY)
         time = rank.all.time
@@ -59,7 +59,7 @@ def test_truth_adds_up(spec: JobSpec, tmp_path: Path) -> None:
 
 
 def test_default_scope_leaves_out_the_last_step(job: Job) -> None:
-    """GPU work launched in the last step is excluded, by its own start if it has no recorded launch."""
+    """The default scope excludes GPU work that was launched, or else started, in the last step."""
     for file, rank in zip(job.files, truth_of(job).ranks, strict=True):
         steps = [
             e for e in events_of(file, "user_annotation") if e["name"].startswith("ProfilerStep")
@@ -95,7 +95,7 @@ def test_every_overlap_of_classes_occurs(tmp_path: Path) -> None:
 
 
 def test_a_single_step_is_not_left_out(tmp_path: Path) -> None:
-    """With one profiler step, both scopes are the whole trace."""
+    """With a single profiler step, both scopes cover the whole trace."""
     for rank in truth_of(write_job(tmp_path, replace(SMALL, steps=1))).ranks:
         assert rank.default == rank.all
 
@@ -118,7 +118,7 @@ def test_idle_gaps_of_one_stream_add_up(job: Job) -> None:
 
 
 def test_an_operation_without_launch_never_waits_for_the_host(tmp_path: Path) -> None:
-    """Without a recorded launch call, no gap has the cause host."""
+    """Without a recorded launch call, no gap is attributed to the host."""
     lost = truth_of(write_job(tmp_path, replace(SMALL, lost_launch_every=1)))
     for rank in lost.ranks:
         assert not [gap for gap in rank.all.idle_gaps if gap.cause == "host_wait"]
@@ -126,7 +126,7 @@ def test_an_operation_without_launch_never_waits_for_the_host(tmp_path: Path) ->
 
 
 def test_one_graph_launch_pairs_with_many_kernels(job: Job) -> None:
-    """The kernels of a CUDA graph share the correlation of their one launch call."""
+    """The kernels of a CUDA graph share the correlation id of their launch call."""
     calls = [e for e in events_of(job.files[0], "cuda_runtime") if e["name"] == "cudaGraphLaunch"]
     kernels = Counter(e["args"]["correlation"] for e in events_of(job.files[0], "kernel"))
     totals = {launch.call: launch for launch in truth_of(job).ranks[0].all.launches}
@@ -135,7 +135,7 @@ def test_one_graph_launch_pairs_with_many_kernels(job: Job) -> None:
 
 
 def test_launch_delay_counts_from_the_end_of_the_call(job: Job) -> None:
-    """The delay is the time from the end of the call to the start of the operation, and never negative."""
+    """The launch delay runs from the end of the call to the start of the operation, at least 0."""
     ops = events_of(job.files[0], *BUSY)
     calls = {
         e["args"]["correlation"]: e for e in events_of(job.files[0], "cuda_runtime", "cuda_driver")
@@ -160,7 +160,7 @@ def test_a_straggler_makes_the_others_wait(tmp_path: Path) -> None:
 
 
 def test_slow_kernels_make_a_rank_late(tmp_path: Path) -> None:
-    """A rank whose kernels take twice as long arrives last."""
+    """A rank whose kernels take twice as long arrives last at a collective."""
     truth = truth_of(write_job(tmp_path, replace(SMALL, slow_kernels={1: 2.0})))
     last = [c for c in truth.collectives if c.index == 1]
     assert truth.slow_kernels == {1: 2.0}
@@ -168,7 +168,7 @@ def test_slow_kernels_make_a_rank_late(tmp_path: Path) -> None:
 
 
 def test_a_collective_ends_everywhere_at_once(tmp_path: Path) -> None:
-    """Arrival, wait and transfer end at one time, after correction of clock offsets."""
+    """A collective ends at the same time on all ranks, after correction of clock offsets."""
     offsets = {1: 5_000_000_123, 2: -777}
     spec = replace(SMALL, ranks=3, clock_offsets_ns=offsets)
     ends: dict[tuple[int, int], set[int]] = {}

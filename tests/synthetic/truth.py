@@ -1,4 +1,4 @@
-"""The truth about a job, as plain values.
+"""The truth about a simulated job, as plain values.
 
 All times are integer nanoseconds; `ts` and `arrival_ns` are on the clock of the rank's own file.
 """
@@ -29,7 +29,7 @@ class TimeBreakdown:
     exposed_memory_ns: int
     """Copies that are overlapped neither by computation nor by communication."""
     class_sets: dict[str, int]
-    """Time by the classes that ran together, e.g. `communication+computation`."""
+    """Time by the set of classes that ran at the same time, e.g. `communication+computation`."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,19 @@ class OpTotals:
 
 @dataclass(frozen=True)
 class LaunchTotals:
-    """GPU operations with a recorded launch call, one pair each, by the call's name."""
+    """Totals of the GPU operations with a recorded launch call, by the name of the call."""
 
     call: str
     count: int
     cpu_dur_ns: int
     gpu_dur_ns: int
     delay_ns: int
-    """Time from the end of the call to the start of the operation, or 0 if that is earlier."""
+    """Total time from the end of the call to the start of the operation, never negative."""
 
 
 @dataclass(frozen=True)
 class ScopeTruth:
-    """One rank over its whole trace, or without the last profiler step."""
+    """The truth about a rank, for its whole trace or without the last profiler step."""
 
     time: TimeBreakdown
     idle_gaps: list[IdleGaps]
@@ -79,7 +79,7 @@ class ScopeTruth:
 
 @dataclass(frozen=True)
 class StepTruth:
-    """One host profiler step of one rank."""
+    """A profiler step of a rank on the host."""
 
     number: int
     ts: int
@@ -106,7 +106,7 @@ class CollectiveTruth:
 
 @dataclass(frozen=True)
 class RankTruth:
-    """One rank."""
+    """The truth about one rank."""
 
     rank: int
     device: int
@@ -118,7 +118,7 @@ class RankTruth:
 
 @dataclass(frozen=True)
 class Truth:
-    """A whole job."""
+    """The truth about a whole job."""
 
     ranks: list[RankTruth]
     collectives: list[CollectiveTruth]

@@ -1,4 +1,4 @@
-"""Fixture of a simulated job, opened as HTA's users do."""
+"""Fixture with a simulated job, opened as HTA's users do."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="module")
 def analysis(job: Job) -> Iterator[TraceAnalysis]:
-    """Open the job."""
+    """Open the job as a TraceAnalysis."""
     with TraceAnalysis(trace_dir=job.files[0].parent) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""TraceAnalysis: when charts appear, and their contents."""
+"""Charts of TraceAnalysis: when they appear, and what they show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.trace_analysis.writing import kernel, write_trace
 
 
 def test_a_script_shows_no_chart_unless_asked(analysis: TraceAnalysis) -> None:
-    """visualize=None draws in notebooks only."""
+    """visualize=None draws charts in notebooks only."""
     analysis.get_temporal_breakdown()
     assert not (analysis.store.path / "charts").exists()
 
@@ -40,7 +40,7 @@ def test_a_script_gets_charts_as_files(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.fixture
 def displayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the output of a notebook: charts, and the active renderer."""
+    """Return the charts that a simulated notebook displays, each with the active renderer."""
     shown: list[Any] = []
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
     ipython.__dict__["get_ipython"] = lambda: SimpleNamespace(kernel=object())
@@ -51,7 +51,7 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any]) -> None:
-    """visualize=None displays; visualize=False does not."""
+    """In a notebook, visualize=None displays a chart, and visualize=False does not."""
     analysis.get_temporal_breakdown()
     analysis.get_temporal_breakdown(visualize=False)
     titles = [chart.to_dict()["title"]["text"] for chart, _ in displayed]
@@ -65,21 +65,21 @@ def test_a_notebook_displays_charts(analysis: TraceAnalysis, displayed: list[Any
 def test_an_image_renderer_is_honored(
     given: str, renderer: str, analysis: TraceAnalysis, displayed: list[Any]
 ) -> None:
-    """An image renderer gives a picture; plotly's other renderers leave the choice to the notebook."""
+    """Image renderers give a picture; with plotly's other renderers, the notebook decides."""
     analysis.get_gpu_kernel_breakdown(image_renderer=given)
     assert [active for _, active in displayed] == [renderer] * 2
     assert alt.renderers.active == "default"
 
 
 def test_a_script_gets_the_picture_that_it_asks_for(analysis: TraceAnalysis) -> None:
-    """The picture that a script requests replaces the page."""
+    """In a script, a requested picture replaces the HTML page."""
     analysis.get_gpu_kernel_breakdown(visualize=True, image_renderer="svg")
     pictures = sorted(path.name for path in (analysis.store.path / "charts").iterdir())
     assert pictures == ["gpu_kernel_types.svg", "gpu_kernels_by_name.svg"]
 
 
 def test_idle_charts_switch_between_shares_and_times(analysis: TraceAnalysis) -> None:
-    """visualize_pctg=False draws times."""
+    """Idle charts show shares, times, or both."""
     result = analysis.store.run("idle_time_breakdown", runs=[analysis.run])
     panels = [
         charts.draw(result, percent=percent).to_dict()["hconcat"] for percent in (True, False, None)
@@ -89,6 +89,6 @@ def test_idle_charts_switch_between_shares_and_times(analysis: TraceAnalysis) ->
 
 
 def test_an_unknown_result_has_no_chart(analysis: TraceAnalysis) -> None:
-    """The message lists the results with a chart."""
+    """The error for a result without a chart lists the results that have one."""
     with pytest.raises(ParameterError, match="temporal_breakdown"):
         charts.draw(analysis.store.sql("SELECT 1"))

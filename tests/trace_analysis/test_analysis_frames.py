@@ -1,4 +1,4 @@
-"""TraceAnalysis: HTA's calls and frames.
+"""TraceAnalysis has HTA's methods and returns HTA's frames.
 
 Numbers are compared with the truth of a simulated job here, and with HTA
 itself in parity/test_hta.py.
@@ -45,25 +45,25 @@ SIGNATURES = {
         "visualize",
     ],
 }
-"""HTA's parameters in HTA's order, so positional calls work, too."""
+"""Method ─▶ its parameters in HTA's order, so that positional calls work."""
 
 
 @pytest.mark.parametrize(("method", "parameters"), SIGNATURES.items())
 def test_methods_take_htas_parameters(method: str, parameters: list[str]) -> None:
-    """Names and order of the parameters are HTA's."""
+    """Methods have HTA's parameters in HTA's order."""
     signature = inspect.signature(getattr(TraceAnalysis, method))
     assert list(signature.parameters)[1:] == parameters
 
 
 def test_the_constructor_takes_htas_parameters() -> None:
-    """trace_files, trace_dir and include_last_profiler_step come first; our additional ones are keywords."""
+    """The constructor takes HTA's parameters first, and additional ones by keyword only."""
     parameters = inspect.signature(TraceAnalysis).parameters
     by_position = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert by_position == ["trace_files", "trace_dir", "include_last_profiler_step"]
 
 
 def test_temporal_breakdown_is_the_truth_in_microseconds(analysis: TraceAnalysis, job: Job) -> None:
-    """Each rank has HTA's columns; times are those of the simulator, without the last step."""
+    """The frame has HTA's columns, and the times of the simulator without the last step."""
     frame = analysis.get_temporal_breakdown()
     assert list(frame.columns) == [
         "rank",
@@ -97,7 +97,7 @@ def test_the_last_profiler_step_is_included_on_request(job: Job) -> None:
 
 
 def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -> None:
-    """Types have HTA's names, the longest first, and sum to the busy time of all ranks."""
+    """Kernel types have HTA's names, are sorted by time, and sum to the busy time of all ranks."""
     types, _ = analysis.get_gpu_kernel_breakdown()
     assert list(types.columns) == ["kernel_type", "sum", "percentage"]
     assert types["sum"].is_monotonic_decreasing
@@ -115,7 +115,7 @@ def test_kernel_types_are_summed_over_ranks(analysis: TraceAnalysis, job: Job) -
 def test_without_memory_kernels_what_runs_beside_a_copy_runs_alone(
     analysis: TraceAnalysis,
 ) -> None:
-    """include_memory_kernels=False removes MEMORY from both frames, but not the time of others."""
+    """include_memory_kernels=False removes MEMORY from both frames, but no time of others."""
     types, kernels = analysis.get_gpu_kernel_breakdown(include_memory_kernels=False)
     assert not types["kernel_type"].str.contains("MEMORY").any()
     assert set(kernels["kernel_type"]) == {"COMPUTATION", "COMMUNICATION"}
@@ -125,7 +125,7 @@ def test_without_memory_kernels_what_runs_beside_a_copy_runs_alone(
 
 
 def test_others_is_a_true_row(analysis: TraceAnalysis) -> None:
-    """Kernels beyond num_kernels become one row computed from launches; other rows are unchanged."""
+    """Kernels beyond num_kernels are merged into one row, and the other rows do not change."""
     _, every = analysis.get_gpu_kernel_breakdown(num_kernels=1000)
     _, few = analysis.get_gpu_kernel_breakdown(num_kernels=2)
     assert list(few.columns) == [
@@ -149,7 +149,7 @@ def test_others_is_a_true_row(analysis: TraceAnalysis) -> None:
 
 
 def test_duration_ratio_counts_where_num_kernels_is_none(analysis: TraceAnalysis) -> None:
-    """The selected kernels make up the given share of their type's time."""
+    """Without num_kernels, the selected kernels make up a given share of their type's time."""
     _, half = analysis.get_gpu_kernel_breakdown(num_kernels=None, duration_ratio=0.5)
     for _, group in half.groupby(["kernel_type", "rank"]):
         kept = group[group["name"] != "others"]["sum (us)"].sum()
@@ -158,7 +158,7 @@ def test_duration_ratio_counts_where_num_kernels_is_none(analysis: TraceAnalysis
 
 
 def test_idle_time_has_a_row_per_cause_that_occurs(analysis: TraceAnalysis, job: Job) -> None:
-    """The default is rank 0; times are those of the simulator, rounded to HTA's two decimals."""
+    """Idle time is that of rank 0 by default, rounded to HTA's two decimals."""
     frame, stats = analysis.get_idle_time_breakdown()
     assert stats is None
     assert list(frame.columns) == [
@@ -205,7 +205,7 @@ def test_idle_interval_stats_describe_the_gaps(tmp_path: Path) -> None:
 
 
 def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> None:
-    """The percentage refers to the communication time."""
+    """The overlap is a percentage of the communication time."""
     frame = analysis.get_comm_comp_overlap()
     assert frame.to_dict(orient="records") == [
         {
@@ -222,7 +222,7 @@ def test_overlap_has_a_row_for_each_rank(analysis: TraceAnalysis, job: Job) -> N
 
 
 def test_launch_stats_have_a_frame_per_rank(analysis: TraceAnalysis, job: Job) -> None:
-    """Every launch counts, in µs; without memory events the copies are excluded."""
+    """Every launch is counted, in µs; without memory events, copies are excluded."""
     frames = analysis.get_cuda_kernel_launch_stats(ranks=[0, 1])
     for truth in truth_of(job).ranks:
         frame = frames[truth.rank]
@@ -242,7 +242,7 @@ def test_launch_stats_have_a_frame_per_rank(analysis: TraceAnalysis, job: Job) -
 
 
 def test_a_rank_without_gpu_has_nan(tmp_path: Path) -> None:
-    """A ratio of nothing is NaN; the rank has a row, without a crash."""
+    """A rank without GPU activity has a row with NaN, or empty frames."""
     event = kernel(0, 1) | {"cat": "cpu_op", "args": {}}
     write_trace(tmp_path, "a.json", [event])
     with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -261,7 +261,7 @@ def test_a_rank_without_gpu_has_nan(tmp_path: Path) -> None:
 
 
 def test_an_unknown_rank_is_refused(analysis: TraceAnalysis) -> None:
-    """The message lists the existing ranks."""
+    """The error for an unknown rank lists the existing ranks."""
     with pytest.raises(RankError, match=r"No rank 9 in .*\[0, 1\]"):
         analysis.get_idle_time_breakdown(ranks=[9])
 
@@ -278,7 +278,7 @@ def test_the_first_rank_stands_for_a_missing_rank_zero(tmp_path: Path) -> None:
 def test_a_job_without_gpus_says_what_is_missing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Empty frames and None have a reason; a job with a GPU has none."""
+    """For a job without GPUs, a log message explains each empty frame or None."""
     event = kernel(0, 1) | {"cat": "cpu_op", "args": {}}
     folder = write_trace(tmp_path / "cpu", "0.json", [event]).parent
     calls = {
@@ -308,7 +308,7 @@ def test_a_job_without_gpus_says_what_is_missing(
 
 
 def test_a_copy_without_bandwidth_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A missing result for copies without a recorded bandwidth has a separate reason."""
+    """If copies have no recorded bandwidth, a log message explains the missing result."""
     copy = kernel(0, 1) | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)"}
     folder = write_trace(tmp_path / "job", "0.json", [copy]).parent
     with TraceAnalysis(trace_dir=folder) as analysis:

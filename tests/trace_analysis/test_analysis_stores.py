@@ -1,4 +1,4 @@
-"""TraceAnalysis: the traces that it opens, and the location of their store."""
+"""TraceAnalysis: which traces it opens, and where it puts their store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.trace_analysis.writing import kernel, write_trace
 
 
 def test_the_store_lies_beside_the_traces(tmp_path: Path) -> None:
-    """The store is in a hidden folder next to the traces, so it is not taken for traces."""
+    """The store is in a hidden folder next to the traces, so that it is not taken for traces."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)])
     for _ in range(2):
         with TraceAnalysis(trace_dir=tmp_path) as analysis:
@@ -33,7 +33,7 @@ def test_the_store_lies_beside_the_traces(tmp_path: Path) -> None:
 
 
 def test_the_second_opening_reads_no_trace(job: Job, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is ingested again, and the Parquet files do not change."""
+    """The second opening ingests nothing, and the Parquet files do not change."""
     folder = job.files[0].parent
     TraceAnalysis(trace_dir=folder).close()
     files = {path: path.stat().st_mtime_ns for path in (folder / ".hta_sql").rglob("*.parquet")}
@@ -48,7 +48,7 @@ def test_the_second_opening_reads_no_trace(job: Job, caplog: pytest.LogCaptureFi
 
 @pytest.fixture
 def forgotten_cache() -> Iterator[None]:
-    """Reset the cached location of the folder before and after a test."""
+    """Clear the memoized cache folder before and after a test."""
     cache_folder.cache_clear()
     yield
     cache_folder.cache_clear()
@@ -59,9 +59,9 @@ def forgotten_cache() -> Iterator[None]:
 def test_a_read_only_folder_has_its_store_in_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal traces find the same store in the cache; other traces have another one."""
+    """Equal traces use the same store in the cache, and different traces use a different one."""
     (tmp_path / "cache" / "hta_sql").mkdir(parents=True)
-    # A template of catalogs takes seconds to make.
+    # Creating a catalog template takes seconds.
     (tmp_path / "cache" / "hta_sql" / "templates").symlink_to(cache_folder("templates"))
     cache_folder.cache_clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -90,7 +90,7 @@ def test_the_cache_is_in_the_home_folder_by_default(
 def test_whether_a_folder_is_writable_is_detected_by_trying(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writing is tried, because a read-only mount refuses files whatever the permissions allow."""
+    """A trial write detects a read-only mount, which refuses files whatever the permissions are."""
 
     def refused(dir: Path) -> None:  # noqa: A002 - a parameter of tempfile
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(dir))
@@ -101,7 +101,7 @@ def test_whether_a_folder_is_writable_is_detected_by_trying(
 
 
 def test_files_and_ranks_can_be_given(tmp_path: Path) -> None:
-    """For {rank: path}, the rank is the caller's, and relative paths are in trace_dir."""
+    """In {rank: path}, the caller sets the rank, and paths are relative to trace_dir."""
     write_trace(tmp_path, "a.json", [kernel(0, 10)], rank=0)
     write_trace(tmp_path, "b.json", [kernel(0, 30)], rank=1)
     files = {5: "b.json", 6: str(tmp_path / "a.json")}
@@ -130,7 +130,7 @@ def test_a_list_of_files_finds_its_ranks(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_removed_trace_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The store still has the rank, but the job does not; a warning says so."""
+    """A deleted trace stays in the store, but is omitted from the analysis with a warning."""
     paths = [write_trace(tmp_path, f"{n}.json", [kernel(0, 10)], rank=n) for n in range(2)]
     TraceAnalysis(trace_dir=tmp_path).close()
     paths[1].unlink()
@@ -160,7 +160,7 @@ def test_a_named_store_is_opened_or_filled(tmp_path: Path) -> None:
 def test_several_captures_of_a_rank_are_runs(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first capture is selected, the others are named, and run= selects one of them."""
+    """The first capture is selected and the others are named, so that run= can select one."""
     folder = tmp_path / "traces"
     write_trace(folder, "early.json", [kernel(0, 10)])
     write_trace(folder, "late.json", [kernel(1000, 30)])
@@ -172,7 +172,7 @@ def test_several_captures_of_a_rank_are_runs(
 
 
 def test_an_unknown_run_is_refused(analysis: TraceAnalysis) -> None:
-    """The message lists the existing runs."""
+    """The error for an unknown run lists the existing runs."""
     with pytest.raises(RankError, match="it has: traces"):
         TraceAnalysis(store=analysis.store.path, run="nothing")
 

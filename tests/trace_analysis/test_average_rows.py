@@ -14,7 +14,7 @@ from tests.conftest import TRACES
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis]:
-    """Open a trace with a device and memory, as rank 1 alone."""
+    """Open a trace with device activity and memory events as rank 1, the only one."""
     store = tmp_path_factory.mktemp("averages") / "store"
     with TraceAnalysis({1: str(TRACES / "operator_costs.json")}, store=store) as opened:
         yield opened
@@ -22,12 +22,12 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceAnalysis
 
 @pytest.fixture(scope="module")
 def averages(analysis: TraceAnalysis) -> FunctionAverages:
-    """Return all rows by name."""
+    """Return the averages of rank 1."""
     return analysis.key_averages(rank=1)
 
 
 def test_a_row_has_the_attributes_of_torch(averages: FunctionAverages) -> None:
-    """Values are microseconds and bytes; attributes of other groupings are empty."""
+    """Values are in microseconds and bytes, and attributes of other groupings are empty."""
     row = next(row for row in averages if row.key == "aten::addmm")
     assert (row.count, row.cpu_time_total, row.self_cpu_time_total, row.cpu_time) == (1, 20, 16, 20)
     assert (row.device_time_total, row.self_device_time_total, row.device_time) == (12, 12, 12)
@@ -40,7 +40,7 @@ def test_a_row_has_the_attributes_of_torch(averages: FunctionAverages) -> None:
 
 
 def test_rows_stand_in_the_order_of_first_calls(averages: FunctionAverages) -> None:
-    """Rows, including kernels, are in the order of first calls."""
+    """Rows, including those of kernels, are in the order of first calls."""
     first = [(row.key, row.device_type[11:]) for row in averages[:6]]
     assert first == [
         ("ProfilerStep*", "CPU"),
@@ -54,7 +54,7 @@ def test_rows_stand_in_the_order_of_first_calls(averages: FunctionAverages) -> N
 
 
 def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
-    """Shapes and frames are lists, the overload is text."""
+    """Shapes and frames are lists, and the overload is a string."""
     rows = analysis.key_averages(True, 1, True, 1)
     found = {row.key: (row.input_shapes, row.stack, row.overload_name) for row in rows}
     assert found["aten::linear"] == ([[2, 3], [4, 3], [4]], ["train.py(3): step"], "")
@@ -62,7 +62,7 @@ def test_groups_have_their_keys(analysis: TraceAnalysis) -> None:
 
 
 def test_the_table_is_written_as_torch_writes_it(averages: FunctionAverages) -> None:
-    """The table is sorted and limited, with the sums of all rows and columns for frames."""
+    """The table is sorted and limited as in torch, with total times below the rows."""
     table = averages.table(sort_by="self_cuda_time_total", row_limit=2, time_unit="us")
     rule, header, _, addmm, gemm, _, host, device = table.splitlines()
     assert " ".join(header.split()) == (
@@ -89,7 +89,7 @@ def test_a_range_that_ends_on_another_thread_has_no_share(averages: FunctionAver
 
 @pytest.mark.parametrize("key", [*SORT_KEYS, "cuda_time_total", "self_xpu_memory_usage"])
 def test_every_attribute_sorts(key: str, averages: FunctionAverages) -> None:
-    """The highest comes first, others in their order."""
+    """Rows can be sorted by every attribute, the highest first, with ties in row order."""
     attribute = key.replace("cuda", "device").replace("xpu", "device")
     wanted = sorted(averages, key=lambda row: getattr(row, attribute), reverse=True)
     again = FunctionAverages(wanted, with_memory=True)
@@ -99,7 +99,7 @@ def test_every_attribute_sorts(key: str, averages: FunctionAverages) -> None:
 def test_what_does_not_exist_is_refused(
     analysis: TraceAnalysis, averages: FunctionAverages
 ) -> None:
-    """The error for an unknown attribute has the nearest name."""
+    """The error for an unknown attribute suggests the nearest name."""
     with pytest.raises(ParameterError, match="Did you mean 'cpu_time_total'"):
         averages.table(sort_by="cpu_time_totals")
     with pytest.raises(ParameterError, match="time_unit must be s, ms or us"):

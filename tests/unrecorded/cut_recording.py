@@ -1,7 +1,7 @@
-"""A partly recorded job on one device: its operations, and the contents of its trace.
+"""A job on one device that is recorded only in part: its operations, and the resulting trace.
 
-Operations run in the order of their launches on each stream. The recording contains host calls between its
-start and its end, and operations whose launch it contains.
+Operations run in the order of their launches on each stream. The recording contains the host calls
+between its start and its end, and the operations whose launch it contains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LATENCY_US = 2
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of the device and its launch [µs]."""
+    """A device operation and its launch; times in µs."""
 
     number: int
     stream: int
@@ -38,14 +38,14 @@ class Operation:
 
 @dataclass
 class Recording:
-    """A trace, and the intervals in which its device ran operations that are not recorded [ns]."""
+    """A trace, and the intervals in which its device ran unrecorded operations [ns]."""
 
     events: list[Event] = field(default_factory=list)
     unrecorded: list[tuple[int, int]] = field(default_factory=list)
 
 
 def run_operations(launches: list[tuple[int, int, int]]) -> list[Operation]:
-    """Run operations given as (launch, stream, duration) in the order of their launches [µs]."""
+    """Run operations, given as (launch, stream, duration), in the order of their launches [µs]."""
     free: dict[int, int] = {}
     done = []
     for number, (launched, stream, dur) in enumerate(launches):
@@ -58,7 +58,7 @@ def run_operations(launches: list[tuple[int, int, int]]) -> list[Operation]:
 def training_launches(
     random: Random, count: int, *, work_us: int, pause_us: int
 ) -> list[tuple[int, int, int]]:
-    """Return launches one after the other, with pauses of the host between them."""
+    """Return consecutive launches, with random pauses of the host between them."""
     at, launches = 0, []
     for _ in range(count):
         at += CALL_US + random.randint(0, pause_us)
@@ -75,14 +75,14 @@ def record(
     dropped: Collection[int] = (),
     skew_us: int = 0,
 ) -> Recording:
-    """Record the launches from start to end, in time since start.
+    """Return the recording of a time window, with times relative to its start.
 
     Args:
         operations: All operations.
         start: Start of the recording [µs].
-        end: Its end [µs].
+        end: End of the recording [µs].
         dropped: Numbers of operations whose records are lost; their launches remain.
-        skew_us: How far the clock of the device is ahead of the host's.
+        skew_us: How far the device clock is ahead of the host clock [µs].
     """
     kept = [o for o in operations if start <= o.launched and o.launched + CALL_US <= end]
     held = [o for o in kept if o.number not in dropped and o.end <= end]
@@ -127,7 +127,7 @@ def _merged(intervals: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
 def _without(
     intervals: list[tuple[int, int]], taken: list[tuple[int, int]], start: int, end: int
 ) -> list[tuple[int, int]]:
-    """Clip intervals to a window, and subtract others from them."""
+    """Clip intervals to a window, and subtract the taken intervals from them."""
     left = []
     for first, last in intervals:
         at = max(first, start)

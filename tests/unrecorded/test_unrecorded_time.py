@@ -1,4 +1,4 @@
-"""Device work that a trace does not contain, compared with fully known jobs."""
+"""Device work that a trace does not contain is detected as in fully known jobs."""
 
 from __future__ import annotations
 
@@ -29,20 +29,24 @@ PARTS = (
 
 
 def accounting(store: TraceStore) -> dict[str, Any]:
-    """Return the only row of a trace without steps, whose parts sum to it."""
+    """Return the only row of step_accounting for a trace without steps, and check its sum."""
     (row,) = store.run("step_accounting").records()
     assert sum(row[part] or 0 for part in PARTS) == row["step_ns"]
     return row
 
 
 def intervals(store: TraceStore, kind: str) -> list[tuple[int, int]]:
-    """Return start and end of the intervals of a kind [ns]."""
+    """Return the start and end of each interval of a kind [ns]."""
     query = "SELECT ts, ts + dur FROM unrecorded_time WHERE kind = $kind ORDER BY ts"
     return [(start, end) for start, end in store.sql(query, {"kind": kind}).rows()]
 
 
 def busy_before(share: float, window: int = 10_000) -> tuple[list[Operation], Recording]:
-    """Return a window with a share of earlier work; the host launches from the start of the recording."""
+    """Return the operations and the recording of a window that begins with earlier work.
+
+    The earlier work fills the given share of the window. The host launches from the start of the
+    recording on.
+    """
     start = 5_000
     earlier = int(share * window)
     launches = [(start - 1_000, 7, 1_000 - CALL_US - LATENCY_US + earlier)] if earlier else []
@@ -55,7 +59,7 @@ def busy_before(share: float, window: int = 10_000) -> tuple[list[Operation], Re
 def test_earlier_work_is_unrecorded_while_a_recorded_operation_waits(
     share: float, ingest_trace: Ingest
 ) -> None:
-    """The first recorded operation is queued behind it; the time is exact to the nanosecond, and none of it is idle."""
+    """While the first recorded operation is queued behind earlier work, the time is unrecorded."""
     _, recording = busy_before(share)
     store = ingest_trace(recording.events)
     assert intervals(store, "before") == [(0, int(share * 10_000_000))]
@@ -69,7 +73,7 @@ def test_earlier_work_is_unrecorded_while_a_recorded_operation_waits(
 def test_a_device_that_waits_for_its_first_launch_has_no_unrecorded_time(
     ingest_trace: Ingest,
 ) -> None:
-    """Until the first launch, idle and earlier work are indistinguishable; afterwards it is idle."""
+    """Before the first launch, idle time and earlier work look the same; after it, it is idle."""
     _, recording = busy_before(0.0)
     store = ingest_trace(recording.events)
     assert recording.unrecorded == []
@@ -82,7 +86,7 @@ def test_a_device_that_waits_for_its_first_launch_has_no_unrecorded_time(
 
 
 def test_a_synchronization_decides_what_follows_it(ingest_trace: Ingest) -> None:
-    """After the host has waited for the device, no earlier work can run."""
+    """Once the host has waited for the device, no earlier work can be running."""
     _, recording = busy_before(0.0)
     sync = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1}
     events = [*recording.events, sync | {"ts": 5, "dur": 10, "args": {"correlation": 99}}]
@@ -90,7 +94,7 @@ def test_a_synchronization_decides_what_follows_it(ingest_trace: Ingest) -> None
 
 
 def launched_earlier() -> list[dict[str, Any]]:
-    """The launch of the first operation is not in the trace; its correlation id is below all others."""
+    """Return events in which the launch of the first operation, with the lowest id, is missing."""
     _, recording = busy_before(0.0)
     early = {"ph": "X", "cat": "kernel", "name": "early", "pid": 0, "tid": 7, "ts": 20, "dur": 10}
     return [*recording.events, early | {"args": {"correlation": 5, "device": 0, "stream": 7}}]
@@ -99,7 +103,7 @@ def launched_earlier() -> list[dict[str, Any]]:
 def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_then_on(
     ingest_trace: Ingest,
 ) -> None:
-    """Such an operation was queued from the first call on; before, nothing is known."""
+    """An operation without a launch was queued from the first call on; before, nothing is known."""
     call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGetDevice", "pid": 1, "tid": 1}
     events = [*launched_earlier(), call | {"ts": 5, "dur": 1, "args": {"correlation": 99}}]
     store = ingest_trace(events)
@@ -112,14 +116,14 @@ def test_an_operation_launched_before_the_first_recorded_call_was_queued_from_th
 def test_an_operation_that_started_before_the_first_recorded_call_tells_nothing(
     ingest_trace: Ingest,
 ) -> None:
-    """The first operation may have been launched just before it started."""
+    """An operation without a launch may have been launched just before it started."""
     store = ingest_trace(launched_earlier())
     assert intervals(store, "before") == []
     assert intervals(store, "undecided") == [(0, 20_000)]
 
 
 def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace: Ingest) -> None:
-    """The first operation of a stream waits while a recorded operation runs on another stream."""
+    """Earlier work is not assumed while a stream may be waiting for a recorded operation."""
     launches = [(10, 7, 900), (30, 20, 10), (1_200, 7, 10), (1_300, 20, 10)]
     operations = run_operations(launches)
     late = Operation(1, 20, 30, operations[0].end, 10)
@@ -129,7 +133,7 @@ def test_waiting_for_an_event_of_another_stream_is_not_earlier_work(ingest_trace
 
 @pytest.mark.parametrize("count", [12, 68])
 def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trace: Ingest) -> None:
-    """A gap in which launches have no kernels is lost work, not idle time of the host."""
+    """A gap in which launches have no kernels is lost work, and not time that the host idles."""
     operations = run_operations([(20 * n, 7, 20) for n in range(200)])
     dropped = range(100, 100 + count)
     recording = record(operations, 0, 6_000, dropped=dropped)
@@ -144,7 +148,7 @@ def test_launches_in_a_row_without_kernels_are_lost_work(count: int, ingest_trac
 
 
 def test_kernels_captured_into_a_graph_are_not_lost(ingest_trace: Ingest) -> None:
-    """Launches between the start and the end of a capture run nothing."""
+    """Launches during a graph capture are not lost work, because they run nothing."""
     operations = run_operations([(20 * n, 7, 10) for n in range(200)])
     recording = record(operations, 0, 5_000, dropped=range(100, 130))
     capture = {"ph": "X", "cat": "cuda_runtime", "pid": 1, "tid": 1, "dur": 1}
@@ -157,7 +161,7 @@ def test_kernels_captured_into_a_graph_are_not_lost(ingest_trace: Ingest) -> Non
 
 
 def test_work_that_runs_on_when_the_recording_ends_is_unrecorded(ingest_trace: Ingest) -> None:
-    """Kernels after the end of the recording are unrecorded work, although launched before."""
+    """Kernels that were launched in the recording and end after it are unrecorded work."""
     operations = run_operations([(10 * n, 7, 40) for n in range(100)])
     recording = record(operations, 0, 2_000)
     store = ingest_trace(recording.events)
@@ -172,7 +176,7 @@ def test_work_that_runs_on_when_the_recording_ends_is_unrecorded(ingest_trace: I
 def test_a_skewed_clock_of_the_device_is_not_earlier_work(
     skew_us: int, ingest_trace: Ingest
 ) -> None:
-    """All operations seem to start later, as the usual wait of the rank shows."""
+    """A skewed device clock, which shifts all operations alike, is not taken for earlier work."""
     operations = run_operations([(1_000 + 400 * n, 7, 100) for n in range(50)])
     recording = record(operations, 0, 25_000, skew_us=skew_us)
     assert intervals(ingest_trace(recording.events), "before") == []
@@ -182,7 +186,7 @@ def test_a_skewed_clock_of_the_device_is_not_earlier_work(
     "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
 )
 def test_no_interval_covers_idle_time_or_recorded_work(seed: int, ingest_trace: Ingest) -> None:
-    """In random jobs, cut anywhere, unrecorded time was busy, and idle time was idle or undecided."""
+    """In randomly cut recordings, unrecorded time was busy, and most busy time is found."""
     random = Random(seed)
     pause = random.choice((0, 5, 60))
     launches = training_launches(random, 400, work_us=random.choice((5, 40, 200)), pause_us=pause)

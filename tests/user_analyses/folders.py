@@ -1,4 +1,4 @@
-"""Write a team's folder with one analysis and its own macro."""
+"""Helpers that write a team's folder with one analysis, its macro and its golden test."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TRACE = Path(__file__).parent.parent / "traces" / "overlap_two_streams.json"
 
 
 def write_folder(folder: Path, *, name: str = "stream_load", text: str = ANALYSIS) -> Path:
-    """Write the analysis under a name, its macro and its golden test; return the folder."""
+    """Write the analysis under the given name, its macro and its golden test; return the folder."""
     files = {
         f"kernels/{name}_v1.sql": text,
         "lib/whole.sql": MACRO,

@@ -1,4 +1,4 @@
-"""``hta-sql new`` and ``hta-sql check``: files that work at once, and problems with their line."""
+"""``hta-sql new`` writes files that work at once; ``hta-sql check`` reports problems by line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder without problems ends with exit code 0, and with an empty stdout."""
+    """A folder without problems passes with exit code 0 and an empty stdout."""
     assert main(["check", str(team)]) == 0
     said = capsys.readouterr()
     assert said.out == ""
@@ -29,7 +29,7 @@ def test_a_folder_that_keeps_the_rules(team: Path, capsys: pytest.CaptureFixture
 def test_new_then_check_then_run(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The generated files are accepted and answer unchanged."""
+    """The files that ``hta-sql new`` generates pass the check and run unchanged."""
     folder = tmp_path / "analyses"
     assert main(["new", "analysis", "longest", "--topic", "team", "--into", str(folder)]) == 0
     written = {
@@ -59,7 +59,7 @@ def test_new_then_check_then_run(
 def test_names_that_cannot_be(
     name: str, topic: str, said: str, team: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A command with an invalid name writes and overwrites nothing."""
+    """``hta-sql new`` with an invalid or existing name writes nothing."""
     before = sorted(team.rglob("*"))
     assert main(["new", "analysis", name, "--topic", topic, "--into", str(team)]) == 1
     assert said in capsys.readouterr().err
@@ -131,7 +131,7 @@ RULES = {
         "the engine refuses it: Binder Error",
     ),
 }
-"""Old and new text, prefix of the expected line, and part of the message."""
+"""Rule ─▶ old and new text, prefix of the reported line, and part of the message."""
 
 
 @pytest.mark.parametrize("rule", list(RULES))
@@ -148,7 +148,7 @@ def test_a_rule_is_told_with_its_line(rule: str, tmp_path: Path) -> None:
 
 
 def edited(folder: Path, *edits: tuple[str, str]) -> Iterator[str]:
-    """Change the golden case of a folder and yield its problems, without the path of the file."""
+    """Edit the golden case of a folder, and yield its problems without the file path."""
     text = CASE
     for old, new in edits:
         assert old in text
@@ -177,7 +177,7 @@ def test_a_golden_case_with_other_rows(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.slow
 def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
-    """Neither the analysis nor its test can read variables of the checker."""
+    """A golden test cannot read Python variables of the checker as tables."""
     (problem,) = edited(tmp_path, ("FROM stream_load_v1()", "FROM stream_load_v1(), self"))
     assert "self does not exist" in problem
 
@@ -203,14 +203,14 @@ def test_a_variable_of_python_is_no_table(tmp_path: Path) -> None:
     ],
 )
 def test_a_golden_case_that_cannot_be_asked(tmp_path: Path, old: str, new: str, said: str) -> None:
-    """The error of a golden case that cannot run has the line of the case."""
+    """The error for a golden case that cannot run has the line number of the case."""
     (problem,) = edited(tmp_path, (old, new))
     assert problem.startswith(said)
 
 
 @pytest.mark.slow
 def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
-    """A golden test without its analysis, which would never run, and the reverse are reported."""
+    """A golden test without an analysis, or an analysis without a golden test, is reported."""
     write_folder(tmp_path)
     path = tmp_path / "tests" / "kernels" / "stream_load_v1.test"
     path.rename(path.with_name("old_v1.test"))
@@ -222,7 +222,7 @@ def test_a_golden_test_of_nothing(tmp_path: Path) -> None:
 
 
 def test_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code is 2 for a missing folder, 1 for one without an analysis."""
+    """Wrong usage ends with exit code 2, and a folder without an analysis with 1."""
     assert main(["check", str(tmp_path / "gone")]) == 2
     assert main(["check"]) == 2
     assert main(["new", "table", "x"]) == 2

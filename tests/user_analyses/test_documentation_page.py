@@ -1,4 +1,4 @@
-"""docs/your_own_analyses.md: its commands run unchanged, in their order."""
+"""The commands in docs/your_own_analyses.md run unchanged and in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKS = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def test_the_commands_of_the_page(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The commands of the page run in an empty folder with a store."""
+    """The commands and the Python code of the page run in an empty folder with a store."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(store, "job.store")
     blocks = BLOCKS.findall(PAGE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Problems of a folder of user analyses are reported with the file, and the line if there is one."""
+"""Errors in a folder of user analyses name the file, and the line if there is one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.user_analyses.folders import ANALYSIS, own_macro, write_folder
 
 
 def refused(*folders: Path) -> str:
-    """Return the error of refused folders."""
+    """Return the error message for folders that are refused."""
     with pytest.raises(LibraryError) as caught:
         library_with(folders)
     return str(caught.value)
@@ -28,14 +28,14 @@ def refused(*folders: Path) -> str:
     ],
 )
 def test_a_name_that_is_shipped(tmp_path: Path, name: str, other: str) -> None:
-    """The error for a shipped name has both files, because the intended one is unknown."""
+    """The error for a name that is already in use names both files."""
     said = refused(write_folder(tmp_path, name=name))
     assert f"{tmp_path}/kernels/{name}_v1.sql:1: {name}" in said
     assert f"{other}; rename one of them." in said
 
 
 def test_a_newer_version_of_what_is_shipped(tmp_path: Path) -> None:
-    """A newer version of a shipped analysis would change the plain name for all readers."""
+    """A newer version of a shipped analysis is refused: it would change the name for everyone."""
     write_folder(tmp_path)
     path = tmp_path / "kernels" / "stream_load_v1.sql"
     text = path.read_text(encoding="utf-8").replace("stream_load_v1", "temporal_breakdown_v9")
@@ -52,7 +52,7 @@ def test_a_macro_that_is_shipped(tmp_path: Path) -> None:
 
 
 def test_two_folders_with_one_name(tmp_path: Path) -> None:
-    """One name in two folders is ambiguous and refused, also for different versions."""
+    """The same analysis name in two folders is ambiguous, and refused."""
     first, second = write_folder(tmp_path / "a"), write_folder(tmp_path / "b")
     own_macro(second, "total")
     said = refused(first, second)
@@ -70,7 +70,7 @@ def test_versions_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """The error for a missing folder, or one without an analysis, explains how to write one."""
+    """The errors for a missing folder and for an empty one say what to do."""
     assert "names '/no/such/folder', which is not a folder" in refused(Path("/no/such/folder"))
     assert f"hta-sql new analysis NAME --into {tmp_path}" in refused(tmp_path)
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) -> None:
-    """A file without the required form is found when the folder is read."""
+    """A file that lacks the required form is reported when the folder is read."""
     assert old in ANALYSIS
     write_folder(tmp_path, text=ANALYSIS.replace(old, new))
     message = refused(tmp_path)
@@ -99,7 +99,7 @@ def test_a_file_without_the_form(tmp_path: Path, old: str, new: str, said: str) 
 
 
 def test_a_file_in_no_topic(tmp_path: Path) -> None:
-    """A file outside of a topic is refused, because it would be silently ignored."""
+    """A file outside a topic folder is refused, because it would be silently ignored."""
     write_folder(tmp_path)
     (tmp_path / "stream_load_v2.sql").write_text(ANALYSIS, encoding="utf-8")
     assert refused(tmp_path).endswith(
@@ -118,12 +118,12 @@ REFUSED = {
     "a column that is not there": ("WHERE l.kernel", "WHERE l.missing", "l.missing", "missing"),
     "two statements": ("l.stream;\n", "l.stream;\nDROP VIEW runs;\n", "--", "one CREATE statement"),
 }
-"""Old and new text, prefix of the expected line, and part of the message."""
+"""Kind ─▶ old and new text, prefix of the reported line, and part of the message."""
 
 
 @pytest.mark.parametrize("kind", list(REFUSED))
 def test_a_file_that_the_engine_refuses(kind: str, store: Path, tmp_path: Path) -> None:
-    """The message has the file and the line, and no store is opened without it."""
+    """The error for SQL that the engine refuses names file and line, and no store is opened."""
     old, new, named, said = REFUSED[kind]
     burdens = "a variable of Python's is no table"
     assert burdens

@@ -1,4 +1,4 @@
-"""User analyses: the option, the variable, the entry point, and their features."""
+"""Sources of user analyses (option, variable, entry point), and where these can be used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = [("job", 0, 7, 25_000, 3), ("job", 0, 9, 10_000, 2)]
 
 @pytest.mark.slow
 def test_the_python_call(store: Path, team: Path) -> None:
-    """Parameters are checked, and columns have units and descriptions, as in shipped ones."""
+    """User analyses have checked parameters and documented columns, like shipped ones."""
     with hta_sql.open(store, analyses=team) as opened:
         assert opened.run("stream_load").rows() == ROWS
         assert opened.run("stream_load_v1", min_kernels=3, ranks=[0]).rows() == ROWS[:1]
@@ -43,7 +43,7 @@ def test_the_python_call(store: Path, team: Path) -> None:
 
 
 def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
-    """A dashboard finds the view, its version in microseconds, and the description of each column."""
+    """A dashboard finds the view in nanoseconds and microseconds, with column descriptions."""
     with hta_sql.open(store, analyses=team) as opened:
         path = opened.catalog_path
         assert opened.sql("FROM stream_load(min_kernels := 3)").rows() == ROWS[:1]
@@ -61,7 +61,7 @@ def test_the_views_of_the_catalog(store: Path, team: Path) -> None:
 
 
 def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> None:
-    """The store's catalog does not change, as user analyses of a session are in a separate one."""
+    """User analyses of a session are in a separate catalog; that of the store does not change."""
     with hta_sql.open(store, analyses=team) as opened:
         assert not Path(opened.catalog_path).is_relative_to(store)
     with hta_sql.open(store) as opened:
@@ -73,7 +73,7 @@ def test_the_catalog_of_the_store_stays_as_it_is(store: Path, team: Path) -> Non
 
 
 def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders in the environment variable are the default."""
+    """The folders in the environment variable are used by default."""
     monkeypatch.setenv(ENVIRONMENT, f"{team}{os.pathsep}")
     with hta_sql.open(store) as opened:
         assert opened.run("stream_load").rows() == ROWS
@@ -85,7 +85,7 @@ def test_the_variable(store: Path, team: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_gate_holds_its_columns(team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rules accept user analyses like shipped ones."""
+    """Gate rules accept columns of user analyses."""
     monkeypatch.setenv(ENVIRONMENT, str(team))
     rule = Rule(analysis="stream_load", column="busy_ns", max=1)
     assert (rule.about.name, rule.unit) == ("stream_load_v1", "ns")
@@ -106,7 +106,7 @@ ENTRY_POINTS = {
 def test_the_entry_point(
     kind: str, store: Path, team: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed package provides its analyses."""
+    """An installed package provides analyses through an entry point."""
     target, code = ENTRY_POINTS[kind]
     install(tmp_path, target, code, team, monkeypatch)
     with hta_sql.open(store) as opened:
@@ -125,7 +125,7 @@ def test_an_entry_point_that_fails_is_named(
 def install(
     place: Path, target: str, code: str, team: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Put a package with an entry point on the path, as pip does."""
+    """Put a package with an entry point on the import path, as pip would install it."""
     shutil.copytree(team, place / "team_sql")
     (place / "team_sql" / "__init__.py").write_text(code, encoding="utf-8")
     info = place / "team_sql-1.0.dist-info"
@@ -139,7 +139,7 @@ def install(
 def test_the_option(
     store: Path, team: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands that use the library have the option; an analysis's parameters are options, too."""
+    """Commands have the option --analyses, and an option for each parameter of a user analysis."""
     own = ("--analyses", str(team))
     call = ("run", str(store), "stream_load", "--min-kernels", "3", "--format", "json")
     assert main([*call, *own]) == 0
@@ -161,7 +161,7 @@ def test_the_option(
 
 
 def test_the_report_has_a_section(team: Path) -> None:
-    """The header line ``Report: table`` gives a user analysis a section."""
+    """The header line ``Report: table`` gives a user analysis a section in the report."""
     found = [s.name for topic in topics(library_with(team)) for s in topic.sections]
     assert "stream_load" in found
     assert "stream_load" not in [s.name for topic in topics(load_library()) for s in topic.sections]
@@ -169,7 +169,7 @@ def test_the_report_has_a_section(team: Path) -> None:
 
 @pytest.mark.slow  # a whole report
 def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
-    """The section of a user analysis has its rows and its SQL."""
+    """The report has a section for the user analysis."""
     page = tmp_path / "page.html"
     assert main(["report", str(store), "-o", str(page), "--analyses", str(team)]) == 0
     assert '<section id="stream_load">' in page.read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_report_shows_it(store: Path, team: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_changed_file_is_seen_by_the_next_session(store: Path, tmp_path: Path) -> None:
-    """The next session sees a changed file, because nothing is cached."""
+    """A changed file takes effect in the next session, because nothing is cached."""
     write_folder(tmp_path)
     with hta_sql.open(store, analyses=tmp_path) as opened:
         assert len(opened.run("stream_load")) == 2
@@ -196,7 +196,7 @@ def test_it_travels_to_another_process(store: Path, team: Path) -> None:
 
 
 def test_a_sandbox_knows_it(store: Path, team: Path) -> None:
-    """Sandboxed queries of unknown origin may use views and macros of a team."""
+    """Sandboxed queries may use the views and macros of user analyses."""
     with hta_sql.TraceStore(store, safe=True, analyses=team) as opened:
         assert opened.sql("FROM stream_load").rows() == ROWS
 
@@ -223,7 +223,7 @@ def test_a_store_that_carries_it(team: Path, tmp_path: Path) -> None:
 
 
 def shared_rows(store: Path) -> list[tuple[object, ...]]:
-    """Query as a BI tool does, with only the shared catalog."""
+    """Query a user analysis in the shared catalog alone, as a BI tool does."""
     with duckdb.connect(str(store / "catalog.duckdb"), read_only=True) as con:
         return con.execute("FROM stream_load ORDER BY ALL").fetchall()
 
@@ -232,7 +232,7 @@ def shared_rows(store: Path) -> list[tuple[object, ...]]:
 def test_what_no_longer_fits_is_left_out(
     team: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An outdated analysis in a store is omitted, and does not prevent writing."""
+    """An outdated user analysis in a store is ignored with a warning, and ingests still work."""
     store = tmp_path / "job.store"
     ingest_only(TRACE, store, run="job")
     assert main(["catalog", str(store), "--analyses", str(team)]) == 0
@@ -249,7 +249,7 @@ def test_what_no_longer_fits_is_left_out(
 
 
 def test_two_folders(store: Path, team: Path, tmp_path: Path) -> None:
-    """Two folders are both used; a folder that is named twice counts once."""
+    """Several folders are used together, and a folder that is named twice counts once."""
     other = write_folder(tmp_path, name="stream_use")
     own_macro(other, "whole_number")
     with hta_sql.open(store, analyses=[team, other, str(team)]) as opened:

@@ -1,6 +1,7 @@
-"""Kill worker processes of tests that put this folder on PYTHONPATH when they open certain traces.
+"""Kill processes that open certain traces, in tests that put this folder on PYTHONPATH.
 
-A process that opens ``dies*.json`` exits at once; one that opens ``killed*.json`` is killed by a signal.
+A process that opens ``dies*.json`` exits at once. One that opens ``killed*.json`` is killed by a
+signal.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""Record tests/traces/recorded/faults: ``python record_faults.py FOLDER``, with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/faults with torch 2.13 for the CPU: ``record_faults.py FOLDER``.
 
-Three jobs with one fault each, which advice must list first: a data loader without workers and with slow
-samples, a Python loop over the rows of a tensor, and an optimizer that updates many small tensors one by one.
+Each of three jobs has one fault, which advice must list first: a data loader without workers and
+with slow samples, a Python loop over the rows of a tensor, and an optimizer that updates many small
+tensors one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STEPS = 2
 
 
 class SlowSamples(Dataset):  # type: ignore[misc]
-    """Each sample takes 2 ms to load."""
+    """Dataset whose samples take 2 ms each to load."""
 
     def __len__(self) -> int:
         return 64
@@ -36,7 +37,7 @@ class SlowSamples(Dataset):  # type: ignore[misc]
 
 
 def slow_loader() -> Callable[[], None]:
-    """Train with eight samples a batch, and little compute."""
+    """Return a step that loads eight slow samples and computes little."""
     network = nn.Linear(64, 64)
     batches: Iterator[torch.Tensor] = cycle(DataLoader(SlowSamples(), batch_size=8))
 
@@ -47,7 +48,7 @@ def slow_loader() -> Callable[[], None]:
 
 
 def row_loop() -> Callable[[], None]:
-    """Scale a table row by row."""
+    """Return a step that scales a table row by row."""
     table, weights = torch.ones(40, 64), torch.ones(40, 64)
 
     def step() -> None:
@@ -59,7 +60,7 @@ def row_loop() -> Callable[[], None]:
 
 
 def unfused_optimizer() -> Callable[[], None]:
-    """Train ten small layers, with an update for each of their twenty tensors."""
+    """Return a step that trains ten small layers and updates their twenty tensors one by one."""
     network = nn.Sequential(*[nn.Linear(4, 4) for _ in range(10)])
     optimizer = torch.optim.Adam(network.parameters(), foreach=False)
     batch = torch.ones(8, 4)

@@ -1,7 +1,7 @@
-"""Record the job of tests/traces/recorded/gloo: ``python record_gloo.py FOLDER``, with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/gloo with torch 2.13 for the CPU: ``record_gloo.py FOLDER``.
 
-Four ranks: tensor-parallel pairs [0,1] and [2,3] inside of data-parallel pairs [0,2] and [1,3]; in each
-layer rank 2 has one more matrix product than the others.
+The job has four ranks, with tensor-parallel pairs [0,1] and [2,3] and data-parallel pairs [0,2] and
+[1,3]. In each layer, rank 2 computes one more matrix product than the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEPS = 8
 
 
 def step(rank: int, tp: dist.ProcessGroup, dp: dist.ProcessGroup) -> None:
-    """Run two layers, the gradients, and gloo's other collectives."""
+    """Run two layers, reduce the gradients, and use gloo's other collectives."""
     small, large = torch.randn(64, 64), torch.randn(900, 900)
     for _ in range(2):
         out = small @ small

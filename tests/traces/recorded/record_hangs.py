@@ -1,7 +1,8 @@
-"""Record tests/traces/recorded/hangs: ``python record_hangs.py FOLDER``, with torch 2.14 for the CPU.
+"""Record tests/traces/recorded/hangs with torch 2.14 for the CPU: ``record_hangs.py FOLDER``.
 
-Jobs of four ranks on gloo, each with one fault that makes it hang (or none), and the Flight Recorder dump of each
-rank. A second thread writes the dump while the main thread hangs, as the watchdog of NCCL does.
+Each job has four ranks on gloo and one fault that makes it hang, or none. The recordings are the
+Flight Recorder dumps of all ranks. A second thread writes the dump while the main thread hangs, as
+the watchdog of NCCL does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 RANKS = 4
 HANGS_FOR_S = 4.0
-"""Time from the first collective to the dump."""
+"""Time that a rank runs before it writes its dump [s]."""
 
 AS_JSON = ("healthy", "other_operation", "other_size")
 """Jobs dumped as JSON, which has no stacks; the others are pickles."""
@@ -29,7 +30,7 @@ SCENARIOS = (
 
 
 def train(scenario: str, rank: int) -> None:  # noqa: C901 - one case a scenario
-    """Run some steps, and the fault in the third."""
+    """Run two healthy steps, and the fault of the scenario in the third."""
     import torch  # noqa: PLC0415 - the parent process needs none
     import torch.distributed as dist  # noqa: PLC0415
 
@@ -73,12 +74,12 @@ def train(scenario: str, rank: int) -> None:  # noqa: C901 - one case a scenario
 
 
 def evaluate() -> None:
-    """Run the fault: an operation that the other ranks do not run."""
+    """Sleep while the other ranks wait in a collective."""
     time.sleep(10 * HANGS_FOR_S)
 
 
 def dump_later(folder: Path, rank: int, *, as_json: bool) -> None:
-    """Write the dumps when the job hangs, and exit."""
+    """Write the dump of a rank once the job hangs, and exit."""
     time.sleep(HANGS_FOR_S)
     from torch._C import _distributed_c10d as recorder  # noqa: PLC0415
 
@@ -86,12 +87,12 @@ def dump_later(folder: Path, rank: int, *, as_json: bool) -> None:
         (folder / f"rank_{rank}.json").write_bytes(recorder._dump_fr_trace_json())
     else:
         (folder / f"nccl_trace_rank_{rank}").write_bytes(recorder._dump_fr_trace())
-    time.sleep(2)  # an early end would wake the others
+    time.sleep(2)  # an early exit would wake the other ranks
     os._exit(0)
 
 
 def main(scenario: str, folder: Path) -> None:
-    """Run one rank."""
+    """Run one rank of a scenario."""
     import torch.distributed as dist  # noqa: PLC0415
 
     rank = int(os.environ["RANK"])
@@ -102,7 +103,7 @@ def main(scenario: str, folder: Path) -> None:
         kwargs={"as_json": scenario in AS_JSON},
         daemon=True,
     ).start()
-    # Gloo refuses another size or type; a rank that failed and does not end is a hang, too.
+    # Gloo refuses a different size or type. A rank that failed and does not exit hangs as well.
     with suppress(RuntimeError):
         train(scenario, rank)
     time.sleep(10 * HANGS_FOR_S)

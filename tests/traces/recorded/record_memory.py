@@ -1,8 +1,8 @@
-"""Record tests/traces/recorded/memory_cpu_torch_2_13.json.gz: ``python record_memory.py FILE``, with torch 2.13 for the CPU.
+"""Record tests/traces/recorded/memory_cpu_torch_2_13.json.gz with torch 2.13 for the CPU.
 
-A network of known size is created and trained while memory is recorded. Its parameters,
-their gradients and the momentum of the optimizer have PARAMETERS numbers each. Each step retains its output, as a log
-of tensors does.
+Run ``python record_memory.py FILE``. A network of known size is created and trained while memory is
+recorded. Its parameters, their gradients and the optimizer's momentum have PARAMETERS numbers
+each. Each step retains its output, like a program that logs tensors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARAMETERS = INPUTS * HIDDEN + HIDDEN + HIDDEN * OUTPUTS + OUTPUTS
 
 
 class Network(nn.Module):  # type: ignore[misc]
-    """Network of two layers."""
+    """Network with two linear layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Network(nn.Module):  # type: ignore[misc]
 
 
 def train(network: nn.Module, optimizer: torch.optim.Optimizer, kept: list[torch.Tensor]) -> None:
-    """Run one step and retain its output."""
+    """Run one step, and retain its output."""
     outputs = network(torch.ones(BATCH, INPUTS))
     outputs.square().mean().backward()
     optimizer.step()
@@ -44,7 +44,7 @@ def train(network: nn.Module, optimizer: torch.optim.Optimizer, kept: list[torch
 
 
 def main(path: Path) -> None:
-    """Write the trace, without identifying the machine."""
+    """Train the network, and write the trace without identifying the machine."""
     torch.set_num_threads(1)
     kept: list[torch.Tensor] = []
     raw = path.with_suffix(".raw")

@@ -1,9 +1,11 @@
-"""Record version1.json.gz to version3.json.gz in this folder: ``python record.py 1`` to ``3``, with torch 2.13 for the CPU.
+"""Record version1.json.gz to version3.json.gz with torch 2.13 for the CPU.
 
-The module is that of PyTorch's tutorial "Profiling your PyTorch module": a linear layer, and the positions of
-a mask above a threshold. The first two versions search with NumPy and so copy the mask, of doubles and of
-floats; the third uses torch. The tutorial's module is on a GPU, where ``mask.cpu()`` copies; here the
-copy is explicit. All sizes are known: SIDE ** 3 elements, of which FOUND are above the threshold.
+Run ``python record.py 1``, ``2`` and ``3``. The module comes from PyTorch's tutorial "Profiling
+your PyTorch module": a linear layer, and a search for the positions where a mask exceeds a
+threshold. The first two versions search with NumPy, so they copy the mask, which has dtype double
+in the first version and float in the second. The third uses torch. The tutorial's module is on a
+GPU, where ``mask.cpu()`` copies; here the copy is explicit. All sizes are known: SIDE ** 3
+elements, of which FOUND are above the threshold.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ BATCH, INPUTS, OUTPUTS = 128, 512, 16
 
 
 class MaskedLinear(nn.Module):  # type: ignore[misc]
-    """A linear layer whose outputs of a batch of ones sum to THRESHOLD."""
+    """A linear layer whose outputs for a batch of ones sum to THRESHOLD."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,16 +45,16 @@ class MaskedLinear(nn.Module):  # type: ignore[misc]
             return out, self.indices(mask, threshold)
 
     def indices(self, mask: torch.Tensor, threshold: float) -> torch.Tensor:
-        """Search with NumPy, which copies there and back."""
+        """Return the positions with NumPy, which copies the mask and the result."""
         copied = mask.to("cpu", copy=True).numpy()
         return torch.from_numpy(np.argwhere(copied > threshold)).to("cpu", copy=True)
 
 
 class MaskedLinearInTorch(MaskedLinear):
-    """The third version."""
+    """The third version, which searches with torch."""
 
     def indices(self, mask: torch.Tensor, threshold: float) -> torch.Tensor:
-        """Search with torch."""
+        """Return the positions with torch."""
         return (mask > threshold).nonzero()
 
 
@@ -85,7 +87,7 @@ def record(path: Path, model: nn.Module, mask: torch.Tensor) -> None:
 
 
 def main(version: int) -> None:
-    """Write the trace of a version, in a separate process each because memory is counted from its start."""
+    """Record a version; each needs its own process, because memory is counted from its start."""
     torch.set_num_threads(1)
     mask = (torch.arange(SIDE**3, dtype=torch.double) / SIDE**3).reshape(SIDE, SIDE, SIDE)
     model = MaskedLinear() if version < 3 else MaskedLinearInTorch()

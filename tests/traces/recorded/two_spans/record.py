@@ -1,7 +1,8 @@
 """Record the traces in this folder, two spans of one process, with torch 2.13 for the CPU.
 
-``python record.py``: schedule(wait=1, warmup=1, active=2, repeat=2): steps 2 and 3, then 6 and 7;
-tensorboard_trace_handler writes a file each, named after the worker and the time of writing.
+``python record.py`` records steps 2 and 3, then 6 and 7, with schedule(wait=1, warmup=1, active=2,
+repeat=2). tensorboard_trace_handler writes a file for each span, named after the worker and the
+time of writing.
 """
 
 from __future__ import annotations
