@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO live_at_peak_v1(
 --   peak_pct       DOUBLE [%]      Share of the peak.
 --   oldest_ns      BIGINT [ns]     Age of the oldest block at the peak; NULL if its allocation is not in the trace.
 --   event_id       BIGINT          event_id of the largest block's allocation, otherwise of its free; NULL without blocks.
---   peak_ts        BIGINT [ns]     Time of the peak since the run's first event.
+--   peak_ts        BIGINT [ns]     Time of the peak, relative to the run's first event.
 WITH
     peaks AS MATERIALIZED (
         SELECT

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   rank           INTEGER      Rank of the process.
 --   device         BIGINT       Device number.
 --   stream         BIGINT       Device stream.
---   ts             BIGINT [ns]  Start of the gap since the run's first event.
+--   ts             BIGINT [ns]  Start of the gap, relative to the run's first event.
 --   dur            BIGINT [ns]  Length of the gap.
 --   category       VARCHAR      Category of the gap: host_wait, kernel_wait or other.
 --   previous_id    BIGINT       event_id of the operation that ended last before the gap.

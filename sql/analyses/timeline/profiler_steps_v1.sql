@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO profiler_steps_v1(
 --   rank                 INTEGER         Rank of the process.
 --   step                 BIGINT          N of ProfilerStep#N.
 --   event_id             BIGINT          event_id of the step.
---   ts                   BIGINT [ns]     Start of the step since the run's first event.
+--   ts                   BIGINT [ns]     Start of the step, relative to the run's first event.
 --   dur                  BIGINT [ns]     Duration of the step on the host.
 --   is_last              BOOLEAN         Whether this is the rank's last step.
 --   gpu_op_count         BIGINT [count]  Device operations launched in the step, or started in it if the rank has no launches.

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO utilization_over_time_v1(
 --   run               VARCHAR      Run name.
 --   rank              INTEGER      Rank of the process.
 --   bucket            BIGINT [1]   Bucket number, from 0.
---   start_ns          BIGINT [ns]  Start of the bucket since the run's first event.
+--   start_ns          BIGINT [ns]  Start of the bucket, relative to the run's first event.
 --   dur_ns            BIGINT [ns]  Length of the bucket.
 --   observed_ns       BIGINT [ns]  Part of the bucket in which the rank was captured.
 --   busy_ns           BIGINT [ns]  Time with any device activity; NULL if nothing was captured.
