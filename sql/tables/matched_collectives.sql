@@ -23,7 +23,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   seq                      BIGINT          Sequence number of the collective in its process group.
 --   src_rank                 BIGINT          Recorded sending rank of a point-to-point operation.
 --   dst_rank                 BIGINT          Recorded receiving rank of a point-to-point operation.
---   on_host                  BOOLEAN         Whether gloo ran it on the host; event_id is then that of an annotation.
+--   on_host                  BOOLEAN         Whether gloo ran the collective on the host; event_id is then that of an annotation.
 --   device                   BIGINT          Device number.
 --   stream                   BIGINT          Device stream.
 --   step                     BIGINT          Profiler step of the launch, or of the operation's start without a launch; NULL outside steps.
