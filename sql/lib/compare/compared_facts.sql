@@ -1,4 +1,5 @@
--- Whether two sides can be compared: their properties side by side, and whether they did the same work.
+-- Whether two sides of a comparison can be compared: their properties next to each other, and whether they did the
+-- same work.
 --
 -- Status: stable
 -- Since: 0.1

@@ -1,7 +1,7 @@
 -- Host activity in each idle interval of a device, on the thread that launches the next operation: stretches with
 -- their cause.
 --
--- The stretches of a part sum to it. idle_causes documents the causes.
+-- The stretches of a part sum to its length. See the idle_causes analysis for the causes.
 --
 -- Status: stable
 -- Since: 0.1
