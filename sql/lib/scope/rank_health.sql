@@ -97,7 +97,7 @@ WITH
     _suspected_communication AS (
         SELECT g.run, g.rank, count(*) AS kernel_count, min(g.name) AS example
         FROM gpu_ops AS g
-        -- Two joins instead of one with OR, which would compare each kernel with each call.
+        -- Two joins, because a single join with OR would compare each kernel with each call.
         LEFT JOIN _comm_calls AS o ON o.run = g.run AND o.rank = g.rank AND o.event_id = g.op_id
         LEFT JOIN _comm_calls AS a ON a.run = g.run AND a.rank = g.rank AND a.event_id = g.annotation_id
         WHERE g.class_source = 'default' AND (o.event_id IS NOT NULL OR a.event_id IS NOT NULL)
