@@ -1,5 +1,4 @@
--- Cause of each late rank's lateness: the kind of own work in which the rank exceeds its peers in the compared
--- blocks.
+-- Cause of each late rank's lateness: the kind of own work in which it exceeds its peers in the compared blocks.
 --
 -- A block has the same duration on every rank, so a late rank that waits less computes, copies or idles more. Each
 -- late rank is compared with at most eight peers, preferably ranks that are not late. A rank that is late only in some

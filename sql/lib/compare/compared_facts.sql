@@ -1,5 +1,4 @@
--- Whether two sides of a comparison can be compared: their properties next to each other, and whether they did the
--- same work.
+-- Whether the control and the test can be compared: their properties in pairs, and whether they did the same work.
 --
 -- Status: stable
 -- Since: 0.1
