@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW counters AS
 --   pid       BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid       BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name      VARCHAR      Name of the counter; for hardware counters, the metric.
---   category  VARCHAR      Category: hardware_counters (PM sampling), mtia_counters, xpu_scope_profiler; NULL if not recorded.
+--   category  VARCHAR      Category, such as hardware_counters (PM sampling), mtia_counters or xpu_scope_profiler; NULL if not recorded.
 --   device    BIGINT       Device of a counter of those categories; NULL for other counters.
 --   series    VARCHAR      Name of the series; empty for hardware counters.
 --   value     DOUBLE [1]   Value in the counter's own unit.

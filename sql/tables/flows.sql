@@ -9,9 +9,9 @@ CREATE OR REPLACE VIEW flows AS
 --   pid            BIGINT       Process id; NULL if the trace has text instead of a number (see event_args).
 --   tid            BIGINT       Thread id; NULL if the trace has text instead of a number (see event_args).
 --   name           VARCHAR      Name of the arrow.
---   category       VARCHAR      Category of the arrow: ac2g, fwdbwd, ...
+--   category       VARCHAR      Category of the arrow, such as ac2g or fwdbwd.
 --   phase          VARCHAR      Phase: s (start), t (step) or f (end).
---   flow_id        VARCHAR      Id shared by the ends of an arrow; text, because some producers exceed 64 bits.
+--   flow_id        VARCHAR      Id shared by the ends of an arrow; a string, because some producers exceed 64 bits.
 --   binding_point  VARCHAR      e: the arrow binds to the enclosing event.
 SELECT
     x.run,
