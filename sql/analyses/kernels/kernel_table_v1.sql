@@ -63,7 +63,7 @@ CREATE OR REPLACE MACRO kernel_table_v1(
 --   from_10ms_count             BIGINT [count]  Launches of at least 10 ms.
 --   source_file                 VARCHAR         File of the model code that the kernel was compiled from; NULL if unknown, or if there are several.
 --   source_line                 BIGINT [1]      Line in source_file; NULL if unknown, or if there are several.
---   source_lines                VARCHAR         All source lines as file:line, separated by commas; NULL if unknown.
+--   source_lines                VARCHAR         All lines as file:line, separated by commas; NULL if unknown.
 --   fused_operators             VARCHAR         Nodes of the compiled graph that the kernel computes, named after their operators; NULL if unknown.
 --   source_method               VARCHAR         How the source was found: event (a stack in the trace), kernel name or operator name (table compiled_kernels); NULL if unknown.
 WITH

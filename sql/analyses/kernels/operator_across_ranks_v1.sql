@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO operator_across_ranks_v1(
 ) AS TABLE
 -- Columns:
 --   run            VARCHAR         Run name.
---   side           VARCHAR         Side on which the operation runs: host or device.
+--   side           VARCHAR         Side on which it runs: host or device.
 --   name           VARCHAR         Name of the operator or kernel.
 --   position       BIGINT [1]      Position among the shown occurrences of the name, from 1.
 --   step           BIGINT          Profiler step; NULL outside steps.

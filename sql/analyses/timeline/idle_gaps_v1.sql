@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO idle_gaps_v1(
 --   next_id        BIGINT       event_id of the operation that ends the gap.
 --   next_name      VARCHAR      Name of the next operation.
 --   launch_id      BIGINT       event_id of the call that launched the next operation; NULL if not in the trace.
---   launch_ts      BIGINT [ns]  Start of the launching call.
+--   launch_ts      BIGINT [ns]  Start of that call.
 --   op_id          BIGINT       event_id of the host operator that launched the next operation.
 --   op_name        VARCHAR      Name of the launching operator.
 SELECT
