@@ -30,7 +30,7 @@ CREATE OR REPLACE VIEW matched_collectives AS
 --   in_last_step             BOOLEAN         Whether the event starts in or after the rank's last step of a run with two or more steps; excluded by default.
 --   op_id                    BIGINT          event_id of the innermost operator that encloses the launch.
 --   module_id                BIGINT          event_id of the innermost nn.Module call that encloses the launch.
---   ts                       BIGINT [ns]     Start since the run's first event.
+--   ts                       BIGINT [ns]     Start, relative to the run's first event.
 --   dur                      BIGINT [ns]     Duration.
 --   channel_id               BIGINT          Number of the channel, whose operations have the same order on all its ranks; from 1 in each run.
 --   channel                  VARCHAR         Ranks of the channel, the pair of a point-to-point operation, the group name, or the stream.

@@ -26,7 +26,7 @@ CREATE OR REPLACE VIEW ranks AS
 --   base_time_ns          BIGINT [ns]     baseTimeNanoseconds of the trace: Unix time of the file's zero.
 --   first_ts              BIGINT [ns]     Time of the first event on the file's own clock.
 --   start_ns              BIGINT [ns]     Time of the first event; Unix time if base_time_ns is set.
---   offset_ns             BIGINT [ns]     Start of the rank since the run's first event.
+--   offset_ns             BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   dur                   BIGINT [ns]     Time from the first event to the last end; for several recordings their sum, without the time between them.
 --   event_count           BIGINT [count]  Number of events in its files.
 --   drops_last_step       BOOLEAN         Whether the run has two or more steps, so analyses exclude the last one by default.

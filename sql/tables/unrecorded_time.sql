@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW unrecorded_time AS
 --   run           VARCHAR         Run name: one capture of one job.
 --   rank          INTEGER         Rank of the process.
 --   span          INTEGER         Recording of the rank.
---   ts            BIGINT [ns]     Start of the interval since the run's first event; no recorded operation runs in the interval.
+--   ts            BIGINT [ns]     Start of the interval, relative to the run's first event; no recorded operation runs in the interval.
 --   dur           BIGINT [ns]     Length of the interval.
 --   kind          VARCHAR         before: launched before the recording; lost: records of launched kernels are missing; after: still running at the end; undecided: idle or earlier work.
 --   evidence_id   BIGINT          event_id of the operation that waits for earlier work, or of the first launch without a kernel; NULL if undecided.

@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
 --   device            BIGINT       Device number.
 --   stream            BIGINT       Device stream.
 --   event_id          BIGINT       event_id of the kernel.
---   ts                BIGINT [ns]  Start of the kernel since the run's first event.
+--   ts                BIGINT [ns]  Start of the kernel, relative to the run's first event.
 --   dur               BIGINT [ns]  Duration of the kernel.
 --   late_ns           BIGINT [ns]  Delay after the first rank's start in the step.
 --   normalized_start  DOUBLE [1]   Start since the first step, in mean steps (HTA's metric).

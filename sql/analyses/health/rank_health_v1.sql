@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO rank_health_v1(
 --   odd_argument_count     BIGINT [count]  Number of argument values that do not fit the type of their column, which is therefore NULL.
 --   suspect_count          BIGINT [count]  Device operations with an impossible duration.
 --   suspect_ns             BIGINT [ns]     Recorded duration of these operations; all analyses exclude it.
---   offset_ns              BIGINT [ns]     Start of the rank since the run's first event.
+--   offset_ns              BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   device_skew_ns         BIGINT [ns]     Largest lead of a device clock over the host clock, estimated from launches and synchronizations; NULL if unknown.
 SELECT
     h.run,

@@ -46,8 +46,8 @@ CREATE OR REPLACE MACRO memory_allocations_v1(
 --   addr           BIGINT          Memory address; NULL if not recorded.
 --   bytes          BIGINT [bytes]  Size of the block.
 --   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
---   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
---   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   allocated_ts   BIGINT [ns]     Time of the allocation, relative to the run's first event; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free, relative to the run's first event; NULL if not in the trace.
 --   lifetime_ns    BIGINT [ns]     Time from allocation to free; NULL unless both are in the trace.
 --   category       VARCHAR         parameter, temporary, input, optimizer state, autograd, gradient or activation; NULL if unknown.
 --   operator_name  VARCHAR         Innermost operator that encloses the allocation and does more than allocate; NULL outside operators.

@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO memory_peaks_v1(
 --   step                  BIGINT          Profiler step; NULL without by_step, and outside steps.
 --   peak_allocated_bytes  BIGINT [bytes]  Highest allocated total; NULL if totals are not recorded.
 --   peak_reserved_bytes   BIGINT [bytes]  Highest reserved total; NULL if nothing is reserved, as on the host.
---   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, since the run's first event.
+--   peak_ts               BIGINT [ns]     Time at which the allocated total first reached its peak, relative to the run's first event.
 --   peak_event_id         BIGINT          event_id of the memory event at peak_ts.
 --   capacity_bytes        BIGINT [bytes]  Memory of the device according to its properties; NULL if unknown, as on the host.
 --   peak_pct              DOUBLE [%]      Higher of the two peaks, as a share of capacity_bytes.

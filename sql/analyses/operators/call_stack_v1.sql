@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO call_stack_v1(
 --   label               VARCHAR         Role of the thread: main (has the profiler steps), backward (autograd) or other.
 --   pid                 BIGINT          Process id, or device.
 --   tid                 BIGINT          Thread id, or stream.
---   ts                  BIGINT [ns]     Start since the run's first event.
+--   ts                  BIGINT [ns]     Start, relative to the run's first event.
 --   dur                 BIGINT [ns]     Duration.
 --   step                BIGINT          Profiler step; NULL outside steps.
 --   parent_id           BIGINT          event_id of the parent event; NULL at the top.

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO cupti_counters_by_operator_v1(
 --   run              VARCHAR      Run name.
 --   rank             INTEGER      Rank of the process.
 --   event_id         BIGINT       event_id of the range.
---   ts               BIGINT [ns]  Start of the range since the run's first event.
+--   ts               BIGINT [ns]  Start of the range, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration of the range; profilers assign the same one to all ranges.
 --   name             VARCHAR      Kernel name.
 --   counter          VARCHAR      Name of the counter; NULL for a range without counters.

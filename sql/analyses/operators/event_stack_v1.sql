@@ -39,7 +39,7 @@ CREATE OR REPLACE MACRO event_stack_v1(
 --   name             VARCHAR      Name of the event.
 --   pid              BIGINT       Process id, or device.
 --   tid              BIGINT       Thread id, or stream.
---   ts               BIGINT [ns]  Start since the run's first event.
+--   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration.
 --   step             BIGINT       Profiler step; NULL outside steps.
 --   parent_id        BIGINT       event_id of the parent event; NULL at the top.

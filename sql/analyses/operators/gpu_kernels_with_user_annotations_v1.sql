@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO gpu_kernels_with_user_annotations_v1(
 --   correlation      BIGINT          Correlation id.
 --   launch_id        BIGINT          event_id of the call that launched it; NULL if not in the trace.
 --   step             BIGINT          Profiler step of the launch; NULL outside steps.
---   start_ns         BIGINT [ns]     Start since the run's first event.
+--   start_ns         BIGINT [ns]     Start, relative to the run's first event.
 --   dur_ns           BIGINT [ns]     Duration.
 --   annotation_id    BIGINT          event_id of the annotation; NULL if there is none.
 --   annotation       VARCHAR         Name of the annotation.

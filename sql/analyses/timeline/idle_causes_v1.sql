@@ -46,7 +46,7 @@ CREATE OR REPLACE MACRO idle_causes_v1(
 --   gap_count      BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns     BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step   BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts     BIGINT [ns]     Start of that time since the run's first event.
+--   longest_ts     BIGINT [ns]     Start of that time, relative to the run's first event.
 --   event_id       BIGINT          Event to inspect in the longest gap: the host event, or the device operation that ends the gap; NULL if unknown.
 --   message_code   VARCHAR         Code of the message in the table messages.
 --   message        VARCHAR         Explanation and recommended next step.

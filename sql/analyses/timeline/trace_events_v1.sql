@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO trace_events_v1(
 --   name                        VARCHAR         Name of the event.
 --   pid                         BIGINT          Process id, or device; NULL if the trace has a string instead of a number.
 --   tid                         BIGINT          Thread id, or stream; NULL if the trace has a string instead of a number.
---   ts                          BIGINT [ns]     Start since the run's first event.
+--   ts                          BIGINT [ns]     Start, relative to the run's first event.
 --   dur                         BIGINT [ns]     Duration.
 --   step                        BIGINT          Profiler step; NULL outside steps.
 --   device                      BIGINT          Device number; NULL on the host.

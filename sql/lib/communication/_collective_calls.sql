@@ -15,7 +15,7 @@ CREATE OR REPLACE MACRO lib._collective_calls(
 --   rank             INTEGER         Rank of the process.
 --   span             INTEGER         Recording of the rank.
 --   event_id         BIGINT          event_id of the kernel, or of the annotation for gloo.
---   ts               BIGINT [ns]     Start since the run's first event.
+--   ts               BIGINT [ns]     Start, relative to the run's first event.
 --   dur              BIGINT [ns]     Duration.
 --   launch_ts        BIGINT [ns]     Start of the launch; NULL if not in the trace, and on the host.
 --   on_host          BOOLEAN         Whether gloo ran it on the host, without a kernel.

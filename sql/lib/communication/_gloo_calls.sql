@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._gloo_calls(
 --   rank          INTEGER         Rank of the process.
 --   span          INTEGER         Recording of the rank.
 --   event_id      BIGINT          event_id of the annotation.
---   ts            BIGINT [ns]     Start since the run's first event.
+--   ts            BIGINT [ns]     Start, relative to the run's first event.
 --   dur           BIGINT [ns]     Duration.
 --   step          BIGINT          Profiler step.
 --   in_last_step  BOOLEAN         Whether it starts in or after the rank's last step.

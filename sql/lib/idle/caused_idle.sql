@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.caused_idle(
 --   gap_count     BIGINT [count]  Gaps with this cause; a gap across a step boundary counts in each step.
 --   longest_ns    BIGINT [ns]     Longest time with this cause in one gap.
 --   longest_step  BIGINT          Step of that gap; NULL in a trace without steps.
---   longest_ts    BIGINT [ns]     Start of that time since the run's first event.
+--   longest_ts    BIGINT [ns]     Start of that time, relative to the run's first event.
 --   event_id      BIGINT          Event to inspect in the longest gap; NULL if unknown.
 --   gap_parts     BIGINT[]        Parts with this cause, once per step; list_distinct counts those shared by several rows once.
 WITH

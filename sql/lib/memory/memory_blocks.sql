@@ -22,9 +22,9 @@ CREATE OR REPLACE MACRO lib.memory_blocks(
 --   bytes          BIGINT [bytes]  Size of the block.
 --   state          VARCHAR         freed; held to the end; held before (allocated before the recording, freed in it); suspect (the matching allocation or free was lost, or there is no address).
 --   allocation_id  BIGINT          event_id of the allocation; NULL if not in the trace.
---   allocated_ts   BIGINT [ns]     Time of the allocation since the run's first event; NULL if not in the trace.
+--   allocated_ts   BIGINT [ns]     Time of the allocation, relative to the run's first event; NULL if not in the trace.
 --   free_id        BIGINT          event_id of the free; NULL if not in the trace.
---   freed_ts       BIGINT [ns]     Time of the free since the run's first event; NULL if not in the trace.
+--   freed_ts       BIGINT [ns]     Time of the free, relative to the run's first event; NULL if not in the trace.
 --   op_id          BIGINT          event_id of the innermost operator that encloses the allocation; NULL if none or not in the trace, as in the following columns.
 --   annotation_id  BIGINT          event_id of the innermost user annotation that encloses the allocation.
 --   module_id      BIGINT          event_id of the innermost nn.Module call that encloses the allocation.

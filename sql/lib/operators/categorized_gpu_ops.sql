@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO lib.categorized_gpu_ops(
 --   category         VARCHAR      Kind of work: gemm, convolution, attention, …; other if no rule matches.
 --   category_source  VARCHAR      Source of the category: class, operator, kernel (its name) or none.
 --   kernel_category  VARCHAR      Category by the kernel's own name; NULL if no rule matches.
---   ts               BIGINT [ns]  Start since the run's first event.
+--   ts               BIGINT [ns]  Start, relative to the run's first event.
 --   dur              BIGINT [ns]  Duration.
 WITH
     _launched AS MATERIALIZED (

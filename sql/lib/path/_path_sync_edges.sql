@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib._path_sync_edges(
     runs,
     -- Ranks to include; NULL means every rank.
     ranks,
-    -- Whether to infer waits that are not recorded from the operations that ended during them.
+    -- Whether to infer unrecorded waits from the operations that ended during them.
     infer_syncs
 ) AS TABLE
 -- Columns:

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO lib.scoped_ops(
 --   category  VARCHAR      Host: as in scoped_host_events. Device: kernel, gpu_memcpy, gpu_memset or cuda_sync.
 --   name      VARCHAR      Name of the event.
 --   shapes    VARCHAR      Input shapes as JSON; for operators only.
---   ts        BIGINT [ns]  Start since the run's first event.
+--   ts        BIGINT [ns]  Start, relative to the run's first event.
 --   dur       BIGINT [ns]  Duration.
 --   stream    BIGINT       Device stream; NULL on the host.
 SELECT

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO lib.annotated_iterations(
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
 --   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
---   ts                    BIGINT [ns]      Start of the annotation since the run's first event.
+--   ts                    BIGINT [ns]      Start of the annotation, relative to the run's first event.
 --   end_ts                BIGINT [ns]      End of the annotation.
 WITH
     _names AS MATERIALIZED (

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO lib.measured_iterations(
 --   attention_pair_count     BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count     BIGINT [count]   Number of requests for which the iteration's graph was captured.
 --   padded_tokens            BIGINT [tokens]  Number of tokens for which the iteration's graph was captured, from the annotation around the capture, otherwise padded_request_count if each request has one token.
---   ts                       BIGINT [ns]      Start on the host since the run's first event.
+--   ts                       BIGINT [ns]      Start on the host, relative to the run's first event.
 --   host_ns                  BIGINT [ns]      Length on the host.
 --   device_ts                BIGINT [ns]      Start of the first device operation; NULL if there is none.
 --   device_ns                BIGINT [ns]      Time from device_ts to the end of the last device operation, minus unrecorded_ns.

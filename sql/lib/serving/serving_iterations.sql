@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO lib.serving_iterations(
 --   context_tokens        BIGINT [tokens]  Sum of the context lengths of all requests.
 --   attention_pair_count  BIGINT [count]   Number of query-key pairs of causal attention.
 --   padded_request_count  BIGINT [count]   Number of requests for which a graph was captured.
---   ts                    BIGINT [ns]      Start on the host since the run's first event.
+--   ts                    BIGINT [ns]      Start on the host, relative to the run's first event.
 --   end_ts                BIGINT [ns]      End on the host.
 WITH
     _annotated AS MATERIALIZED (
