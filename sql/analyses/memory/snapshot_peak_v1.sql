@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO snapshot_peak_v1(
 --   run                VARCHAR         Run name.
 --   rank               INTEGER         Rank of the process.
 --   device             BIGINT          Device number.
---   moment             VARCHAR         peak, oom (out-of-memory error) or end.
+--   moment             VARCHAR         peak, oom or end.
 --   moment_id          BIGINT          event_id at this moment, in snapshot_events; NULL for the beginning of the history and for its end.
 --   moment_ns          BIGINT [ns]     Unix time of the moment.
 --   category           VARCHAR         parameters, gradients, activations, optimizer, sharding, communication or unknown.
