@@ -1,7 +1,8 @@
--- Predictions of what_if for one run, compared with the steps of a later run.
+-- Predictions of the what_if analysis for one run, compared with the steps of a later run.
 --
--- If the later run has only that change and its step time is within the interval of the scenario, the prediction was
--- right. The interval is that over steps, but at least 1 % of the recorded step time or 10 % of the saving.
+-- A prediction was right if the later run differs only by the change of the scenario, and its step time is within the
+-- interval of the prediction. The interval reflects the variation between steps. In both directions, it extends by at
+-- least 1 % of the recorded step time and by at least 10 % of the saving.
 --
 -- Title: Predictions against a later run
 -- Shown: scenario, control_step_ns, predicted_step_ns, measured_step_ns, diff_ns, diff_pct, verdict, bound

@@ -1,16 +1,17 @@
 -- Step time by part, operator, shapes and kernel: the rows by which two runs are compared.
 --
 -- Every nanosecond of a step is in exactly one row. Concurrent activity counts once, in the order computation,
--- transfer, wait, copies; within one of these, the operation that started first gets the time (device self time).
--- Idle time is attributed to the operator that ends it. The device runs behind the host. A step therefore contains
--- all operations that it launched, whenever they run. Idle time counts from the start of the host step, or the end of
--- the previous step on the device. It counts up to the end of the host step, or of the last operation.
+-- transfer, wait, copies. Of concurrent operations of the same kind, the operation that started first gets the time
+-- (device self time). Idle time is attributed to the operator that ends it. The device runs behind the host, so a step
+-- contains all operations that it launched, whenever they run. Idle time counts from the start of the host step or the
+-- end of the previous step on the device, whichever is later. It counts up to the end of the host step or of the last
+-- operation, whichever is later.
 --
--- Operations launched outside steps, or without a launch in the trace, are the part other. The difference between the
--- total and the duration of the host step is the part lag, which may be negative. step_accounting differs: it covers
--- the activity between the start and end of the host step, whichever step launched it. Names omit parts that change
--- from capture to capture. A rank without device activity is described by its host: the self time of operators on the
--- thread of its steps.
+-- Operations launched outside steps, or without a launch in the trace, form the part `other`. The difference between
+-- the total and the duration of the host step is the part `lag`, which may be negative. The step_accounting analysis
+-- differs: it covers the activity between the start and end of the host step, regardless of the step that launched it.
+-- Names omit the parts of a name that change from capture to capture. For a rank without device activity, the rows
+-- contain host time: the self time of operators on the thread that runs the steps.
 --
 -- Title: Contents of each step
 -- Shown: rank, step, part, self_ns, op_count, operator, kernel, phase

@@ -1,7 +1,7 @@
 -- Bandwidth of copies and memsets over time, by kind: one row per change.
 --
--- The value is the sum over concurrent copies on all streams of a device. It is summed in whole bytes per second, so
--- it is exactly 0 while nothing runs (HTA adds doubles, Q35). The recorded bandwidth of some profilers is off by a
+-- The bandwidth is the sum over concurrent copies on all streams of a device, in whole bytes per second. It is
+-- therefore exactly 0 while nothing runs (HTA adds doubles, Q35). The bandwidth recorded by some profilers is off by a
 -- constant factor; computed_gbps is bytes / duration for comparison. Memory traffic of kernels is not included.
 --
 -- Title: Copy bandwidth over time

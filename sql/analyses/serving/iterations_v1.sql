@@ -1,9 +1,9 @@
 -- Iterations of a serving engine: requests and tokens, host and device time, and the gaps between iterations.
 --
--- Iterations are annotations of the engine (iteration_formats). On a rank without such annotations, they are replays
--- of its largest graph, whose phase and tokens are unknown. A device operation belongs to the iteration during which
--- the iteration's thread launched it; a replay includes all its kernels. The device part usually ends after the host
--- part: engines prepare the next iteration while the device runs this one.
+-- Iterations are annotations of the engine (iteration_formats). On a rank without such annotations, iterations are
+-- replays of the rank's largest graph; their phase and tokens are unknown. A device operation belongs to the iteration
+-- during which the iteration's thread launched it; a replay includes all its kernels. The device part usually ends
+-- after the host part: engines prepare the next iteration while the device runs this one.
 --
 -- Title: Serving iterations
 -- Shown: rank, iteration, phase, iteration_ns, request_count, new_tokens, busy_pct, context_tokens, host_ns, gap_before_ns, execution
@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO iterations_v1(
 --   detected_by              VARCHAR          annotation, or graph (a replay of the largest one).
 --   framework                VARCHAR          Engine; NULL if no annotation names it.
 --   phase                    VARCHAR          prefill, decode, mixed, speculative or idle; NULL if unknown.
---   request_count            BIGINT [count]   Number of requests; all numbers of requests and tokens are NULL if the name does not state them.
+--   request_count            BIGINT [count]   Number of requests; all numbers of requests and tokens are NULL if the annotation does not state them.
 --   new_tokens               BIGINT [tokens]  Number of tokens processed.
 --   prefill_tokens           BIGINT [tokens]  Part of new_tokens that belongs to prompts.
 --   min_output_tokens        BIGINT [tokens]  Minimum number of generated tokens: one for each request that decodes.

@@ -5,8 +5,8 @@
 -- call and stays idle until the host launches more work (idle_after_ns). idle_after_ns covers the idle time that
 -- `idle_causes` attributes to the synchronization, its effects, or the device queue. It excludes data loading, which
 -- would also occur without the call. It is limited to the duration of the call, because without the call the host
--- would be ahead by no more than that. A call that waits while the device works costs nothing by itself if enough work
--- was launched before it.
+-- would be ahead by at most this duration. A call that waits while the device works costs nothing by itself if enough
+-- work was launched before it.
 --
 -- Title: Where the host waits for the GPU
 -- Shown: rank, idle_after_ns, host_ns, operator, frame, call, message, call_count
@@ -59,7 +59,7 @@ WITH
         FROM gpu_ops AS g
         WHERE g.class <> 'sync' AND NOT g.is_suspect AND g.dur > 0 AND lib.is_requested(runs, g.run) AND lib.is_requested(ranks, g.rank)
     ),
-    -- Prefix sums: the device works busy(end) - busy(start) within an interval.
+    -- Prefix sums: the busy time of an interval is the difference between its end and its start.
     islands AS MATERIALIZED (
         SELECT
             m.lane.run AS run, m.lane.rank AS rank, m.ts, m.dur,

@@ -1,9 +1,9 @@
 -- Device utilization of each rank over the run, in buckets of equal length.
 --
 -- Busy time is the union of kernels, copies and memsets; the buckets of a rank sum to its busy time. All ranks share
--- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Values are
--- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in
--- each, and none between them.
+-- the same buckets, from the first to the last device activity of the run; the last bucket may be shorter. Times are
+-- NULL for buckets before a rank's capture begins or after it ends. A run with several recordings has buckets in each,
+-- and none between them.
 --
 -- Title: GPU utilization over time
 -- Shown: rank, start_ns, busy_pct, busy_ns, compute_ns, communication_ns, overlap_ns
