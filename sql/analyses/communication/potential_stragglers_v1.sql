@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO potential_stragglers_v1(
 --   max_late_ns    BIGINT [ns]     Longest delay after the first rank's start.
 --   name           VARCHAR         Name of the kernel.
 --   channel        VARCHAR         Process group of the kernel, or its stream if the trace names no group.
---   is_long        BOOLEAN         Whether kernels of min_share were found; false if shorter ones were used.
+--   is_long        BOOLEAN         Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   reason_code    VARCHAR         Code of the reason in the table messages.
 --   reason         VARCHAR         Why the rank cannot be judged; NULL otherwise.
 WITH

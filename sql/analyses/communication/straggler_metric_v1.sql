@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO straggler_metric_v1(
 --   dur               BIGINT [ns]  Duration of the kernel.
 --   late_ns           BIGINT [ns]  Delay after the first rank's start in the step.
 --   normalized_start  DOUBLE [1]   Start since the first step, in mean steps (HTA's metric).
---   is_long           BOOLEAN      Whether kernels of min_share were found; false if shorter ones were used.
+--   is_long           BOOLEAN      Whether kernels of at least min_share were found; false if shorter kernels were used.
 --   is_late           BOOLEAN      Whether the rank is among the last num_candidates to start in the step, including ties.
 SELECT
     l.run,

@@ -11,7 +11,7 @@
 CREATE OR REPLACE MACRO lib.group_labels(
     -- Runs to include; NULL means every run.
     runs,
-    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: kinds come from the group
+    -- Parallel dimensions of the job and their sizes, innermost first, as in tp2,dp4; NULL: taken from the group
     -- descriptions.
     layout
 ) AS TABLE

@@ -46,8 +46,8 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   module_or_annotation  VARCHAR         nn.Module or annotation with the most of this time; NULL: none.
 --   control_step_count    BIGINT [count]  Number of steps of the control.
 --   test_step_count       BIGINT [count]  Number of steps of the test.
---   control_median_ns     DOUBLE [ns]     Median step of the control; NULL for parts and rows.
---   test_median_ns        DOUBLE [ns]     Median step of the test; NULL for parts and rows.
+--   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
+--   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
 --   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
 --   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
 WITH

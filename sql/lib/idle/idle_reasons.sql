@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO lib.idle_reasons(
 --   event_id  BIGINT       Event to inspect in the longest gap; NULL if unknown.
 --   cause     VARCHAR      Cause of the idle time: data loading, synchronization, runtime call, host operator, module, python, annotation, no event, device queue, unrecorded or unknown.
 --   relation  VARCHAR      Relation to the idle time: cause, effect (after a synchronization that drained the queue), device, unrecorded or unknown.
---   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the time is the device's.
+--   name      VARCHAR      Name of the host activity, chosen by level; NULL if none was open or the device is the cause.
 --   call      VARCHAR      Runtime call that was active, unless it launches kernels; NULL otherwise.
 --   module    VARCHAR      Class of the innermost nn.Module; NULL if none or not recorded.
 WITH
