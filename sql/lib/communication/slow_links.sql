@@ -1,4 +1,4 @@
--- Groups and pairs of ranks whose transfers are slower than those of other groups, block by block, and the cost.
+-- Groups and pairs of ranks whose transfers are slower than those of others, block by block, and the cost.
 --
 -- Transfers are compared in the same way as the own work of ranks. A link is slow if its transfers significantly take
 -- at least 1.3 times as long as the median of the others. If several links are slow, and one rank is in all of them

@@ -1,8 +1,9 @@
 -- Windows in which steps are compared: the numbered steps on the device (lib.device_steps), with their duration on
 -- the host.
 --
--- A device runs behind its host, sometimes by a whole step. The launch of an operation decides its step, not the
--- window. The window shows when the device is idle, and which of the operations in it belong to no step.
+-- A device runs behind its host, sometimes by a whole step. The step of an operation is the step of its launch, not
+-- of the window in which it runs. The window shows when the device is idle, and which of the operations in it belong
+-- to no step.
 --
 -- Status: stable
 -- Since: 0.1

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lib._paired_contents(
     control_contents,
     -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:

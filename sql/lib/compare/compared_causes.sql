@@ -92,7 +92,7 @@ WITH
         CROSS JOIN _steps AS s
     ),
     -- Renamed work did not grow. The whole part of the rank must therefore grow by at least half as much, and device
-    -- work must exist on both sides (the analysis comparison pairs renamed work).
+    -- work must exist on both sides (the comparison analysis pairs renamed work).
     _credible AS (
         SELECT s.*
         FROM _signed AS s

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO lib.compared_contents(
     control_contents,
     -- Name of a relation with the columns of lib.step_contents: the test.
     test_contents,
-    -- Operators and kernels with another name in the test, each as name_in_test=name_in_control; NULL: none.
+    -- Operators and kernels with a different name in the test, each as name_in_test=name_in_control; NULL: none.
     renamed
 ) AS TABLE
 -- Columns:
@@ -48,8 +48,8 @@ CREATE OR REPLACE MACRO lib.compared_contents(
 --   test_step_count       BIGINT [count]  Number of steps of the test.
 --   control_median_ns     DOUBLE [ns]     Median step time of the control; NULL for parts and rows.
 --   test_median_ns        DOUBLE [ns]     Median step time of the test; NULL for parts and rows.
---   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
---   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or mean and median differ alike.
+--   control_slow_steps    VARCHAR         Steps of the control that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
+--   test_slow_steps       VARCHAR         Steps of the test that are slower than its others; NULL if there are none, both sides have them, or the means and medians differ by about the same.
 WITH
     _paired AS MATERIALIZED (
         FROM lib._paired_contents(control_contents, test_contents, renamed)

@@ -1,7 +1,7 @@
 -- Ranks whose Flight Recorder dump has a different operation under the same number than most ranks of the group.
 --
--- Shapes and types are compared if the operation requires equal ones. The first mismatch of a group is the cause;
--- later mismatches may follow from it.
+-- Shapes and types are compared if the operation requires equal shapes and types. The first mismatch of a group is
+-- the cause; later mismatches may follow from it.
 --
 -- Status: experimental
 -- Since: 0.1

@@ -1,6 +1,6 @@
 -- Dependencies of each node of a replay: on the stream, collectives, computation and, if the host waits, the device.
 --
--- Traces record launches and the order of streams, but not which stream waits for another one. These waits are
+-- Traces record launches and the order of streams, but not which stream waits for which other stream. These waits are
 -- inferred. A collective waits for the computation launched before it, if collectives of its kind and stream almost
 -- never start sooner, and one in five starts just as the computation ends. The computation launched after a collective
 -- waits for the collective by the same rule, with one in twenty. Otherwise, a collective is awaited at the position in

@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO lib.rank_health(
 --   world_size                       BIGINT [count]  Recorded number of ranks of the job.
 --   backend                          VARCHAR         Recorded communication backend.
 --   trace_id                         VARCHAR         Recorded id of the capture.
---   is_summary                       BOOLEAN         Whether the file has only step times summarized by another profiler instead of a trace.
+--   is_summary                       BOOLEAN         Whether the file contains only step times summarized by a different profiler, instead of a trace.
 --   has_base_time                    BOOLEAN         Whether the trace has a base time, so that its clock is comparable with those of other ranks.
 --   offset_ns                        BIGINT [ns]     Start of the rank, relative to the run's first event.
 --   dur                              BIGINT [ns]     Time from the first event to the last end.
